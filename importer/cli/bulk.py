@@ -1,0 +1,129 @@
+"""``--from FILE``: many references, one line of JSON for each, in order, errors included."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+
+from importer.cli import show
+from importer.cli.importing import approval_by_option, error_line, request_from
+from importer.cli.journal import Journal
+from importer.cli.pace import Pace
+from importer.document.naming import Names
+from importer.document.store import Store
+from importer.errors import ImporterError, InternalError, UsageError
+from importer.pipeline import Decided, Request, lay_out, resolve_and_decide, write
+from importer.workbench import Workbench
+
+AT_A_TIME = 8  # imports under way; what each waits for is the network
+Decide = Callable[[Request], Decided]
+Finish = Callable[[Decided], str]
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Answer every line; a reference that fails is answered with its error. Exit code 0 when all are.
+
+    Answers are kept in a journal until the last one, so a run that was stopped goes on where it was.
+    Raises UsageError where the list cannot be read.
+    """
+    references = list(_read(arguments.source))
+    pattern = request_from(arguments, "")
+    store = Store(Path(arguments.output))
+    names = Names(store)
+    review = approval_by_option() if arguments.yes else None
+
+    def finish(decided: Decided) -> str:
+        """Names are given in the order of the list, so they do not depend on who was quicker."""
+        if arguments.dry_run:
+            planned = lay_out(decided, names)
+        else:
+            with store.locked():
+                planned = lay_out(decided, names)
+                write(planned, store, review)
+        return show.json_text(planned.report(store.path(planned.name)))
+
+    with (
+        Journal.opened(references, arguments) as journal,
+        show.progress("import") as progress,
+        Workbench() as bench,
+    ):
+        done = 0
+        for line in journal.answered(names):
+            show.json_line(line)
+            done += 1
+        pace = Pace(progress)
+        todo = (replace(pattern, reference=reference) for reference in islice(references, done, None))
+        for line in answers(
+            todo, lambda request: pace.keep(lambda: resolve_and_decide(request, bench)), finish
+        ):
+            journal.keep(line)
+            show.json_line(line)
+            sys.stdout.flush()
+            done += 1
+            progress(f"{done} of {len(references)}")
+        journal.finish()
+
+
+def answers(requests: Iterable[Request], decide: Decide, finish: Finish) -> Iterator[str]:
+    """One line per request, in order, with a bounded number under way: memory stays flat.
+
+    ``decide`` runs in several threads, ``finish`` in this one. The threads are daemons, so that Ctrl-C need
+    not wait for a server that does not answer.
+    """
+    queue: SimpleQueue[tuple[Future[Decided], Request] | None] = SimpleQueue()
+    waiting: deque[tuple[Request, Future[Decided]]] = deque()
+    for _ in range(AT_A_TIME):
+        Thread(target=_work, args=(queue, decide), daemon=True).start()
+    try:
+        for request in requests:
+            future: Future[Decided] = Future()
+            queue.put((future, request))
+            waiting.append((request, future))
+            if len(waiting) >= 2 * AT_A_TIME:
+                yield _answer(*waiting.popleft(), finish)
+        while waiting:
+            yield _answer(*waiting.popleft(), finish)
+    finally:
+        for _ in range(AT_A_TIME):
+            queue.put(None)
+
+
+def _work(queue: SimpleQueue[tuple[Future[Decided], Request] | None], decide: Decide) -> None:
+    while (task := queue.get()) is not None:
+        future, request = task
+        try:
+            future.set_result(decide(request))
+        except BaseException as error:  # carried to the thread that waits for it
+            future.set_exception(error)
+
+
+def _answer(request: Request, future: Future[Decided], finish: Finish) -> str:
+    try:
+        return finish(future.result())
+    except ImporterError as error:
+        return error_line(request.reference, error)
+    except Exception as error:  # one reference must not cost the others their answers
+        problem = f"{type(error).__name__}: {error}"
+        return error_line(request.reference, InternalError("internal", problem=problem))
+
+
+def _read(source: str) -> Iterator[str]:
+    """The references of a list: one a line, white space around them, empty lines and comments left out."""
+    try:
+        data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+        text = data.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        problem = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise UsageError("bad-option", option=f"--from {source}", problem=problem) from None
+    for line in text.split("\n"):
+        reference = line.strip()
+        if reference and not reference.startswith("#"):
+            yield reference

@@ -1,0 +1,168 @@
+"""The small commands; one function each, registered below."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from importer.cli import show
+from importer.errors import DocumentError
+
+if TYPE_CHECKING:
+    from importer.document.store import Store
+
+
+def match(arguments: argparse.Namespace) -> None:
+    """What the tables alone say of a name; no network."""
+    from importer.evidence.names import match_names
+
+    found = match_names(arguments.names)
+    if arguments.json:
+        _lines(found)
+        return
+    rows = [
+        (
+            m["model_id"],
+            *(show.value(m[k]) for k in ("family", "tool_parser", "reasoning_parser")),
+            ", ".join(f"{k} {v}" for k, v in (m["sampling"] or {}).items()),
+        )
+        for m in found
+    ]
+    show.console().print(show.table(("model", "family", "tool parser", "reasoning parser", "sampling"), rows))
+
+
+def list_documents(arguments: argparse.Namespace) -> None:
+    """The documents of a folder with their states."""
+    store = _store(arguments)
+    found = [_state(store, name) for name in store.names()]
+    if arguments.json:
+        _lines(found)
+        return
+    rows = [tuple(show.value(v) for v in d.values()) for d in found]
+    show.console().print(show.table(("name", "model", "revision", "backend", "review", "validation"), rows))
+
+
+def show_document(arguments: argparse.Namespace) -> None:
+    """One document with its decisions and probes."""
+    store = _store(arguments)
+    stored = store.load(arguments.name)
+    receipt = stored.need_receipt()
+    state = _state(store, stored.name)
+    if arguments.json:
+        told = {**state, "document": stored.data, "receipt": json.loads(receipt.to_text())}
+        show.json_line(show.json_text(told))
+        return
+    console = show.console()
+    show.line(show.plain(stored.path.read_text(encoding="utf-8").rstrip()))
+    console.print(show.decisions(receipt.decisions))
+    if receipt.validation is not None:
+        console.print(show.outcomes(receipt.validation))
+    show.line(f"review: {state['review']}; validation: {state['validation']}")
+
+
+def approve(arguments: argparse.Namespace) -> None:
+    """Approve the digest that the document has now."""
+    from importer.cli.importing import user
+    from importer.document import schema
+    from importer.pipeline import now
+
+    store = _store(arguments)
+    stored = store.load(arguments.name)
+    schema.check("document", stored.data, stored.path)
+    receipt = stored.need_receipt().with_review("approved", user(), now(), stored.digest)
+    store.write_receipt(stored.name, receipt)
+    show.note(f"Approved {stored.name} at {stored.digest}.")
+
+
+def validate(arguments: argparse.Namespace) -> None:
+    """Run a document and probe it."""
+    from importer.cli.validating import validate as run
+
+    run(arguments)
+
+
+def engine(arguments: argparse.Namespace) -> None:
+    """Install, remove or list engines."""
+    from importer.engines import ENGINES, environment, get
+
+    if arguments.action == "install":
+        with show.progress(f"installing {arguments.engine}") as progress:
+            installed = environment.install(get(arguments.engine), progress)
+        show.note(f"{installed.engine} {installed.version} is installed in {installed.root}.")
+    elif arguments.action == "remove":
+        gone = environment.remove(get(arguments.engine))
+        show.note(f"Removed {arguments.engine}." if gone else f"{arguments.engine} was not installed.")
+    else:
+        found = []
+        for name in ENGINES:
+            there = environment.find(get(name))
+            found.append(
+                {"engine": name, "version": there and there.version, "python": there and str(there.python)}
+            )
+        if arguments.json:
+            _lines(found)
+        else:
+            rows = [tuple(show.value(v) for v in f.values()) for f in found]
+            show.console().print(show.table(("engine", "version", "python"), rows))
+
+
+def doctor(arguments: argparse.Namespace) -> None:
+    """What would stand in the way of a run."""
+    from importer.engines.doctor import check_all
+
+    checks = list(check_all())
+    if arguments.json:
+        _lines([{"name": c.name, "verdict": c.verdict, "says": c.says, "remedy": c.remedy} for c in checks])
+    else:
+        rows = [(c.name, c.verdict, c.says, c.remedy or "") for c in checks]
+        show.console().print(show.table(("check", "verdict", "says", "remedy"), rows))
+
+
+def _store(arguments: argparse.Namespace) -> Store:
+    from importer.document.store import Store
+
+    return Store(Path(arguments.output))
+
+
+def _state(store: Store, name: str) -> dict[str, Any]:
+    """One row of the list; a document that cannot be read is one, too."""
+    try:
+        stored = store.load(name)
+    except DocumentError:
+        return {
+            "name": name,
+            "model": None,
+            "revision": None,
+            "backend": None,
+            "review": "invalid",
+            "validation": "never",
+        }
+    data, receipt = stored.data, stored.receipt
+    block = data.get("importer")
+    return {
+        "name": name,
+        "model": stored.model,
+        "revision": block.get("revision") if isinstance(block, Mapping) else None,
+        "backend": data.get("backend"),
+        "review": receipt.reviewed(stored.digest) if receipt else "no receipt",
+        "validation": receipt.validated(stored.digest) if receipt else "never",
+    }
+
+
+def _lines(items: list[dict[str, Any]]) -> None:
+    for item in items:
+        show.json_line(show.json_text(item))
+
+
+COMMANDS: Mapping[str, Callable[[argparse.Namespace], None]] = {
+    "match": match,
+    "list": list_documents,
+    "show": show_document,
+    "approve": approve,
+    "validate": validate,
+    "engine": engine,
+    "doctor": doctor,
+}

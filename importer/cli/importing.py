@@ -1,0 +1,122 @@
+"""The main command: import a model."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import sys
+from pathlib import Path
+
+from importer import preferences
+from importer.cli import show
+from importer.cli.arguments import INSTALLED
+from importer.decide.decision import to_json
+from importer.document.naming import Names
+from importer.document.store import Store
+from importer.engines import get
+from importer.errors import ImporterError, ValidationError
+from importer.pipeline import Plan, Request, plan, write
+from importer.workbench import Workbench
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Decide, show, write, validate; raises ImporterError."""
+    store = Store(Path(arguments.output))
+    request = request_from(arguments, arguments.reference)
+    if arguments.validate not in (None, INSTALLED):
+        get(arguments.validate)  # a name that is no engine's is told before anything is done
+    with show.progress(arguments.reference) as progress, Workbench() as bench:
+        planned = plan(request, Names(store), bench, progress)
+    path = store.path(planned.name)
+    if not arguments.json:
+        _show(planned, path)
+    if arguments.explain:
+        _explain(planned)
+    if arguments.dry_run:
+        show.note("Dry run: nothing was written.")
+    elif (review := _review(arguments)) is not False:
+        _write(arguments, planned, store, review)
+    if arguments.json:
+        show.json_line(show.json_text(planned.report(path)))
+
+
+def request_from(arguments: argparse.Namespace, reference: str) -> Request:
+    """What to import, from the options; raises UsageError."""
+    return Request(
+        reference=reference,
+        revision=arguments.revision,
+        name=arguments.name,
+        preferences=preferences.parse(arguments.values, arguments.backend),
+        engine_version=arguments.engine_version,
+        offline=arguments.offline,
+        ignore_name=arguments.ignore_name,
+    )
+
+
+def _show(planned: Plan, path: Path) -> None:
+    subject = planned.snapshot.model_id or str(planned.snapshot.directory)
+    revision = f" at {planned.snapshot.revision}" if planned.snapshot.revision else ""
+    show.line(show.plain(f"{subject}{revision} → {path}"))
+    show.console().print(show.decisions({k: to_json(d) for k, d in planned.decisions.items()}))
+    for name, reason in planned.snapshot.unknown.items():
+        show.line(show.plain(f"unknown: {name}: {reason}"))
+
+
+def _explain(planned: Plan) -> None:
+    rows = [
+        (e.key, e.rule, show.value(e.value), e.source, e.says + (f"\n“{e.quote}”" if e.quote else ""))
+        for e in planned.evidence
+        if e.rule != "proof"  # told in full below the table
+    ]
+    console = show.console(stderr=True)
+    console.print(show.table(("decision", "rule", "value", "source", "what it says"), rows, "evidence"))
+    if planned.proof is not None:
+        for text in planned.proof.explain():
+            console.print(show.plain(text), markup=False)
+
+
+def _review(arguments: argparse.Namespace) -> dict[str, str] | bool:
+    """Approval by --yes or at the terminal; True leaves it pending; False means the user stopped."""
+    if arguments.yes:
+        return approval_by_option()
+    if not (sys.stdin.isatty() and sys.stderr.isatty()) or arguments.json:
+        return True
+    sys.stderr.write("Accept these decisions and write the document? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() in {"y", "yes"}:
+        return {"state": "approved", "by": user()}
+    show.note("Stopped: nothing was written.")
+    return False
+
+
+def _write(arguments: argparse.Namespace, planned: Plan, store: Store, review: dict[str, str] | bool) -> None:
+    from importer.cli.validating import after_import
+
+    with store.locked():
+        receipt = write(planned, store, review if isinstance(review, dict) else None)
+    show.note(f"Wrote {store.path(planned.name)}; review: {receipt.reviewed(planned.digest)}.")
+    try:
+        after_import(arguments, planned, store)
+    except ValidationError:
+        if arguments.json:  # the line is always printed; the exit code tells the rest
+            show.json_line(show.json_text(planned.report(store.path(planned.name))))
+        raise
+
+
+def error_line(reference: str | None, error: ImporterError) -> str:
+    """The frozen line of --json for a failure."""
+    said = {"kind": error.kind, "message": error.message, "hint": error.hint}
+    return show.json_text({"schema": 1, "reference": reference, "error": said})
+
+
+def approval_by_option() -> dict[str, str]:
+    """What --yes says in the receipt."""
+    return {"state": "approved", "by": f"{user()} (--yes)"}
+
+
+def user() -> str:
+    """Who is at the terminal, for the receipt."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "unknown user"

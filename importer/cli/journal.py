@@ -1,0 +1,89 @@
+"""The answers of a long run, kept until its last one, so that a run that was killed goes on where it was."""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, Self
+
+from importer import __version__
+from importer.document.naming import Names
+from importer.errors import DocumentError, UsageError
+from importer.settings import home
+
+ENVIRONMENT = ("HF_ENDPOINT", "HF_TOKEN", "HF_HUB_OFFLINE")  # with others of these the answers may differ
+
+
+class Journal:
+    """One JSON line per answer, in order. One process at a time may hold it."""
+
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        self._path, self._file = path, file
+
+    @classmethod
+    @contextmanager
+    def opened(cls, references: Sequence[str], arguments: argparse.Namespace) -> Iterator[Self]:
+        """The journal of this very list with these very options.
+
+        Raises UsageError where another process works on it, DocumentError("cannot-write").
+        """
+        path = _path(references, arguments)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = path.open("a+b")
+        except OSError as error:
+            raise DocumentError("cannot-write", path=path, problem=error.strerror) from None
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                problem = "another process is importing this very list"
+                raise UsageError("bad-option", option="--from", problem=problem) from None
+            yield cls(path, file)
+
+    def answered(self, names: Names) -> Iterator[str]:
+        """What an earlier run had answered, its names given again; from a broken line on all is taken out."""
+        self._file.seek(0)
+        whole = 0
+        for line in iter(self._file.readline, b""):
+            said = _parsed(line)
+            if said is None:
+                break
+            whole += len(line)
+            if "name" in said:
+                names.keep(said["name"], said["document"]["parameters"]["model"])
+            yield line.decode().rstrip("\n")
+        self._file.truncate(whole)
+
+    def keep(self, line: str) -> None:
+        """Add an answer; it is on its way to the disk before it is shown."""
+        try:
+            self._file.write(line.encode() + b"\n")
+            self._file.flush()
+        except OSError as error:
+            raise DocumentError("cannot-write", path=self._path, problem=error.strerror) from None
+
+    def finish(self) -> None:
+        """Everything was answered: the next run starts anew."""
+        self._path.unlink(missing_ok=True)
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    try:
+        said = json.loads(line) if line.endswith(b"\n") else None
+    except ValueError:
+        return None
+    return said if isinstance(said, dict) else None
+
+
+def _path(references: Sequence[str], arguments: argparse.Namespace) -> Path:
+    said = {k: v for k, v in vars(arguments).items() if k not in ("source", "json")}
+    around = {name: os.environ.get(name) for name in ENVIRONMENT}
+    what = json.dumps([__version__, references, str(Path.cwd()), said, around], default=str, sort_keys=True)
+    return home() / "cache" / "bulk" / f"{hashlib.sha256(what.encode()).hexdigest()[:32]}.jsonl"

@@ -1,0 +1,151 @@
+"""What a person sees: tables and progress on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from importer.cli import streams
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+PLAIN_WIDTH = 140  # columns where there is no terminal to ask
+PATIENCE = 1.0  # seconds before progress is worth showing
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A rich console; it honours NO_COLOR and writes no control characters outside a terminal."""
+    from rich.console import Console
+
+    class Plain(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # a reader that has seen enough is met in one place
+
+    terminal = (sys.stderr if stderr else sys.stdout).isatty()
+    width = None if terminal else PLAIN_WIDTH
+    return Plain(stderr=stderr, highlight=False, force_terminal=terminal, width=width)
+
+
+def note(text: str) -> None:
+    """One line to stderr."""
+    streams.to_stderr(plain(text))
+
+
+def line(text: str) -> None:
+    """One line to stdout."""
+    print(text)  # noqa: T201
+
+
+def json_text(data: object) -> str:
+    """One line of JSON; escaped where a character would break the line or is not for every terminal."""
+    text = json.dumps(data, ensure_ascii=False)
+    return text if text.isprintable() else json.dumps(data)
+
+
+def json_line(text: str) -> None:
+    """Such a line to stdout, escaped where stdout cannot say it."""
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(json.loads(text))
+    line(text)
+
+
+def plain(text: str) -> str:
+    """Text with control characters spelled out: a repository's words must not steer a terminal."""
+    return "".join(
+        c if c in "\n " or c.isprintable() or unicodedata.category(c) == "Zs"
+        else c.encode("unicode_escape").decode()
+        for c in text
+    )  # fmt: skip
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> Table:
+    """A borderless table; cells are plain text, never markup, since some come from repositories."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(*columns, title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for row in rows:
+        made.add_row(*(Text(plain(cell), overflow="fold") for cell in row))
+    return made
+
+
+def decisions(chosen: Mapping[str, Any]) -> Table:
+    """Key, value, status, why, what was overruled; ``chosen`` in its JSON form."""
+    rows = [
+        (
+            key,
+            value(d["value"]),
+            d["status"],
+            "\n".join(d["why"]),
+            "\n".join(f"{value(o['value'])} ({o['source']}): {o['why']}" for o in d["overruled"]),
+        )
+        for key, d in chosen.items()
+    ]
+    return table(("decision", "value", "status", "why", "overruled"), rows)
+
+
+def outcomes(report: Mapping[str, Any]) -> Table:
+    """The probes of a validation report."""
+    rows = [
+        (o["probe"], o["outcome"], str(o.get("attribution") or ""), o["reason"]) for o in report["outcomes"]
+    ]
+    return table(("probe", "outcome", "blame", "reason"), rows)
+
+
+def value(data: Any) -> str:
+    """A value in a cell."""
+    return "–" if data is None else str(data)
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Progress]:
+    """A spinner with the latest step on a terminal; nothing elsewhere."""
+    shown = Progress(plain(title))
+    try:
+        yield shown
+    finally:
+        shown.stop()
+
+
+class Progress:
+    """Callable with the latest step; shown only on a terminal and only after ``PATIENCE``."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._status: Any = None
+        self._timer: threading.Timer | None = None
+        if sys.stderr.isatty():
+            self._status = console(stderr=True).status(_text(title))
+            self._timer = threading.Timer(PATIENCE, self._status.start)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def __call__(self, step: str) -> None:
+        """Show ``step`` beside the title."""
+        if self._status is not None:
+            self._status.update(_text(f"{self._title}: {plain(step)}"))
+
+    def stop(self) -> None:
+        """Take the spinner away."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer.join()  # it may be starting the spinner just now
+            self._status.stop()
+
+
+def _text(words: str) -> Text:
+    """Text and not markup: a reference may hold brackets."""
+    from rich.text import Text
+
+    return Text(words)

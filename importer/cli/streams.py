@@ -1,0 +1,42 @@
+"""Standard streams: there from the start, able to take every text, never the cause of a second failure."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from contextlib import suppress
+
+
+def prepare() -> None:
+    """Open what the caller closed, and let no character be one that a stream cannot take.
+
+    A closed standard output stays one that cannot be written, so that a result which is lost is an error.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, os.O_WRONLY if name == "stderr" else os.O_RDONLY)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            setattr(sys, name, os.fdopen(number, "r" if name == "stdin" else "w", closefd=False))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def silence(stream: object) -> None:
+    """Python flushes its streams at exit; one that is closed or full must not fail a second time."""
+    with suppress(AttributeError, OSError, ValueError):
+        number = stream.fileno()  # type: ignore[attr-defined]
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, number)
+        os.close(null)
+
+
+def to_stderr(text: str) -> None:
+    """Lines for a person; a standard error that cannot be written changes nothing else."""
+    try:
+        print(text, file=sys.stderr, flush=True)  # noqa: T201
+    except (OSError, ValueError):
+        silence(sys.stderr)

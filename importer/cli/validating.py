@@ -1,0 +1,97 @@
+"""Running a document, after an import or by itself."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from importer.cli import show
+from importer.cli.arguments import INSTALLED
+from importer.document import schema
+from importer.document.store import Store, Stored, load
+from importer.errors import EngineError, ValidationError
+from importer.hub.snapshot import Snapshot
+from importer.pipeline import Plan
+from importer.run import run_document, weights_of
+
+
+def after_import(arguments: argparse.Namespace, planned: Plan, store: Store) -> None:
+    """Validate by default where engine and weights are here; fetch only on ``--validate``."""
+    if arguments.no_validate:
+        return
+    asked = arguments.validate is not None
+    name = planned.target.backend if arguments.validate in (None, INSTALLED) else arguments.validate
+    missing = None if asked else _missing(planned.snapshot, name)
+    if missing:
+        show.note(f"Not validated: {missing}")
+        return
+    stored = store.load(planned.name)
+    report = _run(stored, store, name, planned.snapshot, fetch=asked, port=None)
+    if not arguments.json:
+        show.console().print(show.outcomes(report))
+    _verdict(report, stored, name)
+
+
+def validate(arguments: argparse.Namespace) -> None:
+    """The command ``validate NAME|FILE``."""
+    path = Path(arguments.name)
+    is_file = path.suffix in {".yaml", ".yml"} or path.parent != Path()
+    store = Store(path.parent if is_file else Path(arguments.output))
+    stored = load(path) if is_file else store.load(arguments.name)
+    schema.check("document", stored.data, stored.path)
+    engine = arguments.engine or stored.data["backend"]
+    report = _run(stored, store, engine, None, fetch=arguments.fetch, port=arguments.port)
+    if arguments.json:
+        show.json_line(show.json_text(report))
+    else:
+        show.console().print(show.outcomes(report))
+    _verdict(report, stored, engine)
+
+
+def _missing(snapshot: Snapshot, name: str) -> str | None:
+    """Why a validation cannot run unasked: what ``--validate`` would need or fetch."""
+    from importer.engines import environment, get
+    from importer.hub import locate_weights, weights_size
+
+    try:
+        environment.need(get(name))
+    except EngineError as error:
+        return f"{error.message} {error.hint}"
+    if locate_weights(snapshot) is None:
+        size = weights_size(snapshot)
+        amount = "of unknown size" if size is None else f"of {size / 1e9:.2f} GB"
+        where = "fetch weights" if snapshot.model_id else "need weights"
+        return f"the weights are not on this disk; --validate would {where} {amount}."
+    return None
+
+
+def _run(
+    stored: Stored, store: Store, engine: str, snapshot: Snapshot | None, *, fetch: bool, port: int | None
+) -> Mapping[str, Any]:
+    """The report, which is in the receipt from then on. Raises EngineError before anything is fetched."""
+    from importer.engines import environment, get
+
+    environment.need(get(engine))
+    with show.progress(f"{stored.name} on {engine}") as progress:
+        weights = weights_of(stored, snapshot, fetch=fetch, progress=progress)
+        report = run_document(stored, engine, weights, port=port, progress=progress)
+    if stored.receipt is not None:
+        store.write_receipt(stored.name, stored.receipt.with_validation(report, stored.digest))
+    return report
+
+
+def _verdict(report: Mapping[str, Any], stored: Stored, engine: str) -> None:
+    """One line for a person; raises ValidationError where a probe did not pass."""
+    spent = ", ".join(f"{k} {v:.1f} s" for k, v in report["seconds"].items())
+    show.note(f"{stored.name}: {'' if report['passed'] else 'not '}validated on {engine} ({spent}).")
+    if not report["passed"]:
+        bad = [o for o in report["outcomes"] if o["outcome"] in ("fail", "inconclusive")]
+        raise ValidationError(
+            "probes-failed",
+            failed=len(bad),
+            total=len(report["outcomes"]),
+            name=stored.name,
+            receipt=stored.path.with_name(f"{stored.name}.receipt.json"),
+        )

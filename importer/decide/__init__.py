@@ -1,0 +1,1 @@
+"""From evidence to decisions; pure."""

@@ -1,0 +1,61 @@
+"""Plain settings: who is heard first, and what the others said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from importer.decide.decision import Chosen, Decision, KnownNone, Overruled, Status
+from importer.decide.target import Preferences
+from importer.evidence.fact import Evidence
+
+# Rules in the order in which they are heard, with the status their value gets.
+HEARD: dict[str, Status] = {
+    "kind-architecture": "vendor",
+    "kind-files": "vendor",
+    "kind-template": "vendor",
+    "kind-name": "table",
+    "kind-tag": "vendor",
+    "kind-kind": "engine-default",
+    "generation-config": "vendor",
+    "config": "vendor",
+    "card": "vendor",
+    "files": "vendor",
+    "family-table": "table",
+    "base-model-family": "table",
+    "sampling-table": "table",
+    "machine": "engine-default",
+}
+
+
+def rank(rule: str) -> int:
+    """Position of a rule in ``HEARD``; unknown rules come last."""
+    return list(HEARD).index(rule) if rule in HEARD else len(HEARD)
+
+
+def decide_setting(key: str, facts: Sequence[Evidence], preferences: Preferences) -> Decision:
+    """The user first, then the vendor's files, then the tables; whoever differs is shown as overruled.
+
+    Zero and false are values. Facts are compared by value, so agreement is not reported as a conflict.
+    """
+    ordered = sorted(facts, key=lambda e: rank(e.rule))
+    if key in preferences.values:
+        value = preferences.values[key]
+        lost = overruled(value, ordered, "the user decides")
+        return by_user(value, lost)
+    first = ordered[0]
+    agreeing = tuple(e.says for e in ordered if e.value == first.value)
+    lost = overruled(first.value, ordered[1:], f"{first.source} is heard first")
+    if first.value is None:
+        return KnownNone(agreeing, lost)
+    return Chosen(first.value, HEARD.get(first.rule, "table"), agreeing, lost)
+
+
+def by_user(value: object, lost: tuple[Overruled, ...] = ()) -> Decision:
+    """What the user set; null says that there is to be none."""
+    said = ("set by the user",)
+    return KnownNone(said, lost) if value is None else Chosen(value, "user", said, lost)
+
+
+def overruled(value: object, facts: Sequence[Evidence], why: str) -> tuple[Overruled, ...]:
+    """The facts that offered something else."""
+    return tuple(Overruled(e.value, e.source, f"{why}; it said: {e.says}") for e in facts if e.value != value)

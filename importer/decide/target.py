@@ -1,0 +1,42 @@
+"""What the decisions are for: an engine, its version, and the parsers that version has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An engine to write for.
+
+    ``backend``   one of ``backends.NAMES``.
+    ``version``   the engine version whose registry is used; ``None`` when no registry is known.
+    ``parsers``   field (``tool_parser``, ``reasoning_parser``) to its registered names and their classes;
+                  a field that is absent has no registry to check against.
+    ``proves``    the engine is installed, so its parsers were asked.
+    ``runs``      the importer can install and start it.
+    """
+
+    backend: str
+    version: str | None = None
+    parsers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    proves: bool = False
+    runs: bool = True
+
+    def has(self, key: str, name: str) -> bool:
+        """Whether this engine version can load the parser."""
+        return key not in self.parsers or name in self.parsers[key]
+
+    def same_class(self, key: str, one: str, other: str) -> bool:
+        """Whether two names load one class, and so are interchangeable."""
+        names = self.parsers.get(key, {})
+        return one == other or (one in names and names.get(one) == names.get(other))
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """What the user said: decision name or dotted YAML path to value. It wins over everything."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)

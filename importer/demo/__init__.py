@@ -1,0 +1,5 @@
+"""The model that ships: where it lies."""
+
+from pathlib import Path
+
+MODEL = Path(__file__).parent / "model"

@@ -1,0 +1,1 @@
+"""The YAML a person reviews, and the receipt beside it."""

@@ -1,0 +1,111 @@
+"""From decisions to the document's data: LocalAI's keys, and our block under ``importer``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from importer.decide.decision import Decision, Decisions
+from importer.document.places import FACTS, OPTIONS, SAMPLING, path_of
+
+SCHEMA = 1
+USECASES = {"base": ["completion"]}
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Which model the document is for.
+
+    ``model`` is what the engine is told: a Hub id, or a directory.
+    """
+
+    name: str
+    reference: str
+    model: str
+    model_id: str | None
+    revision: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """The document's data, and for each YAML path the comment that says why."""
+
+    data: dict[str, Any]
+    comments: Mapping[tuple[str | int, ...], str]
+
+
+def build(
+    subject: Subject, decisions: Decisions, engine: Mapping[str, Any], findings: Mapping[str, Any]
+) -> Built:
+    """Lay the decisions out as LocalAI reads them.
+
+    ``engine`` is ``{"name", "version"}`` and more for our block; ``findings`` are further entries there.
+    """
+    kind = decisions["kind"].value if "kind" in decisions else "chat"
+    data: dict[str, Any] = {
+        "name": subject.name,
+        "description": f"Imported from {subject.model_id or subject.model}",
+        "backend": engine["name"],
+        "known_usecases": USECASES.get(str(kind), ["chat"]),
+        "parameters": {"model": subject.model},
+    }
+    comments: dict[tuple[str | int, ...], str] = {}
+    if kind != "base":
+        data["template"] = {"use_tokenizer_template": True}
+    options: list[str] = []
+    for key in OPTIONS:
+        decision = decisions[key]
+        if decision.value is not None:
+            comments["options", len(options)] = comment(decision)
+            options.append(f"{key}:{decision.value}")
+    if options:
+        data["options"] = options
+    for key in _ordered(decisions):
+        path = path_of(key)
+        decision = decisions[key]
+        if path is not None and decision.value is not None:
+            put(data, path, decision.value)
+            comments[path] = comment(decision)
+    if subject.model_id is not None and subject.revision is not None:
+        source = {"type": "huggingface", "repo": subject.model_id, "revision": subject.revision}
+        data["artifacts"] = [{"name": "model", "target": "model", "source": source}]
+    data["importer"] = _block(subject, decisions, engine, findings)
+    return Built(data, comments)
+
+
+def _ordered(decisions: Decisions) -> list[str]:
+    """Sampling in LocalAI's order first, then the rest as decided."""
+    sampling = [f"parameters.{k}" for k in SAMPLING if f"parameters.{k}" in decisions]
+    return sampling + [k for k in decisions if k not in sampling]
+
+
+def _block(
+    subject: Subject, decisions: Decisions, engine: Mapping[str, Any], findings: Mapping[str, Any]
+) -> dict[str, Any]:
+    block: dict[str, Any] = {"schema": SCHEMA, "reference": subject.reference}
+    if subject.model_id is not None:
+        block |= {"model_id": subject.model_id, "revision": subject.revision}
+    block |= {k: decisions[k].value for k in FACTS if k in decisions and decisions[k].value is not None}
+    unsaid = {k: decisions[k].status for k in OPTIONS if decisions[k].value is None}
+    if unsaid:
+        block["no_parser"] = unsaid
+    block["engine"] = {k: v for k, v in engine.items() if v is not None}
+    return block | dict(findings)
+
+
+def put(data: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+    """Set a nested key, making the maps on the way."""
+    for step in path[:-1]:
+        inner = data.get(step)
+        if not isinstance(inner, dict):
+            inner = data[step] = {}
+        data = inner
+    data[path[-1]] = value
+
+
+def comment(decision: Decision) -> str:
+    """One short line: the status and the first reason."""
+    first = decision.why[0] if decision.why else ""
+    text = f"{decision.status}: {' '.join(first.split())}"
+    return text if len(text) <= 100 else text[:97].rstrip() + "…"

@@ -1,0 +1,158 @@
+"""A folder of documents: ``<name>.yaml`` beside ``<name>.receipt.json``."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from importer.document import schema
+from importer.document.digest import digest
+from importer.document.files import make_folder, write_all
+from importer.document.receipt import Receipt, parse
+from importer.document.text import SCHEMA_FILE, read
+from importer.errors import DocumentError
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A document on disk: its data, the digest of that data, and its receipt if there is a readable one."""
+
+    path: Path
+    data: dict[str, Any]
+    digest: str
+    receipt: Receipt | None
+
+    @property
+    def name(self) -> str:
+        """The file's name without its ending."""
+        return self.path.stem
+
+    @property
+    def model(self) -> str | None:
+        """What it was made from, an id or a directory: by the receipt, else by its own words."""
+        if self.receipt is not None:
+            return self.receipt.model_id or self.receipt.directory
+        block, parameters = self.data.get("importer"), self.data.get("parameters")
+        said = [block.get("model_id")] if isinstance(block, dict) else []
+        said += [parameters.get("model")] if isinstance(parameters, dict) else []
+        return next((s for s in said if isinstance(s, str)), None)
+
+    def need_receipt(self) -> Receipt:
+        """The receipt; raises DocumentError("no-receipt")."""
+        if self.receipt is None:
+            raise DocumentError("no-receipt", path=self.path, problem="it is missing or damaged")
+        return self.receipt
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The documents in one folder."""
+
+    folder: Path
+
+    def path(self, name: str) -> Path:
+        """Where the document ``name`` lies."""
+        return self.folder / f"{name}.yaml"
+
+    def load(self, name: str) -> Stored:
+        """Read a document and its receipt; raises DocumentError."""
+        stored = self.find(name)
+        if stored is None:
+            raise DocumentError("no-such-document", name=name, folder=self.folder)
+        return stored
+
+    def find(self, name: str) -> Stored | None:
+        """The document, or None where there is no such file in this very folder."""
+        if name != Path(name).name or not os.path.exists(self.path(name)):  # noqa: PTH110 - never raises
+            return None
+        return load(self.path(name))
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """One writer at a time, so that a name which is free stays free until it is written.
+
+        Raises DocumentError where the folder cannot be made.
+        """
+        make_folder(self.folder)
+        descriptor = os.open(self.folder, os.O_RDONLY)
+        try:
+            with suppress(OSError):  # some network file systems have no locks
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def names(self) -> list[str]:
+        """Every document's name, sorted; whether it can be read shows when it is.
+
+        Raises DocumentError("not-a-folder"); a folder that is not there has none.
+        """
+        try:
+            with os.scandir(self.folder) as entries:
+                return sorted(e.name.removesuffix(".yaml") for e in entries if _is_document(e.name))
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            if error.errno == errno.ENOTDIR:
+                raise DocumentError("not-a-folder", path=self.folder) from None
+            raise DocumentError("invalid", path=self.folder, problem=error.strerror) from None
+
+    def write(self, text: str, receipt: Receipt) -> Path:
+        """Write document, receipt and the schema for editors; all or nothing."""
+        make_folder(self.folder)
+        path = self.path(receipt.name)
+        contents = {path: text, receipt_path(path): receipt.to_text()}
+        schema_file = self.folder / SCHEMA_FILE
+        if not _holds(schema_file, schema.text("document")):
+            contents = {schema_file: schema.text("document"), **contents}
+        write_all(contents)
+        return path
+
+    def write_receipt(self, name: str, receipt: Receipt) -> None:
+        """Replace the receipt of the document ``name`` alone."""
+        write_all({receipt_path(self.path(name)): receipt.to_text()})
+
+
+def load(path: Path) -> Stored:
+    """Read the document at ``path``; raises DocumentError("no-such-document") and ("invalid")."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise DocumentError("no-such-document", name=path.name, folder=path.parent) from None
+    except (OSError, UnicodeDecodeError) as error:
+        problem = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise DocumentError("invalid", path=path, problem=problem) from None
+    data = read(text, path)
+    return Stored(path, data, digest(data), _receipt(receipt_path(path)))
+
+
+def _is_document(name: str) -> bool:
+    return name.endswith(".yaml") and not name.startswith(".")
+
+
+def _holds(path: Path, text: str) -> bool:
+    try:
+        return path.read_text(encoding="utf-8") == text
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def receipt_path(path: Path) -> Path:
+    """The receipt's place beside a document."""
+    return path.with_name(f"{path.stem}.receipt.json")
+
+
+def _receipt(path: Path) -> Receipt | None:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        schema.check("receipt", data, path)
+    except (OSError, ValueError, RecursionError, DocumentError):
+        return None
+    return parse(data)

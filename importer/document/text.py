@@ -1,0 +1,93 @@
+"""The document as YAML text: PyYAML's dump, with our comments at the lines of their keys."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from importer.document.build import Built
+from importer.errors import DocumentError
+
+SCHEMA_FILE = ".importer/document.schema.json"
+MOST_VALUES = 100_000  # in one document, aliases counted as often as they are used
+HEADER = f"# yaml-language-server: $schema={SCHEMA_FILE}\n"
+
+
+def to_text(built: Built) -> str:
+    """Data and comments as YAML; the first line names the JSON Schema for editors."""
+    lines = _dump(built.data).split("\n")[:-1]
+    for path, line in _ends(yaml.compose("\n".join(lines), Loader=yaml.SafeLoader)):
+        if path in built.comments and "#" not in lines[line]:
+            lines[line] += f"  # {_printable(built.comments[path])}"
+    return HEADER + "\n".join(lines) + "\n"
+
+
+def _dump(data: dict[str, Any]) -> str:
+    text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
+    # Nothing that a reviewer cannot see: line breaks to YAML but not to editors, marks that turn writing.
+    if not all(c.isprintable() or c == "\n" for c in text):
+        text = yaml.safe_dump(data, sort_keys=False, allow_unicode=False, width=100)
+    return text
+
+
+def _ends(
+    node: yaml.Node | None, path: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], int]]:
+    """Each path whose value ends on one line, with that line's number."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            yield from _ends(value, (*path, key.value))
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            yield from _ends(value, (*path, index))
+    elif isinstance(node, yaml.ScalarNode) and node.start_mark.line == node.end_mark.line:
+        yield path, node.end_mark.line
+
+
+def _printable(text: str) -> str:
+    """YAML allows no control characters in a comment, and repository text may be quoted there."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def read(text: str, path: object) -> dict[str, Any]:
+    """Parse a document's text; raises DocumentError("invalid") with the line."""
+    try:
+        data = yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        where = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+        raise DocumentError("invalid", path=path, problem=f"{where}{error.problem or error}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise DocumentError("invalid", path=path, problem=error) from None
+    if not isinstance(data, dict):
+        raise DocumentError("invalid", path=path, problem="it is not a map of keys")
+    problem = _unspeakable(data)
+    if problem:
+        raise DocumentError("invalid", path=path, problem=problem)
+    return data
+
+
+def _unspeakable(data: object) -> str | None:
+    """What keeps data from being JSON, as digests, receipts and engines need it."""
+    waiting, seen = [data], 0
+    while waiting:
+        value = waiting.pop()
+        seen += 1
+        if seen > MOST_VALUES:
+            return "it holds too many values, or one that holds itself"
+        if isinstance(value, dict):
+            waiting += [*value, *value.values()]
+            if not all(isinstance(key, str) for key in value):
+                return f"the key {next(k for k in value if not isinstance(k, str))!r} is not text; quote it"
+        elif isinstance(value, list):
+            waiting += value
+        elif isinstance(value, float) and not math.isfinite(value):
+            return f"{value} is not a number that JSON has"
+        elif isinstance(value, str):
+            if any("\ud800" <= c <= "\udfff" for c in value):
+                return f"{value!r} is not text"
+        elif not (value is None or isinstance(value, bool | int | float)):
+            return f"{value!s:.80} is a {type(value).__name__}, which JSON does not have; quote it"
+    return None

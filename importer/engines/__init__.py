@@ -1,0 +1,35 @@
+"""Engines: installed, asked about their parsers, started and stopped. ``ENGINES`` has one line for each."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import cast
+
+from importer.engines.base import Engine
+from importer.errors import EngineError
+
+# Name to the class of its adapter, imported when asked for.
+ENGINES: dict[str, str] = {
+    "mlx": "importer.engines.mlx:Mlx",
+    "mlx-vlm": "importer.engines.mlx_vlm:MlxVlm",
+    "vllm-cpu": "importer.engines.vllm:VllmCpu",
+    "vllm-cuda": "importer.engines.vllm:VllmCuda",
+}
+# Backends that mean one engine or another, by the machine.
+CHOSEN: dict[str, str] = {
+    "vllm": "importer.engines.vllm:for_this_machine",
+}
+
+
+def runs(backend: str) -> bool:
+    """Whether there is an adapter; documents are written for other backends too."""
+    return backend in ENGINES or backend in CHOSEN
+
+
+def get(name: str) -> Engine:
+    """The adapter of an engine; raises EngineError("unknown-engine")."""
+    known = ENGINES | CHOSEN
+    if name not in known:
+        raise EngineError("unknown-engine", name=name, known=", ".join(known))
+    module, _, adapter = known[name].partition(":")
+    return cast(Engine, getattr(import_module(module), adapter)())

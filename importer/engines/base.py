@@ -1,0 +1,139 @@
+"""What an engine is to the importer: how it is installed, started, awaited, and what its log means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from importer.errors import DocumentError
+
+Document = Mapping[str, Any]
+Pip = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A pip command that may go another way.
+
+    ``otherwise``  is run where ``pip`` fails.
+    ``unless``     Python code; where the new environment runs it without an error, the step is left out.
+    """
+
+    pip: Pip
+    otherwise: Pip | None = None
+    unless: str | None = None
+
+
+Plan = tuple[Pip | Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How to start: ``arguments`` after the environment's Python, variables to add, the name requests use."""
+
+    arguments: tuple[str, ...]
+    model: str
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """When an engine serves.
+
+    ``path``      answers 200 to a GET.
+    ``fatal``     statuses of ``path`` that mean it never will.
+    ``warm_up``   path and body of a request to POST then, for engines that answer before the model is loaded.
+    ``seconds``   to wait at most, unless the caller says otherwise.
+    """
+
+    path: str = "/health"
+    fatal: tuple[int, ...] = ()
+    warm_up: tuple[str, Mapping[str, Any]] | None = None
+    seconds: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """A regular expression over the log, and the sentence that explains it; ``{0}`` is its first group."""
+
+    pattern: str
+    says: str
+
+
+class Engine(Protocol):
+    """One engine. Adding one is a module with such a class and a line in ``importer.engines.ENGINES``."""
+
+    @property
+    def name(self) -> str:
+        """The backend's name in documents."""
+
+    @property
+    def distributions(self) -> tuple[str, ...]:
+        """The packages that may provide it; the first that is there gives the version."""
+
+    @property
+    def readiness(self) -> Readiness:
+        """When it serves."""
+
+    @property
+    def deaths(self) -> tuple[Death, ...]:
+        """What its log says when it dies, most telling first."""
+
+    def plan(self) -> Plan:
+        """The pip commands that make its environment on this machine, in order, versions pinned."""
+
+    def launch(self, document: Document, model_dir: Path, port: int) -> Launch:
+        """Start ``document`` from the weights in ``model_dir``; raises DocumentError("invalid")."""
+
+    def client_sampling(self, document: Document) -> dict[str, Any]:
+        """Values of ``parameters`` that it cannot be started with, under the document's names."""
+
+
+def steps(engine: Engine) -> tuple[Step, ...]:
+    """The plan with every command as a step."""
+    return tuple(step if isinstance(step, Step) else Step(step) for step in engine.plan())
+
+
+# Values that change nothing, so that nobody has to send them.
+NEUTRAL = {"repeat_penalty": 1, "presence_penalty": 0, "frequency_penalty": 0}
+
+
+def parameters(document: Document) -> dict[str, Any]:
+    """``parameters`` of a document, unset ones left out."""
+    return {k: v for k, v in (document.get("parameters") or {}).items() if v is not None}
+
+
+def options(document: Document) -> dict[str, str]:
+    """``options`` as LocalAI reads them: ``tool_parser:name``."""
+    return dict(str(o).split(":", 1) for o in document.get("options") or () if ":" in str(o))
+
+
+def numeric_options(document: Document, known: tuple[str, ...], server: str) -> Iterator[str]:
+    """``engine_args`` as options of a server that takes numbers; raises DocumentError("invalid")."""
+    for key, value in (document.get("engine_args") or {}).items():
+        if key not in known:
+            problem = f"engine_args.{key} is no option of {server}'s server, which has {', '.join(known)}"
+            raise invalid(document, problem)
+        yield "--" + key.replace("_", "-")
+        yield number(document, f"engine_args.{key}", value)
+
+
+def sent_by_client(document: Document, names: tuple[str, ...]) -> dict[str, Any]:
+    """Those of ``names`` that the document sets to something that matters."""
+    given = parameters(document)
+    return {n: given[n] for n in names if n in given and given[n] != NEUTRAL.get(n)}
+
+
+def number(document: Document, key: str, value: object) -> str:
+    """A number as an argument; anything else raises DocumentError("invalid"), so no value becomes a flag."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise invalid(document, f"{key} is {value!r} and not a number")
+    return str(int(value)) if float(value).is_integer() else str(value)
+
+
+def invalid(document: Document, problem: str) -> DocumentError:
+    """The error for a document that an engine cannot be started with."""
+    return DocumentError("invalid", path=document.get("name") or "The document", problem=problem)

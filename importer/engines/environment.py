@@ -1,0 +1,293 @@
+"""Engines' environments: made under ``IMPORTER_HOME``, or found where the user has them.
+
+A managed environment is a folder with a virtual environment and, once all of it is there, a stamp. Without
+the right stamp it does not count, so an interrupted install is redone and a new pin is installed anew.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+from importer import settings
+from importer.engines import group
+from importer.engines.base import Engine, Pip, Step, steps
+from importer.errors import DocumentError, EngineError
+
+Progress = Callable[[str], None]
+Origin = Literal["managed", "variable", "current"]
+LAYOUT = 1  # of the folder; a change makes every environment new
+STAMP = "installed.json"
+LOG = "install.log"
+# Tokens are not pip's business, and foreign paths would hide what is missing.
+UNWANTED = (
+    "HF_TOKEN",
+    "HUGGING_FACE_HUB_TOKEN",
+    "HUGGINGFACE_TOKEN",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "VIRTUAL_ENV",
+)
+ASK_VERSION = "import sys, importlib.metadata as m; print(m.version(sys.argv[1]))"
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """An engine that is there. ``root`` is its folder, ``None`` where it is not ours."""
+
+    engine: str
+    version: str
+    python: Path
+    origin: Origin
+    root: Path | None = None
+
+
+def root_of(engine: Engine) -> Path:
+    """The folder of its managed environment."""
+    return settings.home() / "engines" / engine.name
+
+
+def find(engine: Engine) -> Installed | None:
+    """Where the engine is: the Python of the user's variable, our folder, this very interpreter.
+
+    Raises EngineError("engine-python") where the variable names a Python without it.
+    """
+    variable = f"IMPORTER_{engine.name.upper().replace('-', '_')}_PYTHON"
+    named = os.environ.get(variable)
+    if named:
+        python = Path(named).expanduser().absolute()
+        version = _version(python, engine.distributions)
+        if version is None:
+            packages = " or ".join(engine.distributions)
+            raise EngineError(
+                "engine-python", variable=variable, path=python, name=engine.name, packages=packages
+            )
+        return Installed(engine.name, version, python, "variable")
+    return _managed(engine) or _current(engine)
+
+
+def need(engine: Engine) -> Installed:
+    """The same; raises EngineError("engine-missing") where it is not here to be run."""
+    installed = find(engine)
+    if installed is None:
+        raise EngineError("engine-missing", name=engine.name)
+    return installed
+
+
+def install(engine: Engine, progress: Progress | None = None) -> Installed:
+    """Make the managed environment with pip and the caller's own pip settings; at once where it is there.
+
+    Raises EngineError("install-failed"), DocumentError("cannot-write").
+    """
+    tell = progress or _quiet
+    there = _managed(engine)
+    if there is not None:
+        return there
+    root = root_of(engine)
+    try:
+        with _locked(root, tell):
+            return _managed(engine) or _make(engine, root, tell)
+    except OSError as error:
+        raise DocumentError("cannot-write", path=root, problem=error.strerror or str(error)) from None
+
+
+def remove(engine: Engine) -> bool:
+    """Remove the managed environment; whether there was one."""
+    root = root_of(engine)
+    if not root.exists():
+        return False
+    try:
+        with _locked(root, _quiet):
+            (root / STAMP).unlink(missing_ok=True)
+            shutil.rmtree(root)
+    except OSError as error:
+        raise DocumentError("cannot-write", path=root, problem=error.strerror or str(error)) from None
+    return True
+
+
+def digest(engine: Engine) -> str:
+    """sha256 over all that decides what an environment holds, constraint files included."""
+    plan = [(*step.pip, *(step.otherwise or ()), step.unless or "") for step in steps(engine)]
+    files = {
+        word: Path(word).read_text(encoding="utf-8")
+        for step in plan
+        for word in step
+        if word.endswith(".txt")
+    }
+    # The place of a constraints file is no part of the environment, its text is.
+    words = [[files.get(word, word) for word in step] for step in plan]
+    return hashlib.sha256(json.dumps([LAYOUT, words]).encode()).hexdigest()
+
+
+def _managed(engine: Engine) -> Installed | None:
+    root = root_of(engine)
+    try:
+        stamp = json.loads((root / STAMP).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    python = _python(root)
+    # The link is dead where the Python it was made with has been removed.
+    if not isinstance(stamp, dict) or stamp.get("digest") != digest(engine) or not python.exists():
+        return None
+    return Installed(engine.name, str(stamp["version"]), python, "managed", root)
+
+
+def _current(engine: Engine) -> Installed | None:
+    from importlib.metadata import PackageNotFoundError, version
+
+    for distribution in engine.distributions:
+        try:
+            return Installed(engine.name, version(distribution), Path(sys.executable), "current")
+        except PackageNotFoundError:
+            continue
+    return None
+
+
+def _make(engine: Engine, root: Path, tell: Progress) -> Installed:
+    venv, log = root / "venv", root / LOG
+    root.mkdir(exist_ok=True)
+    (root / STAMP).unlink(missing_ok=True)
+    if venv.exists():
+        tell("removing what an earlier install left")
+        shutil.rmtree(venv)
+    log.write_bytes(b"")
+    complete = False
+    try:
+        tell("making an environment")
+        bare = ["--without-pip"] if _has_pip() else []
+        _run(engine, [sys.executable, "-m", "venv", *bare, str(venv)], log, tell)
+        for step in steps(engine):
+            _perform(engine, step, root, tell)
+        version = _version(_python(root), engine.distributions)
+        if version is None:
+            raise EngineError(
+                "install-failed", name=engine.name, problem="the package is not there afterwards", log=log
+            )
+        made = Installed(engine.name, version, _python(root), "managed", root)
+        _write_stamp(
+            root, {"digest": digest(engine), "engine": engine.name, "version": version, "python": sys.version}
+        )
+        complete = True
+        return made
+    finally:
+        if not complete:
+            shutil.rmtree(venv, ignore_errors=True)
+
+
+def _perform(engine: Engine, step: Step, root: Path, tell: Progress) -> None:
+    python, log = str(_python(root)), root / LOG
+    if step.unless is not None:
+        try:
+            _run(engine, [python, "-c", step.unless], log, _quiet)
+        except EngineError:
+            tell(f"{step.pip[0]}ing what does not run: {' '.join(step.pip[1:])[:80]}")
+        else:
+            return
+    try:
+        _pip(engine, python, step.pip, log, tell)
+    except EngineError:
+        if step.otherwise is None:
+            raise
+        tell("that did not work; trying the other way")
+        _pip(engine, python, step.otherwise, log, tell)
+
+
+def _pip(engine: Engine, python: str, words: Pip, log: Path, tell: Progress) -> None:
+    # The caller's pip serves other environments too: it is newer than the one a new environment would bring.
+    pip = [sys.executable, "-m", "pip", "--python", python] if _has_pip() else [python, "-m", "pip"]
+    # Compiling all of it would take half the time of an install; Python compiles what it comes to use.
+    options = ["--no-input", "--no-compile", "--progress-bar", "off"] if words[0] == "install" else []
+    _run(engine, [*pip, "--disable-pip-version-check", words[0], *options, *words[1:]], log, tell)
+
+
+def _has_pip() -> bool:
+    return find_spec("pip") is not None
+
+
+def _run(engine: Engine, command: Sequence[str], log: Path, tell: Progress) -> None:
+    """Run a command in a group of its own, its words into the log, its steps to ``tell``."""
+    environment = {k: v for k, v in os.environ.items() if k not in UNWANTED}
+    with log.open("ab") as written:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            start_new_session=True,
+        )
+        last_error = ""
+        try:
+            for line in process.stdout or ():
+                written.write(line)
+                text = line.decode(errors="replace").strip()
+                if text.startswith("ERROR"):
+                    last_error = text.removeprefix("ERROR").lstrip(": ")
+                elif text.startswith(("Collecting", "Downloading", "Installing", "Building", "Uninstalling")):
+                    tell(text[:100])
+            status = process.wait()
+        except BaseException:  # Ctrl-C: pip must not go on behind the user's back
+            group.send(process.pid, 9)
+            process.wait()
+            raise
+        finally:
+            if process.stdout is not None:
+                process.stdout.close()
+    if status != 0:
+        problem = last_error or f"'{' '.join(command[1:4])}' ended with {status}"
+        raise EngineError("install-failed", name=engine.name, problem=problem, log=log)
+
+
+def _write_stamp(root: Path, stamp: Mapping[str, str]) -> None:
+    partial = root / f".{STAMP}"
+    partial.write_text(json.dumps(stamp, indent=2) + "\n", encoding="utf-8")
+    partial.replace(root / STAMP)
+
+
+def _version(python: Path, distributions: Sequence[str]) -> str | None:
+    for distribution in distributions:
+        try:
+            asked = subprocess.run(
+                [str(python), "-c", ASK_VERSION, distribution],
+                capture_output=True,
+                text=True,
+                timeout=30,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        if asked.returncode == 0:
+            return asked.stdout.strip()
+    return None
+
+
+def _python(root: Path) -> Path:
+    return root / "venv" / "bin" / "python"
+
+
+@contextmanager
+def _locked(root: Path, tell: Progress) -> Iterator[None]:
+    """One installer at a time; the system drops the lock of a process that ends."""
+    root.parent.mkdir(parents=True, exist_ok=True)
+    with (root.parent / f".{root.name}.lock").open("wb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            tell("waiting for another installer")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _quiet(_step: str) -> None:
+    """Tell nobody."""

@@ -1,0 +1,44 @@
+"""Runs an engine and ends it when its owner is gone: ``python -I guardian.py LIFELINE GRACE COMMAND…``.
+
+It leads the engine's process group. LIFELINE is the number of a pipe's reading end whose writing end only the
+owner holds: the system closes it however the owner ends, by ``kill -9`` too, and on every platform.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+
+LOOK = 0.1  # seconds between two looks at the engine
+
+
+def main(lifeline: int, grace: float, command: list[str]) -> int:
+    """Run ``command``; its exit status, ``128 + n`` after signal n. Never returns once the owner is gone."""
+    # A handler, not SIG_IGN: the engine would inherit that.
+    signal.signal(signal.SIGTERM, _stay)
+    signal.signal(signal.SIGINT, _stay)
+    engine = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    while engine.poll() is None:
+        if select.select([lifeline], [], [], LOOK)[0]:
+            _end(engine, grace)
+    return engine.returncode if engine.returncode >= 0 else 128 - engine.returncode
+
+
+def _stay(_number: int, _frame: object) -> None:
+    """Outlive the engine, to collect it."""
+
+
+def _end(engine: subprocess.Popen[bytes], grace: float) -> None:
+    os.killpg(0, signal.SIGTERM)
+    deadline = time.monotonic() + grace
+    while engine.poll() is None and time.monotonic() < deadline:
+        time.sleep(LOOK)
+    os.killpg(0, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]))

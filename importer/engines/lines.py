@@ -1,0 +1,106 @@
+"""A child process that answers in JSON lines: bounded waiting, and an end that takes its children along."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+
+class LostError(Exception):
+    """The process died or hung; the text says which."""
+
+
+class RefusedError(Exception):
+    """The process answered that it cannot do what was asked, and lives on."""
+
+
+class Conversation:
+    """One process. It reads requests on standard input; standard error is kept for the last words."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        """Start the process; raises OSError where that fails."""
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._log,
+                env=dict(environment),
+                start_new_session=True,
+            )
+        except OSError:
+            self._log.close()
+            raise
+        self._input, self._output = self._process.stdin, self._process.stdout
+        self._buffer = b""
+        self._number = 0
+
+    def ask(self, operation: str, patience: float, **fields: Any) -> Iterator[Any]:
+        """Ask, and yield each item, waiting at most ``patience`` seconds for it.
+
+        Raises LostError or RefusedError. What is left unread of an answer is skipped by the next question.
+        """
+        self._number += 1
+        number = self._number
+        request = json.dumps({"id": number, "op": operation, **fields}) + "\n"
+        try:
+            if self._input is not None:
+                self._input.write(request.encode())
+                self._input.flush()
+        except OSError:
+            raise self._died() from None
+        while True:
+            answer = self._answer(patience)
+            if answer["id"] != number:
+                continue
+            if "error" in answer:
+                raise RefusedError(answer["error"])
+            if "done" in answer:
+                return
+            yield answer["item"]
+
+    def close(self) -> int:
+        """End the process with its whole group; returns its exit status, negative for a signal."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        for pipe in (self._input, self._output, self._log):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+        return self._process.wait()
+
+    def _answer(self, patience: float) -> Mapping[str, Any]:
+        deadline = time.monotonic() + patience
+        with selectors.DefaultSelector() as selector:
+            if self._output is not None:
+                selector.register(self._output, selectors.EVENT_READ)
+            while b"\n" not in self._buffer:
+                ready = selector.select(max(0.0, deadline - time.monotonic()))
+                if not ready:
+                    raise LostError(f"Hang: no answer within {patience:g} s")
+                chunk = os.read(ready[0][0].fd, 1 << 16)
+                if not chunk:
+                    raise self._died()
+                self._buffer += chunk
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        answer: Mapping[str, Any] = json.loads(line)
+        return answer
+
+    def _died(self) -> LostError:
+        try:
+            status = f"status {self._process.wait(2)}"
+        except subprocess.TimeoutExpired:
+            status = "its answers closed"
+        self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - 2000))
+        words = self._log.read().decode(errors="replace").split("\n")
+        last = next((line.strip() for line in reversed(words) if line.strip()), "")
+        return LostError(f"Death: the worker ended with {status}" + (f": {last[:200]}" if last else ""))

@@ -1,0 +1,88 @@
+"""mlx-lm: a small server, no parser flags; it infers the tool parser from the chat template."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from importer.engines.base import (
+    Death,
+    Document,
+    Launch,
+    Pip,
+    Readiness,
+    number,
+    numeric_options,
+    parameters,
+    sent_by_client,
+)
+
+VERSION = "0.32.2"
+CONSTRAINTS = Path(__file__).with_name("constraints") / "mlx.txt"
+# Sampling that the server takes at its start, for requests that say nothing. Without --temp it is greedy.
+FLAGS = {
+    "temperature": "--temp",
+    "top_p": "--top-p",
+    "top_k": "--top-k",
+    "min_p": "--min-p",
+    "max_tokens": "--max-tokens",
+}
+PER_REQUEST = ("repeat_penalty", "presence_penalty", "frequency_penalty", "seed")
+# Numeric options of its server that ``engine_args`` may set.
+ARGUMENTS = (
+    "decode_concurrency", "prompt_concurrency", "prefill_step_size", "prompt_cache_size", "kv_bits",
+    "kv_group_size", "quantized_kv_start",
+)  # fmt: skip
+# Its server answers while the weights still load, and goes on answering 503 when loading has failed.
+READY = Readiness("/health", fatal=(503,), warm_up=("/v1/completions", {"prompt": "a", "max_tokens": 1}))
+# What every server on mlx may die of.
+MLX_DEATHS = (
+    Death(r"Missing \d+ parameters|\d+ parameters not in model", "the weights do not fit config.json"),
+    Death(r"(\[load_safetensors\].*|SafetensorError.*)", "a weights file is broken: {0}"),
+    Death(r"MemoryError|std::bad_alloc|\[malloc\]|Unable to allocate", "the weights do not fit into memory"),
+    Death(r"error: (argument \S+: .*|unrecognized arguments: .*)", "its server refused an option: {0}"),
+)
+DEATHS = (
+    Death(r"Address already in use", "the port is taken"),
+    Death(r"(Model type \S+) not supported", "{0} is not supported by this version of mlx-lm"),
+    *MLX_DEATHS,
+    Death(r"No module named '?([\w.]+)'?$", "its environment lacks {0}"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mlx:
+    """The adapter of mlx-lm, on Apple silicon and on any x86-64 or ARM Linux."""
+
+    name: str = "mlx"
+    distributions: tuple[str, ...] = ("mlx-lm",)
+    readiness: Readiness = READY
+    deaths: tuple[Death, ...] = DEATHS
+
+    def plan(self) -> tuple[Pip, ...]:
+        """One command; Linux needs the extra that brings mlx's own library for processors."""
+        package = f"mlx-lm=={VERSION}" if sys.platform == "darwin" else f"mlx-lm[cpu]=={VERSION}"
+        return (("install", "--constraint", str(CONSTRAINTS), package),)
+
+    def launch(self, document: Document, model_dir: Path, port: int) -> Launch:
+        """``mlx_lm server`` on loopback; a negative ``top_k`` (none, as vLLM writes it) becomes 0."""
+        model = str(model_dir.resolve())
+        arguments = ["-m", "mlx_lm", "server", "--model", model, "--host", "127.0.0.1", "--port", str(port)]
+        for key, flag in FLAGS.items():
+            value = parameters(document).get(key)
+            if value is not None:
+                given = number(document, f"parameters.{key}", value)
+                arguments += [flag, "0" if key == "top_k" and given.startswith("-") else given]
+        arguments += numeric_options(document, ARGUMENTS, "mlx-lm")
+        if document.get("chat_template_kwargs"):
+            arguments += ["--chat-template-args", json.dumps(document["chat_template_kwargs"])]
+        if document.get("trust_remote_code") is True:
+            arguments.append("--trust-remote-code")
+        return Launch(tuple(arguments), model)
+
+    def client_sampling(self, document: Document) -> dict[str, Any]:
+        """Penalties and the seed: its server reads them from requests only."""
+        return sent_by_client(document, PER_REQUEST)

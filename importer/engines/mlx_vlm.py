@@ -1,0 +1,91 @@
+"""mlx-vlm: vision and text models on MLX; it infers the tool parser and takes sampling from requests only."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from importer.engines.base import (
+    Death,
+    Document,
+    Launch,
+    Pip,
+    Readiness,
+    invalid,
+    number,
+    numeric_options,
+    options,
+    parameters,
+    sent_by_client,
+)
+from importer.engines.mlx import MLX_DEATHS
+from importer.engines.registries import PINNED
+
+VERSION = PINNED["mlx-vlm"]
+CONSTRAINTS = Path(__file__).with_name("constraints") / "mlx-vlm.txt"
+PER_REQUEST = (
+    "temperature", "top_p", "top_k", "min_p", "repeat_penalty", "presence_penalty", "frequency_penalty",
+    "seed",
+)  # fmt: skip
+# Numeric options of its server that ``engine_args`` may set.
+ARGUMENTS = (
+    "kv_bits", "kv_group_size", "kv_key_bits", "kv_value_bits", "max_kv_size", "max_num_seqs", "max_pixels",
+    "min_pixels", "prefill_step_size", "quantized_kv_start", "thinking_budget", "top_logprobs_k",
+    "vision_cache_size",
+)  # fmt: skip
+READY = Readiness("/health")  # it opens its port when the weights are loaded
+THINKING = "enable_thinking"  # the one template variable that its server can be started with
+DEATHS = (
+    Death(r"address already in use", "the port is taken"),
+    Death(r"(Model type \S+) not supported", "{0} is not supported by this version of mlx-vlm"),
+    *MLX_DEATHS,
+    Death(r"Failed to load model: (.*)", "{0}"),
+    Death(r"No module named '?([\w.]+)'?\W*$", "its environment lacks {0}"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MlxVlm:
+    """The adapter of mlx-vlm, on Apple silicon and on any x86-64 or ARM Linux."""
+
+    name: str = "mlx-vlm"
+    distributions: tuple[str, ...] = ("mlx-vlm",)
+    readiness: Readiness = READY
+    deaths: tuple[Death, ...] = DEATHS
+
+    def plan(self) -> tuple[Pip, ...]:
+        """One command; Linux needs the extra that brings mlx's own library for processors."""
+        package = f"mlx-vlm=={VERSION}" if sys.platform == "darwin" else f"mlx-vlm[cpu]=={VERSION}"
+        return (("install", "--constraint", str(CONSTRAINTS), package),)
+
+    def launch(self, document: Document, model_dir: Path, port: int) -> Launch:
+        """``mlx_vlm.server`` on loopback."""
+        model = str(model_dir.resolve())
+        arguments = ["-m", "mlx_vlm.server", "--model", model, "--host", "127.0.0.1", "--port", str(port)]
+        limit = parameters(document).get("max_tokens")
+        if limit is not None:
+            arguments += ["--max-tokens", number(document, "parameters.max_tokens", limit)]
+        if _thinks(document):
+            arguments.append("--enable-thinking")
+        arguments += numeric_options(document, ARGUMENTS, "mlx-vlm")
+        if document.get("trust_remote_code") is True:
+            arguments.append("--trust-remote-code")
+        return Launch(tuple(arguments), model)
+
+    def client_sampling(self, document: Document) -> dict[str, Any]:
+        """Everything: what a request leaves unsaid comes from generation_config.json, never from us."""
+        return sent_by_client(document, PER_REQUEST)
+
+
+def _thinks(document: Document) -> bool:
+    """Unless told, its server tells templates not to think; a document with a reader of thoughts tells it."""
+    variables = document.get("chat_template_kwargs") or {}
+    others = sorted(set(variables) - {THINKING})
+    if others:
+        problem = (
+            f"chat_template_kwargs.{others[0]} does not reach the template on mlx-vlm, only {THINKING} does"
+        )
+        raise invalid(document, problem)
+    return bool(variables.get(THINKING, "reasoning_parser" in options(document)))

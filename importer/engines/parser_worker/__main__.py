@@ -1,0 +1,28 @@
+"""``python -I <this file> vllm|mlx|mlx-vlm``: serve one engine's parsers over standard input and output.
+
+The folder is loaded as a package of its own, so neither the importer nor its neighbours can be imported from
+here: next to this folder lie modules named like the engines.
+"""
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PACKAGE = "importer_parser_worker"
+
+if __name__ == "__main__":
+    spec = importlib.util.spec_from_file_location(
+        PACKAGE, HERE / "__init__.py", submodule_search_locations=[str(HERE)]
+    )
+    if spec is None or spec.loader is None:
+        sys.exit(f"{HERE} cannot be loaded")
+    package = importlib.util.module_from_spec(spec)
+    sys.modules[PACKAGE] = package
+    spec.loader.exec_module(package)
+    # The line protocol takes over the descriptors before the engine is imported: engines print on import.
+    wire = importlib.import_module(f"{PACKAGE}.wire")
+    line = wire.Line()
+    worker = importlib.import_module(f"{PACKAGE}.{sys.argv[1].replace('-', '_')}_worker")
+    wire.serve(line, worker.operations())

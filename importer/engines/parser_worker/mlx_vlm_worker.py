@@ -1,0 +1,151 @@
+"""mlx-vlm's parsers, run by its server's own endpoint over tokens that are given instead of generated.
+
+The server infers its tool parser from the chat template, or takes the one that a request names. Thinking it
+splits at a few pairs of markers, whatever the model, in their order; a reasoning parser is named by its
+opening marker, and is asked as if its pair were the only one: else each would read what any of them reads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import importlib
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import mlx_vlm
+from mlx_vlm.server import responses_state
+from mlx_vlm.server.generation import StreamingToken
+from mlx_vlm.server.runtime import runtime
+from mlx_vlm.server.schemas import ChatRequest
+from mlx_vlm.tokenizer_utils import (
+    BPEStreamingDetokenizer,
+    TokenizerWrapper,
+    _ServerTokenStreamer,
+    load_tokenizer,
+    make_streaming_detokenizer,
+)
+from mlx_vlm.tools import _infer_tool_parser_from_processor
+
+from .serving import Pair, Server, from_stream, from_whole, texts
+from .vocabulary import encode, synthetic
+from .wire import Operation
+
+ENDPOINT: Any = importlib.import_module("mlx_vlm.server.openai")
+STATE = responses_state.ThinkingStreamState
+PAIRS = {opening: (opening, closing) for opening, closing in STATE._DEFAULT_OPEN_CLOSE_MARKERS}  # noqa: SLF001
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A tokenizer, the tool parser that the request names, and the markers that the server knows."""
+
+    tokenizer: Any
+    tool: str | None
+    markers: tuple[tuple[str, str], ...]
+
+
+def operations() -> Mapping[str, Operation]:
+    """What this worker answers."""
+    gc.freeze()  # the server collects garbage after each answer; what was imported is none
+    return SERVER.operations()
+
+
+def load(request: Mapping[str, Any]) -> Any:
+    """The tokenizer as the server wraps it; processors of images have no part in reading text."""
+    description = request["tokenizer"]
+    if description["directory"]:
+        with contextlib.suppress(Exception):  # what needs code of its own is not loaded
+            return load_tokenizer(Path(description["directory"]))
+    tokenizer = synthetic(description, texts(request))
+    template = description["settings"].get("response_template")
+    if template is not None:  # the server lets the tokenizer split by it
+        tokenizer.response_template = template
+    return TokenizerWrapper(tokenizer, BPEStreamingDetokenizer)
+
+
+def infer(tokenizer: Any) -> dict[str, str | None]:
+    """By the template's text; of thinking markers it chooses none, it tries all."""
+    return {"tool": _infer_tool_parser_from_processor(tokenizer), "reasoning": None}
+
+
+def compose(tokenizer: Any, pair: Pair) -> Composed:
+    """Raises for names that the server lacks."""
+    tool, opening = pair["tool"], pair["reasoning"]
+    if tool is not None:
+        SERVER.tool(tool)
+    if opening not in (None, *PAIRS):
+        raise ValueError(f"the server knows no thinking marker {opening!r}")
+    return Composed(tokenizer, tool, tuple(PAIRS.values()) if opening is None else (PAIRS[opening],))
+
+
+def answer(composed: Composed, sample: Mapping[str, Any], stream: bool) -> dict[str, Any]:
+    """Let the server's endpoint answer one request whose tokens are the sample's."""
+    ENDPOINT.get_cached_model = lambda *_args: (None, composed.tokenizer, SimpleNamespace())
+    ENDPOINT.apply_chat_template = lambda *_args, **_variables: sample["prompt"]
+    ENDPOINT._infer_tool_parser_from_processor = lambda _processor, override: override  # noqa: SLF001
+    runtime.response_generator = Generator(composed.tokenizer, sample)
+    STATE._DEFAULT_OPEN_CLOSE_MARKERS = composed.markers  # noqa: SLF001
+    request = ChatRequest(
+        model="",
+        messages=[{"role": "user", "content": "."}],
+        tools=list(sample["tools"]) or None,
+        tool_parser=composed.tool,
+        stream=stream,
+        context_management=[],
+    )
+    return asyncio.run(_served(request))
+
+
+async def _served(request: ChatRequest) -> dict[str, Any]:
+    response = await ENDPOINT.chat_completions_endpoint(request, None)
+    if not request.stream:
+        return from_whole(response.model_dump())
+    return from_stream([line async for line in _lines(response.body_iterator)])
+
+
+async def _lines(events: AsyncIterator[str]) -> AsyncIterator[str]:
+    async for event in events:
+        for line in event.splitlines():
+            yield line
+
+
+class Generator:
+    """The server's generator of tokens: it has them already."""
+
+    def __init__(self, tokenizer: Any, sample: Mapping[str, Any]) -> None:
+        self.tokenizer, self.sample = tokenizer, sample
+
+    def generate(self, prompt: str, *_media: Any, **_settings: Any) -> tuple[Any, Iterator[StreamingToken]]:
+        """The context of a request, and its tokens."""
+        return SimpleNamespace(prompt_tokens=len(encode(self.tokenizer, prompt))), self._tokens()
+
+    def validate_context_budget(self, *_prompt: Any, **_settings: Any) -> None:
+        """There is room for every sample."""
+
+    def _tokens(self) -> Iterator[StreamingToken]:
+        streamer = _ServerTokenStreamer(self.tokenizer, make_streaming_detokenizer(self.tokenizer))
+        for token in encode(self.tokenizer, self.sample["completion"]):
+            yield _token(streamer.advance(token, None), token, None)
+        yield _token(streamer.advance(0, "stop"), 0, "stop")
+
+
+def _token(text: str, token: int, finish: str | None) -> StreamingToken:
+    return StreamingToken(text=text, token=token, logprobs=0.0, finish_reason=finish)
+
+
+SERVER = Server(
+    name="mlx-vlm",
+    version=mlx_vlm.__version__,
+    tools="mlx_vlm.tools.parsers",
+    markers=responses_state.__name__,
+    pairs=PAIRS.values,
+    load=load,
+    infer=infer,
+    compose=compose,
+    answer=answer,
+)

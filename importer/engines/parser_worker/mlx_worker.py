@@ -1,0 +1,155 @@
+"""mlx-lm's parsers, run by its server's own request handler over tokens that are given instead of generated.
+
+The server takes its tool parser from the tokenizer's settings or infers it from the chat template, and its
+thinking markers from the vocabulary alone. A reasoning parser is therefore named by its opening marker, and
+asking for another than the vocabulary gives is an error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import inspect
+import io
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import mlx_lm
+from mlx_lm import tokenizer_utils
+from mlx_lm.generate import make_text_state_machine
+from mlx_lm.server import APIHandler, CompletionRequest
+from mlx_lm.utils import load_tokenizer
+
+from .markers import thinking_markers
+from .serving import Pair, Server, from_stream, from_whole, modules, texts
+from .vocabulary import encode, synthetic
+
+# Settings of the tokenizer that the server obeys, and the package whose modules they name.
+CLAIMS = {"tool_parser_type": "mlx_lm.tool_parsers", "chat_template_type": "mlx_lm.chat_templates"}
+
+
+def load(request: Mapping[str, Any]) -> Any:
+    """The tokenizer as the server loads it; a synthetic one goes by way of a folder."""
+    description = request["tokenizer"]
+    if description["directory"]:
+        with contextlib.suppress(Exception):  # what needs code of its own is not loaded
+            return load_tokenizer(description["directory"])
+    # The server would import any other name, and fail; no name leads out of these packages.
+    claimed = {
+        key: name
+        for key, package in CLAIMS.items()
+        if (name := str(description["settings"].get(key))) in modules(package)
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        synthetic(description, texts(request)).save_pretrained(folder)
+        Path(folder, "config.json").write_text(
+            json.dumps({"model_type": description.get("model_type") or ""})
+        )
+        return load_tokenizer(folder, tokenizer_config_extra=claimed)
+
+
+def compose(loaded: Any, pair: Pair) -> Any:
+    """The server's tokenizer with the named tool parser; the thinking markers must be those it infers."""
+    if pair["reasoning"] is not None and pair["reasoning"] != loaded.think_start:
+        raise ValueError(f"the vocabulary gives the thinking marker {loaded.think_start!r}")
+    module = None if pair["tool"] is None else SERVER.tool(pair["tool"])
+    tokenizer = copy.copy(loaded)
+    tokenizer._tool_parser = module and module.parse_tool_call  # noqa: SLF001 - load() is the only public way in
+    tokenizer._tool_call_start = module and module.tool_call_start  # noqa: SLF001
+    tokenizer._tool_call_end = module and module.tool_call_end  # noqa: SLF001
+    return tokenizer
+
+
+def answer(tokenizer: Any, sample: Mapping[str, Any], stream: bool) -> dict[str, Any]:
+    """Let the server's handler answer one request whose tokens are the sample's."""
+    handler = Handler(tokenizer, sample, stream)
+    request = CompletionRequest(
+        "chat", "", [{"role": "user", "content": "."}], list(sample["tools"]) or None, None
+    )
+    handler.handle_completion(request, stop_words=[])
+    return handler.reading()
+
+
+class Handler(APIHandler):
+    """The server's handler without a socket: what it would write to one stays in memory."""
+
+    def __init__(self, tokenizer: Any, sample: Mapping[str, Any], stream: bool) -> None:
+        self.tokenizer, self.sample, self.stream = tokenizer, sample, stream
+        self.wfile = io.BytesIO()
+        self.object_type = "chat.completion.chunk" if stream else "chat.completion"
+        self.response_generator = SimpleNamespace(generate=self._generate)
+        self.top_logprobs = 0
+
+    def __getattr__(self, name: str) -> Any:
+        """Sampling settings and names: the handler passes them on, and nothing here looks at them."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return None
+
+    def _set_stream_headers(self, status_code: int) -> None: ...
+
+    def _set_completion_headers(self, status_code: int) -> None: ...
+
+    def send_header(self, keyword: str, value: str) -> None:
+        """No headers."""
+
+    def end_headers(self) -> None:
+        """No headers."""
+
+    def _generate(self, _request: Any, _args: Any, **_callbacks: Any) -> tuple[Any, Iterator[Any]]:
+        prompt = encode(self.tokenizer, self.sample["prompt"])
+        context = SimpleNamespace(
+            tool_parser=self.tokenizer.tool_parser,
+            text_sm=make_text_state_machine(self.tokenizer),
+            initial_state=initial_state(self.tokenizer, prompt),
+            prompt=prompt,
+            prompt_cache_count=-1,
+            stop=lambda: None,
+        )
+        return context, self._tokens()
+
+    def _tokens(self) -> Iterator[Any]:
+        detokenizer = self.tokenizer.detokenizer
+        for token in encode(self.tokenizer, self.sample["completion"]):
+            detokenizer.add_token(token)
+            yield SimpleNamespace(text=detokenizer.last_segment, token=token, finish_reason=None)
+        detokenizer.finalize()
+        yield SimpleNamespace(text=detokenizer.last_segment, token=0, finish_reason="stop")
+
+    def reading(self) -> dict[str, Any]:
+        """What a client would hold of the answer."""
+        written = self.wfile.getvalue().decode()
+        return from_stream(written.splitlines()) if self.stream else from_whole(json.loads(written))
+
+
+def initial_state(tokenizer: Any, prompt: list[int]) -> str:
+    """Whether generation starts inside the thinking block, as the server's ``_tokenize`` decides it."""
+    if tokenizer.response_initial_state:
+        return str(tokenizer.response_initial_state)
+    if not tokenizer.has_thinking:
+        return "normal"
+    opened = tokenizer.rfind_think_start(prompt) > tokenizer.rfind_think_end(prompt)
+    return "reasoning" if opened else "normal"
+
+
+def infer(tokenizer: Any) -> dict[str, str | None]:
+    """``tool_parser_type``, else by the template's text; thinking markers by the vocabulary only."""
+    return {"tool": tokenizer.init_kwargs.get("tool_parser_type"), "reasoning": tokenizer.think_start}
+
+
+SERVER = Server(
+    name="mlx",
+    version=mlx_lm.__version__,
+    tools="mlx_lm.tool_parsers",
+    markers=tokenizer_utils.__name__,
+    pairs=lambda: thinking_markers(inspect.getsource(tokenizer_utils)),
+    load=load,
+    infer=infer,
+    compose=compose,
+    answer=answer,
+)
+operations = SERVER.operations

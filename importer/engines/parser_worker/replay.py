@@ -1,0 +1,89 @@
+"""Reading an output in pieces, put together as a client of the server would, beside reading it whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from .wire import describe
+
+SHOWN = 6  # differing splits that are returned; the rest are only counted
+
+
+def reading(calls: Iterable[tuple[str, str]], reasoning: str | None, content: str | None) -> dict[str, Any]:
+    """What was read, in the form it crosses to the client: arguments stay the text that the engine gives."""
+    return {
+        "calls": [{"name": name, "arguments": arguments} for name, arguments in calls],
+        "reasoning": reasoning,
+        "content": content,
+    }
+
+
+class Assembled:
+    """Deltas of a stream, joined as OpenAI's client library joins them: text by text, calls by index."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, list[str]] = {"reasoning": [], "content": []}
+        self._calls: dict[int, dict[str, str]] = {}
+
+    def add(self, delta: Mapping[str, Any]) -> None:
+        """Join one delta: ``reasoning``, ``content``, ``calls`` as (index, name, arguments)."""
+        for key, parts in self._texts.items():
+            if delta[key]:
+                parts.append(delta[key])
+        for index, name, arguments in delta["calls"]:
+            call = self._calls.setdefault(index, {"name": "", "arguments": ""})
+            call["name"] += name or ""
+            call["arguments"] += arguments or ""
+
+    def reading(self) -> dict[str, Any]:
+        """What the client holds at the end of the stream."""
+        calls = [(call["name"], call["arguments"]) for _, call in sorted(self._calls.items())]
+        texts = {key: "".join(parts) or None for key, parts in self._texts.items()}
+        return reading(calls, texts["reasoning"], texts["content"])
+
+
+Feed = Callable[[list[int]], "dict[str, Any]"]
+
+
+def in_two(tokens: int) -> list[int]:
+    """Every place to cut an output of so many tokens into two deltas."""
+    return list(range(1, tokens))
+
+
+def replay(whole: Mapping[str, Any], feed: Feed, tokens: int, places: list[int]) -> dict[str, Any]:
+    """Token by token, and cut in two at each of ``places``; only what differs from ``whole`` comes back.
+
+    ``feed`` reads the output cut before the given tokens. ``split`` is the number of tokens in the first of
+    two deltas, or 0 for token by token.
+    """
+    splits = [(0, list(range(1, tokens))), *((place, [place]) for place in places)]
+    differs = []
+    for split, cuts in splits:
+        try:
+            got = feed(cuts)
+        except Exception as error:
+            got = {"error": describe(error)}
+        if not same(whole, got):
+            differs.append({"split": split, "reading": got})
+    return {"whole": whole, "count": len(splits), "different": len(differs), "differs": differs[:SHOWN]}
+
+
+def same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether a client would act alike on both: white space around texts and inside JSON does not count."""
+    return _essence(one) == _essence(other)
+
+
+def _essence(given: Mapping[str, Any]) -> object:
+    if "error" in given:
+        return "error"
+    calls = [(call["name"], _value(call["arguments"])) for call in given["calls"]]
+    return calls, (given["reasoning"] or "").strip(), (given["content"] or "").strip()
+
+
+def _value(arguments: str) -> str:
+    try:
+        return json.dumps(json.loads(arguments), sort_keys=True)
+    except ValueError:
+        return arguments

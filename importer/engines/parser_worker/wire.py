@@ -1,0 +1,98 @@
+"""JSON lines on descriptors of their own, and the limits under which an engine's code runs.
+
+A request is one line, ``{"id", "op", …}``. Each answer is one line: any number of ``{"id", "item"}``, then
+``{"id", "done"}`` or ``{"id", "error"}``. Whatever an engine prints goes to standard error, which is a log.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+Operation = Callable[[Mapping[str, Any]], Iterator[Any]]
+GIB = 1 << 30
+
+
+class Overrun(BaseException):  # not an Exception: parsers swallow those and would loop on
+    """A parser took longer than it may."""
+
+
+class Line:
+    """The two descriptors to the client, taken away from everything else in the process."""
+
+    def __init__(self) -> None:
+        self.requests = os.fdopen(os.dup(0), "r", encoding="utf-8")
+        self.answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.dup2(2, 1)
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - for the process's life
+
+    def send(self, answer: Mapping[str, Any]) -> None:
+        """Write one answer."""
+        self.answers.write(json.dumps(answer) + "\n")
+        self.answers.flush()
+
+
+def serve(line: Line, operations: Mapping[str, Operation]) -> None:
+    """Answer until the client hangs up. The engine is imported by now, so memory is bounded from here."""
+    limit_memory(2 * GIB)
+    for text in line.requests:
+        request = json.loads(text)
+        try:
+            for item in operations[request["op"]](request):
+                line.send({"id": request["id"], "item": item})
+        except (Overrun, Exception) as error:
+            line.send({"id": request["id"], "error": describe(error)})
+        else:
+            line.send({"id": request["id"], "done": True})
+
+
+def limit_memory(extra: int) -> None:
+    """Let the process grow by ``extra`` bytes and no further, where the system can enforce it."""
+    try:
+        import resource
+        from pathlib import Path
+
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        limit = pages * resource.getpagesize() + extra
+        resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    except (ImportError, OSError, ValueError):
+        return
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Raise Overrun in the block after ``seconds``, again and again should a parser swallow it."""
+
+    def ring(_signal: int, _frame: object) -> None:
+        raise Overrun(f"took longer than {seconds:g} s")
+
+    previous = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 0.2)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+def attempt(seconds: float, action: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
+    """What the action gives, or ``{"error"}``: nothing that a parser does reaches its neighbours."""
+    try:
+        with at_most(seconds):
+            return action()
+    except (Overrun, Exception, SystemExit) as error:
+        return {"error": describe(error)}
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)  # the bell may have rung while it was being put away
+
+
+def describe(error: BaseException) -> str:
+    """``ClassName: message``, on one line and short."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]

@@ -1,0 +1,282 @@
+"""An engine's parsers, asked without weights through a worker in the engine's environment.
+
+``ParserWorker`` starts ``parser_worker`` with that environment's Python, keeps it warm and restarts it when a
+parser kills or hangs it: the parser at fault gets an error as its reading, its neighbours are asked again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from importer.engines.lines import Conversation, LostError, RefusedError
+from importer.errors import EngineError
+from importer.template.study import Sample
+
+SCRIPT = Path(__file__).with_name("parser_worker") / "__main__.py"
+START_SECONDS = 180.0  # importing vLLM takes 5 s from a warm disk, 15 s from a cold one
+GRACE_SECONDS = 10.0  # beyond the limits that the worker keeps itself
+MAX_STARTS = 6  # within one question
+SECRETS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_TOKEN")
+SETTINGS = {
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_CONFIGURE_LOGGING": "0",
+    "DO_NOT_TRACK": "1",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Parser:
+    """A registered parser. ``aliases`` are the other names of its class.
+
+    mlx-lm and mlx-vlm have no classes: their tool parsers are functions (``glm47.parse_tool_call``), and a
+    reasoning parser is a pair of markers, ``name`` the opening and ``class_name`` the closing one.
+    """
+
+    kind: Literal["tool", "reasoning"]
+    name: str
+    class_name: str
+    module: str
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """The parsers to read with; ``None`` is none of that kind, for MLX's reasoning what the server infers."""
+
+    tool: str | None = None
+    reasoning: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCall:
+    """A call as the engine would return it; ``arguments`` is JSON text."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read of one sample, or ``error``: the exception that the server would have met."""
+
+    calls: tuple[ReadCall, ...] = ()
+    reasoning: str | None = None
+    content: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A stream that gave something else: ``split`` tokens in the first of two deltas, 0 for one by one."""
+
+    split: int
+    reading: Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A sample read whole and in ``count`` splits, of which ``different`` differ; ``examples`` has a few."""
+
+    whole: Reading
+    count: int = 0
+    different: int = 0
+    examples: tuple[Difference, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What the worker makes a tokenizer of: a folder with the repository's own, else the declared markers.
+
+    ``tokens``      (text, special): exactly these are single tokens.
+    ``model_type``  the config's, by which the server knows harmony.
+    ``settings``    ``tokenizer_config.json``, into which parsers look: ``response_template``,
+                    ``tool_parser_type``, ``token_suffix``.
+    ``assumed``     the repository declares no vocabulary: a marker that a parser needs is taken to be there.
+    """
+
+    directory: Path | None = None
+    tokens: tuple[tuple[str, bool], ...] = ()
+    eos: str | None = None
+    bos: str | None = None
+    chat_template: str | None = None
+    model_type: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    assumed: bool = False
+
+
+class ParserWorker:
+    """A warm worker; a context manager. It starts with the first question.
+
+    ``engine`` is ``vllm``, ``mlx`` or ``mlx-vlm``, and ``python`` that of its environment.
+    ``seconds`` bounds one parser's work on one sample. Every method raises EngineError("worker-failed").
+    """
+
+    def __init__(self, engine: str, python: Path, *, seconds: float = 5.0) -> None:
+        self.engine = engine
+        self._python = python
+        self._seconds = seconds
+        self._conversation: Conversation | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the worker; the next question would start another."""
+        conversation, self._conversation = self._conversation, None
+        if conversation is not None:
+            conversation.close()
+
+    def version(self) -> str:
+        """The engine's version, as it calls itself."""
+        return str(self._plain("hello")[0]["version"])
+
+    def list(self) -> tuple[Parser, ...]:
+        """Every parser that the engine has registered."""
+        items = self._plain("list")
+        names: dict[tuple[str, str, str], tuple[str, ...]] = {}
+        for item in items:
+            names[_identity(item)] = (*names.get(_identity(item), ()), item["name"])
+        return tuple(
+            Parser(
+                kind=item["kind"],
+                name=item["name"],
+                class_name=item["class"],
+                module=item["module"],
+                aliases=tuple(name for name in names[_identity(item)] if name != item["name"]),
+            )
+            for item in items
+        )
+
+    def infer(self, tokens: Tokens) -> Ask:
+        """What mlx-lm or mlx-vlm would choose by itself; vLLM never chooses."""
+        item = self._plain("infer", tokenizer=_tokenizer(tokens))[0]
+        return Ask(item["tool"], item["reasoning"])
+
+    def read(
+        self, tokens: Tokens, samples: Sequence[Sample], asks: Iterable[Ask]
+    ) -> dict[Ask, tuple[Reading, ...]]:
+        """For each pair of parsers, what it reads in each sample, as the server would without streaming."""
+        answers = self._judged("read", tokens, samples, asks)
+        return {ask: tuple(map(_reading, items)) for ask, items in answers.items()}
+
+    def stream(
+        self, tokens: Tokens, samples: Sequence[Sample], asks: Iterable[Ask]
+    ) -> dict[Ask, tuple[Replay, ...]]:
+        """The same, whole and streamed: cut in two at every token, and token by token."""
+        answers = self._judged("stream", tokens, samples, asks)
+        return {ask: tuple(map(_replay, items)) for ask, items in answers.items()}
+
+    def _judged(
+        self, operation: str, tokens: Tokens, samples: Sequence[Sample], asks: Iterable[Ask]
+    ) -> dict[Ask, Sequence[Mapping[str, Any]]]:
+        """Items come in the order of the asks, so a lost worker was busy with the first that has none."""
+        pending = [*dict.fromkeys(asks)]
+        answers: dict[Ask, Sequence[Mapping[str, Any]]] = {}
+        fields = {
+            "tokenizer": _tokenizer(tokens),
+            "samples": [_sample(sample) for sample in samples],
+            "limit": self._seconds,
+        }
+        patience = self._seconds * (len(samples) + 1) + GRACE_SECONDS
+        for _ in range(MAX_STARTS):
+            if not pending:
+                break
+            pairs = [{"tool": ask.tool, "reasoning": ask.reasoning} for ask in pending]
+            try:
+                for item in self._ask(operation, patience, asks=pairs, **fields):
+                    answers[pending.pop(0)] = item
+            except LostError as loss:
+                self.close()
+                if pending:
+                    answers[pending.pop(0)] = [{"error": str(loss)}] * len(samples)
+        if pending:
+            raise self._failed(f"it was lost {MAX_STARTS} times in one question")
+        return answers
+
+    def _plain(self, operation: str, **fields: Any) -> Sequence[Mapping[str, Any]]:
+        warm = self._conversation is not None
+        try:
+            return [*self._ask(operation, GRACE_SECONDS + self._seconds, **fields)]
+        except LostError as loss:
+            self.close()
+            if warm:  # it may have died since the last question
+                return self._plain(operation, **fields)
+            raise self._failed(str(loss)) from None
+
+    def _ask(self, operation: str, patience: float, **fields: Any) -> Iterator[Any]:
+        if self._conversation is None:
+            self._start()
+        if self._conversation is not None:
+            try:
+                yield from self._conversation.ask(operation, patience, **fields)
+            except RefusedError as refusal:
+                raise self._failed(str(refusal)) from None
+
+    def _start(self) -> None:
+        environment = {k: v for k, v in os.environ.items() if k not in SECRETS} | SETTINGS
+        command = [str(self._python), "-I", str(SCRIPT), self.engine]
+        try:
+            self._conversation = Conversation(command, environment)
+            for _ in self._conversation.ask("hello", START_SECONDS):
+                pass
+        except OSError as error:
+            raise self._failed(f"{self._python} could not be started ({error.strerror})") from None
+        except (LostError, RefusedError) as error:
+            raise self._failed(str(error)) from None
+
+    def _failed(self, problem: str) -> EngineError:
+        self.close()
+        return EngineError("worker-failed", name=self.engine, problem=problem)
+
+
+def _identity(item: Mapping[str, Any]) -> tuple[str, str, str]:
+    return item["kind"], item["module"], item["class"]
+
+
+def _tokenizer(tokens: Tokens) -> dict[str, Any]:
+    return {
+        "directory": None if tokens.directory is None else str(tokens.directory),
+        "tokens": [{"content": content, "special": special} for content, special in tokens.tokens],
+        "eos": tokens.eos,
+        "bos": tokens.bos,
+        "chat_template": tokens.chat_template,
+        "model_type": tokens.model_type,
+        "settings": dict(tokens.settings),
+        "assumed": tokens.assumed,
+    }
+
+
+def _sample(sample: Sample) -> dict[str, Any]:
+    return {
+        "prompt": sample.prompt,
+        "completion": sample.completion,
+        "tools": [*sample.tools],
+        "kwargs": dict(sample.kwargs),
+    }
+
+
+def _reading(item: Mapping[str, Any]) -> Reading:
+    if "error" in item:
+        return Reading(error=item["error"])
+    calls = tuple(ReadCall(call["name"], call["arguments"]) for call in item["calls"])
+    return Reading(calls, item["reasoning"], item["content"])
+
+
+def _replay(item: Mapping[str, Any]) -> Replay:
+    if "error" in item:
+        return Replay(Reading(error=item["error"]))
+    examples = tuple(Difference(d["split"], _reading(d["reading"])) for d in item["differs"])
+    return Replay(_reading(item["whole"]), item["count"], item["different"], examples)

@@ -1,0 +1,210 @@
+"""A running engine: on loopback, in a process group of its own, awaited, and ended with the whole group."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from importer import settings
+from importer.engines import group, logs
+from importer.engines.base import Document, Engine, Launch
+from importer.engines.ready import NeverError, answers
+from importer.engines.sockets import LOOPBACK, free_port, is_free
+from importer.errors import EngineError
+
+Progress = Callable[[str], None]
+WEIGHTS = ("*.safetensors", "*.bin")
+GUARDIAN = Path(__file__).with_name("guardian.py")
+GRACE = 10.0  # seconds between asking a group to end and killing it
+LOOK = 0.1  # seconds between two looks at a starting engine
+TRIES = 3  # starts, each on another free port, when somebody else was quicker to take it
+SECRETS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_TOKEN", "HF_TOKEN_PATH")
+FOREIGN = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV")
+SETTINGS = {
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "DO_NOT_TRACK": "1",
+    "PYTHONUNBUFFERED": "1",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StopReport:
+    """What stopping showed; ``seconds`` until the group was gone, ``killed`` if it had to be forced."""
+
+    group_gone: bool
+    port_free: bool
+    killed: bool
+    seconds: float
+
+
+@dataclass(slots=True)
+class Served:
+    """An engine that serves. ``pid`` is its process group, ``start_seconds`` the time until it was ready."""
+
+    base_url: str
+    model: str
+    pid: int
+    log: Path
+    port: int
+    start_seconds: float
+    _process: subprocess.Popen[bytes] = field(repr=False)
+    _stopped: StopReport | None = field(default=None, repr=False)
+
+    def stop(self) -> StopReport:
+        """End the whole group and say how that went; the second call gives the first one's report."""
+        if self._stopped is None:
+            self._stopped = _stop(self._process, self.port)
+        return self._stopped
+
+
+@contextmanager
+def serve(
+    engine: Engine,
+    python: Path,
+    document: Document,
+    model_dir: Path,
+    *,
+    port: int | None = None,
+    timeout: float | None = None,
+    log_path: Path | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Served]:
+    """Serve ``document`` from the weights in ``model_dir`` with the engine installed for ``python``.
+
+    ``timeout`` is seconds until it must be ready. However the block is left, the engine is gone afterwards.
+    Raises EngineError: engine-died, engine-slow, port-taken, no-weights; DocumentError("invalid").
+    """
+    tell = progress or _quiet
+    if not any(file for pattern in WEIGHTS for file in model_dir.glob(pattern)):
+        raise EngineError("no-weights", path=model_dir)
+    if port is not None and not is_free(port):
+        raise EngineError("port-taken", port=port)
+    limit = engine.readiness.seconds if timeout is None else timeout
+    log = log_path or logs.fresh(settings.home() / "logs", engine.name)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="importer-engine-")))
+        for left in reversed(range(TRIES)):
+            chosen = port or free_port()
+            launch = engine.launch(document, model_dir, chosen)
+            started = time.monotonic()
+            process = stack.enter_context(_group(python, launch, folder, log, chosen))
+            try:
+                _await(engine, process, chosen, started + limit, tell)
+            except NeverError as never:
+                _stop(process, chosen)
+                if _port_lost(log) and port is None and left:
+                    continue
+                raise _death(engine, never, log, chosen) from None
+            except TimeoutError:
+                _stop(process, chosen)
+                raise EngineError("engine-slow", name=engine.name, seconds=f"{limit:g}", log=log) from None
+            took = time.monotonic() - started
+            served = Served(
+                f"http://{LOOPBACK}:{chosen}", launch.model, process.pid, log, chosen, took, process
+            )
+            stack.callback(served.stop)
+            yield served
+            return
+
+
+def _port_lost(log: Path) -> bool:
+    """Whether the log says that another process took the port first."""
+    return "address already in use" in logs.tail(log).lower()
+
+
+@contextmanager
+def _group(
+    python: Path, launch: Launch, folder: Path, log: Path, port: int
+) -> Iterator[subprocess.Popen[bytes]]:
+    """The engine under its guardian; the group is ended when the block is left."""
+    with logs.opened(log) as output, _lifeline() as lifeline:
+        process = subprocess.Popen(
+            [sys.executable, "-I", str(GUARDIAN), str(lifeline), str(GRACE), str(python), *launch.arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+            env=environment(launch.env, folder),
+            pass_fds=(lifeline,),
+            start_new_session=True,
+        )
+        try:
+            yield process
+        finally:
+            _stop(process, port)
+
+
+@contextmanager
+def _lifeline() -> Iterator[int]:
+    """The reading end of a pipe whose writing end closes when this process ends, however it ends."""
+    reading, writing = os.pipe()
+    try:
+        yield reading
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def environment(extra: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """The caller's variables but tokens and Python paths; Hub folders of its own, so no token file is seen.
+
+    The cache folder must exist: mlx-lm's ``/v1/models`` breaks without one.
+    """
+    cache = folder / "hf" / "hub"
+    cache.mkdir(parents=True, exist_ok=True)
+    kept = {k: v for k, v in os.environ.items() if k not in (*SECRETS, *FOREIGN)}
+    return kept | SETTINGS | {"HF_HOME": str(folder / "hf"), "HF_HUB_CACHE": str(cache)} | dict(extra)
+
+
+def _await(
+    engine: Engine, process: subprocess.Popen[bytes], port: int, deadline: float, tell: Progress
+) -> None:
+    """Return when it serves; raises NeverError or TimeoutError."""
+    started = time.monotonic()
+    while not answers(engine.readiness, port, deadline, tell):
+        code = process.poll()
+        if code is not None:
+            raise NeverError(f"{code}")
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        tell(f"waiting for {engine.name}, {time.monotonic() - started:.0f} s")
+        time.sleep(LOOK)
+
+
+def _death(engine: Engine, never: NeverError, log: Path, port: int) -> EngineError:
+    if _port_lost(log):
+        return EngineError("port-taken", port=port)
+    problem = logs.explain(log, engine.deaths)
+    return EngineError("engine-died", name=engine.name, code=never, problem=problem, log=log)
+
+
+def _stop(process: subprocess.Popen[bytes], port: int) -> StopReport:
+    """TERM to the group, KILL after ``GRACE``, then see that the group is gone and the port free."""
+    started = time.monotonic()
+    killed = False
+    try:
+        group.send(process.pid, signal.SIGTERM)
+        if not group.wait_gone(process, GRACE):
+            killed = True
+    finally:  # a second Ctrl-C while waiting must not leave it behind
+        group.send(process.pid, signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE)
+    gone = group.wait_gone(process, GRACE)
+    return StopReport(gone, is_free(port), killed, time.monotonic() - started)
+
+
+def _quiet(_step: str) -> None:
+    """Tell nobody."""

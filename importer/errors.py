@@ -1,0 +1,181 @@
+"""Every failure a user can meet: one tree, one table.
+
+ImporterError
+ ├── UsageError        what was typed cannot be meant            exit 2
+ ├── HubError          the Hub, the network or the cache          exit 3
+ ├── RepositoryError   the repository cannot become a document    exit 4
+ ├── DocumentError     a document or its folder                   exit 5
+ ├── EngineError       an engine is missing, dies or is in the way exit 6
+ ├── ValidationError   the engine ran and a probe failed          exit 1
+ ├── InternalError     a fault of the importer itself             exit 70
+ └── Interrupted       the user stopped it                        exit 130
+
+An error is raised by its kind: ``HubError("gated", repo="a/b")``. The kind's row in ``KINDS`` holds the
+sentence and the next step; ``docs/errors.md`` shows the same table and a test keeps the two alike.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Kind(NamedTuple):
+    """One row of the table: ``sentence`` and ``hint`` are format strings over the error's details."""
+
+    name: str
+    sentence: str
+    hint: str
+
+
+class ImporterError(Exception):
+    """A failure with a kind, one sentence, a next step and an exit code."""
+
+    exit_code = 1
+    kinds: tuple[Kind, ...] = ()
+
+    def __init__(self, kind: str, **details: object) -> None:
+        row = next((k for k in self.kinds if k.name == kind), None)
+        if row is None:
+            raise KeyError(f"{type(self).__name__} has no kind {kind!r}")
+        self.kind = kind
+        self.details = details
+        self.message = _one_line(row.sentence.format(**details))
+        self.hint = _one_line(row.hint.format(**details))
+        super().__init__(self.message)
+
+
+def _one_line(text: str) -> str:
+    """Repositories and servers are quoted here: nothing of theirs may steer a terminal."""
+    plain = " ".join(text.split())[:600]
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in plain)
+
+
+class UsageError(ImporterError):
+    """What was typed cannot be meant."""
+
+    exit_code = 2
+    kinds = (
+        Kind("bad-reference", "{reference!r} is not a model reference: {problem}.",
+             "Give owner/name, owner/name@revision, hf://owner/name, a Hub URL, or a directory such as ./model."),
+        Kind("traversal", "{reference!r} contains a path step that leaves its place.",
+             "Remove '..' and empty steps from the reference."),
+        Kind("revision-conflict", "The reference names revision {inline!r} and --revision names {option!r}.",
+             "Name the revision once."),
+        Kind("bad-option", "{option}: {problem}.", "See 'importer --help'."),
+        Kind("unknown-parser", "{engine} {version} has no {field} named {name!r}.", "Near names: {near}."),
+        Kind("no-such-directory", "There is no directory {path}.", "Check the path; a Hub id has the form owner/name."),
+    )  # fmt: skip
+
+
+class HubError(ImporterError):
+    """The Hub, the network between, or the cache in its place."""
+
+    exit_code = 3
+    kinds = (
+        Kind("not-found", "The Hub has no repository {repo} that this caller can see.",
+             "Check the spelling; if it is private, set HF_TOKEN to a token that may read it."),
+        Kind("revision-not-found", "{repo} has no revision {revision!r}.",
+             "List its branches and tags on the Hub, or leave the revision out."),
+        Kind("gated", "{repo} is gated and this caller has not been let in.",
+             "Ask for access on {url}, then set HF_TOKEN to a token of that account."),
+        Kind("private", "{repo} is private or missing, and no token was given.",
+             "Set HF_TOKEN to a token that may read it."),
+        Kind("bad-token", "The Hub refused the token.",
+             "Check HF_TOKEN, or the token saved by 'hf auth login'; it may have expired."),
+        Kind("rate-limited", "The Hub is limiting this caller's requests.",
+             "Wait {wait} and try again; a token raises the limit."),
+        Kind("server", "The Hub answered {status} for {url} after {tries} tries.", "Try again in a few minutes."),
+        Kind("network", "{host} could not be reached: {problem}.",
+             "Check the network and HF_ENDPOINT, or use --offline with what is cached."),
+        Kind("bad-answer", "The Hub's answer for {url} cannot be used: {problem}.",
+             "Check that HF_ENDPOINT names a Hub; otherwise try again."),
+        Kind("not-cached", "{repo} is not in the cache and --offline forbids asking the Hub.",
+             "Run once without --offline (and without HF_HUB_OFFLINE)."),
+        Kind("refused-host", "{url} is outside the hosts this importer talks to.",
+             "Set HF_ENDPOINT if that host is your Hub."),
+    )  # fmt: skip
+
+
+class RepositoryError(ImporterError):
+    """What the repository holds cannot become a document."""
+
+    exit_code = 4
+    kinds = (
+        Kind("nothing-to-decide", "{repo} offers nothing to decide from: {problem}.",
+             "Check that this is a model repository with a config or a chat template."),
+        Kind("not-chat", "{repo} is {what}, not a model that chats or completes.", "{next}"),
+        Kind("gguf-only", "{repo} holds only GGUF files, which none of the engines here serve.", "{next}"),
+        Kind("broken-json", "{file} in {repo} is not valid JSON: {problem}.", "Tell the repository's owner, or fix the file."),
+        Kind("too-large", "{file} in {repo} is larger than the {limit} this importer reads.",
+             "No real {file} is that large; check the repository."),
+        Kind("not-text", "{file} in {repo} is not UTF-8 text.", "Check the repository."),
+        Kind("unreadable", "{file} in {repo} cannot be read: {problem}.", "Check the file's permissions."),
+    )  # fmt: skip
+
+
+class DocumentError(ImporterError):
+    """A document, its receipt, or the folder that holds them."""
+
+    exit_code = 5
+    kinds = (
+        Kind("exists", "{path} exists already and holds other settings.",
+             "Choose another --name or --output, or remove the file first."),
+        Kind("not-a-folder", "{path} is a file where a folder belongs.", "Name a folder with --output."),
+        Kind("cannot-write", "{path} could not be written: {problem}.", "Free space, or choose another place with --output or IMPORTER_HOME; nothing was left behind."),
+        Kind("no-such-document", "There is no document {name!r} in {folder}.", "See 'importer list'."),
+        Kind("invalid", "{path} is not a valid document: {problem}.", "Fix the named key; docs/document.md lists them all."),
+        Kind("no-receipt", "{path} has no readable receipt beside it: {problem}.", "Import the model again."),
+    )  # fmt: skip
+
+
+class EngineError(ImporterError):
+    """An engine is missing, dies, or something is in its way."""
+
+    exit_code = 6
+    kinds = (
+        Kind("unknown-engine", "The importer runs no engine {name!r}.", "Engines: {known}."),
+        Kind("engine-missing", "The engine {name} is not installed.", "Run 'importer engine install {name}'."),
+        Kind("engine-python", "{variable} names {path}, which is no Python with {packages}.",
+             "Correct {variable}, or unset it and run 'importer engine install {name}'."),
+        Kind("install-failed", "Installing {name} failed: {problem}.", "The full log is {log}."),
+        Kind("engine-died", "{name} ended before it was ready (exit {code}): {problem}.", "The full log is {log}."),
+        Kind("engine-slow", "{name} was not ready after {seconds} s.", "The full log is {log}."),
+        Kind("port-taken", "Port {port} is taken.", "Choose another --port, or leave it out for a free one."),
+        Kind("no-weights", "{path} does not hold weights and a tokenizer, so there is nothing to run.",
+             "Import a snapshot that has both, or skip validation with --no-validate."),
+        Kind("weights-not-local", "The weights of {repo} ({size}) are not on this disk.",
+             "Run again with --validate to fetch them into the Hub client's cache."),
+        Kind("worker-failed", "The {name} worker failed: {problem}.", "Run 'importer doctor'."),
+    )  # fmt: skip
+
+
+class ValidationError(ImporterError):
+    """The engine ran, and what it served is not what the document says."""
+
+    exit_code = 1
+    kinds = (
+        Kind("probes-failed", "{failed} of {total} probes did not pass for {name}.", "See {receipt}, or run 'importer show {name}'."),
+    )  # fmt: skip
+
+
+class InternalError(ImporterError):
+    """A fault of the importer itself; told in a sentence all the same."""
+
+    exit_code = 70
+    kinds = (
+        Kind("internal", "The importer met a fault of its own: {problem}.", "Set IMPORTER_DEBUG=1 to see where, and report it."),
+        Kind("output-closed", "The output could not be written: {problem}.", "Free space, or write the output elsewhere."),
+    )  # fmt: skip
+
+
+class Interrupted(ImporterError):
+    """The user stopped it."""
+
+    exit_code = 130
+    kinds = (Kind("interrupted", "Stopped.", "Nothing half-written was left behind."),)
+
+
+BRANCHES: tuple[type[ImporterError], ...] = (
+    UsageError, HubError, RepositoryError, DocumentError, EngineError, ValidationError, InternalError, Interrupted,
+)  # fmt: skip
+KINDS: dict[str, tuple[type[ImporterError], Kind]] = {k.name: (b, k) for b in BRANCHES for k in b.kinds}

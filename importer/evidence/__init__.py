@@ -1,0 +1,1 @@
+"""Named facts read from a snapshot, each with its source and a quote."""

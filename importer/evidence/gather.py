@@ -1,0 +1,61 @@
+"""All evidence on a snapshot: one reader a line."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
+
+from importer.evidence import architecture, backend, claims, kin, names, rendered, sampling
+from importer.evidence.fact import Evidence
+from importer.evidence.formats import translate
+from importer.evidence.kind import KindFinding
+from importer.hub.snapshot import Snapshot
+from importer.template.study import Study
+
+PARSERS = ("tool_parser", "reasoning_parser")
+NAMED_FOR = "vllm"  # the engine whose parser names the tables hold
+
+
+def gather(
+    snapshot: Snapshot, kind: KindFinding, study: Study | None, platform: str, *, ignore_name: bool
+) -> list[Evidence]:
+    """Facts that hold for every engine; parsers are named as the tables name them."""
+    return [
+        *kind.evidence,
+        *names.evidence(snapshot, ignore_name),
+        *sampling.evidence(snapshot),
+        *architecture.evidence(snapshot),
+        *backend.evidence(snapshot, platform),
+        *rendered.evidence(study),
+    ]
+
+
+def for_engine(
+    facts: Sequence[Evidence], snapshot: Snapshot, engine: str, parsers: Mapping[str, Mapping[str, str]]
+) -> list[Evidence]:
+    """The same facts with parsers under the engine's own names, and what speaks only for this engine.
+
+    ``parsers`` is the engine's registry: field to names and their classes.
+    """
+    named = [
+        f if f.key not in PARSERS or engine == NAMED_FOR else _renamed(f, engine, parsers.get(f.key))
+        for f in facts
+    ]
+    return [
+        *(f for f in named if f is not None),
+        *claims.evidence(snapshot, engine),
+        *kin.evidence(snapshot, parsers, thinks=any(_shows_thinking(f) for f in facts)),
+    ]
+
+
+def _shows_thinking(fact: Evidence) -> bool:
+    return fact.key == "reasoning_parser" and fact.rule == "template-format" and fact.value is not None
+
+
+def _renamed(fact: Evidence, engine: str, known: Container[str] | None) -> Evidence | None:
+    if fact.value is None:
+        return fact
+    name = translate(fact.key, str(fact.value), NAMED_FOR, engine, known)
+    if name is None:
+        return None
+    return replace(fact, value=name, says=f"{fact.says}, which is {name} on {engine}")

@@ -1,0 +1,106 @@
+"""What the Hub said last time: one file per commit, whole or not at all, so that processes may share it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from importer import settings
+from importer.hub import hosts
+from importer.hub.api import COMMIT, Listing
+from importer.hub.snapshot import RepoFile
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A commit's listing, the texts read from it, and the reasons that will not change for those not read."""
+
+    listing: Listing
+    texts: Mapping[str, str] = field(default_factory=dict)
+    unknown: Mapping[str, str] = field(default_factory=dict)
+
+
+def load(repo: str, commit: str) -> Stored | None:
+    """What is stored of a commit; ``None`` where nothing readable is."""
+    data = _read(_folder(repo) / f"{commit}.json")
+    try:
+        if data.get("format") != FORMAT or data["commit"] != commit:
+            return None
+        files = tuple(RepoFile(path, size) for path, size in data["files"])
+        listing = Listing(data["repo"], commit, files, dict(data["info"]))
+        return Stored(listing, dict(data["texts"]), dict(data["unknown"]))
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def last(repo: str, revision: str) -> Stored | None:
+    """What is stored of the commit that a revision stood for when the Hub was last asked."""
+    data = _read(_ref(repo, revision))
+    named, commit = data.get("repo"), data.get("commit")
+    if not (isinstance(named, str) and isinstance(commit, str) and COMMIT.fullmatch(commit)):
+        return None
+    return load(named, commit)
+
+
+def store(asked: str, revision: str, stored: Stored) -> None:
+    """Keep a commit, and that ``asked`` at ``revision`` stands for it; or quietly not."""
+    listing = stored.listing
+    entry = {
+        "format": FORMAT,
+        "repo": listing.repo,
+        "commit": listing.commit,
+        "files": [[f.path, f.size] for f in listing.files],
+        "info": listing.info,
+        "texts": stored.texts,
+        "unknown": stored.unknown,
+    }
+    with contextlib.suppress(OSError):
+        _write(_folder(listing.repo) / f"{listing.commit}.json", entry)
+        _write(_ref(asked, revision), {"repo": listing.repo, "commit": listing.commit})
+
+
+def _folder(repo: str) -> Path:
+    parts = urlsplit(hosts.plain(hosts.endpoint()))
+    hub = re.sub(r"[^A-Za-z0-9.-]+", "_", parts.netloc + parts.path)
+    return settings.home() / "cache" / "hub" / hub / repo.replace("/", "--")
+
+
+def _ref(repo: str, revision: str) -> Path:
+    """Revisions may hold slashes and be as long as a file name may be; their digest is neither."""
+    return _folder(repo) / "refs" / f"{hashlib.sha256(revision.encode()).hexdigest()[:40]}.json"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _write(path: Path, data: object) -> None:
+    import tempfile
+
+    text = json.dumps(data).encode()
+    with contextlib.suppress(OSError):
+        if path.read_bytes() == text:
+            return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(text)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

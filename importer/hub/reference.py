@@ -1,0 +1,186 @@
+"""What a person types to name a model: an id, a Hub URL in any form, or a directory."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from importer.errors import UsageError
+from importer.hub import hosts
+
+SCHEMES = ("hf://", "huggingface://")
+DIRECTORY = re.compile(r"\.{0,2}/|~/|\.{1,2}\Z")
+STEP = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,94}[A-Za-z0-9_])?")  # half of an id
+KEYWORDS = {"tree", "blob", "resolve", "raw", "blame", "edit", "commit", "commits", "revision"}
+OTHER_KINDS = {
+    "datasets": "dataset",
+    "spaces": "Space",
+    "collections": "collection",
+    "papers": "paper",
+    "buckets": "bucket",
+}
+PULL_REQUEST = re.compile(r"refs/(?:pr/\d+|convert/[^/]+)")
+NOT_IN_REVISION = re.compile(r"[\s~^:?*\[\\]|@\{|\.\.|//|(?:^|/)\.|\.lock(?:/|$)|^[-/]|[/.]$")
+LONGEST = 2048  # characters of a reference
+LONGEST_REVISION = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What was meant: exactly one of ``repo`` and ``directory``; ``text`` as it was typed."""
+
+    text: str
+    repo: str | None = None
+    revision: str | None = None
+    directory: Path | None = None
+
+
+def parse(text: str, revision: str | None = None) -> Reference:
+    """Read a reference; ``revision`` is what stood beside it as an option.
+
+    Raises UsageError: bad-reference, traversal, revision-conflict, bad-option.
+    """
+    typed = text.strip(" ")
+    if not typed:
+        _bad(text, "it is empty")
+    if len(typed) > LONGEST:
+        _bad(text[:80] + "…", f"it is longer than {LONGEST} characters")
+    if not typed.isprintable():
+        _bad(text, "it contains control characters")
+    if DIRECTORY.match(typed):
+        return Reference(text, directory=_directory(text, typed, revision))
+    repo, inline = _repository(text, typed)
+    if inline is not None and revision is not None and inline != revision:
+        raise UsageError("revision-conflict", inline=inline, option=revision)
+    chosen = inline if inline is not None else revision
+    if chosen is not None:
+        _check_revision(text, chosen)
+    return Reference(text, repo=_id(text, repo), revision=chosen)
+
+
+def _directory(text: str, typed: str, revision: str | None) -> Path:
+    if revision is not None:
+        raise UsageError("bad-option", option="--revision", problem="a directory has no revisions")
+    try:
+        return Path(typed).expanduser()
+    except RuntimeError:
+        _bad(text, "the home directory is not known")
+
+
+def _repository(text: str, typed: str) -> tuple[str, str | None]:
+    """The id and the revision as they stand in the reference, both decoded, neither checked."""
+    lower = typed.lower()
+    if lower.startswith(("http://", "https://")) or _starts_with_host(typed):
+        return _from_url(text, _split(text, typed if "://" in typed[:8] else f"//{typed}"))
+    scheme = next((s for s in SCHEMES if lower.startswith(s)), "")
+    if not scheme and "://" in typed:
+        _bad(text, "this kind of URL is not known")
+    ident, at, revision = typed[len(scheme) :].partition("@")
+    steps = _steps(text, ident if at else ident.partition("?")[0].partition("#")[0])
+    if scheme and steps[0] == "models":
+        steps = steps[1:]
+    if scheme and steps and steps[0] in OTHER_KINDS:
+        _bad(text, f"it names a {OTHER_KINDS[steps[0]]}, not a model")
+    if scheme and not at:
+        steps = steps[:2]  # what follows is a file of the repository
+    return "/".join(steps), revision if at else None
+
+
+def _starts_with_host(typed: str) -> bool:
+    head, slash, _ = typed.partition("/")
+    try:
+        return bool(slash) and hosts.is_hub(urlsplit(f"//{head}"))
+    except ValueError:
+        return False
+
+
+def _split(text: str, url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        known = hosts.is_hub(parts)
+    except ValueError:
+        _bad(text, "it is not a well-formed URL")
+    if "@" in parts.netloc:
+        _bad(text, "a URL with a user name in it is not accepted")
+    if not known:
+        _bad(text, f"{parts.hostname} is not the Hub; if it is yours, set HF_ENDPOINT")
+    return parts
+
+
+def _from_url(text: str, parts: SplitResult) -> tuple[str, str | None]:
+    prefix = urlsplit(hosts.endpoint()).path.rstrip("/")
+    path = parts.path
+    if prefix and path.startswith(f"{prefix}/"):
+        path = path[len(prefix) :]
+    steps = _steps(text, path[1:])
+    if steps[:2] == ["api", "models"]:
+        steps = steps[2:]
+    elif steps[0] in OTHER_KINDS:
+        _bad(text, f"it names a {OTHER_KINDS[steps[0]]}, not a model")
+    elif steps[0] == "models":
+        steps = steps[1:]
+    if any("@" in step for step in steps[:2]):
+        ident, _, revision = "/".join(steps).partition("@")
+        return ident, revision
+    repo, rest = "/".join(steps[:2]), steps[2:]
+    if len(rest) < 2 or rest[0] not in KEYWORDS:
+        return repo, None
+    pull_request = PULL_REQUEST.match("/".join(rest[1:]))
+    return repo, pull_request.group() if pull_request else rest[1]
+
+
+def _steps(text: str, path: str) -> list[str]:
+    """The steps of a path, decoded once; a trailing slash is forgiven, leaving the place is not."""
+    steps = path.removesuffix("/").split("/")
+    if any(not step or _leaves(step) for step in steps) and path.strip("/"):
+        raise UsageError("traversal", reference=text)
+    return [unquote(step) for step in steps]
+
+
+def _leaves(step: str) -> bool:
+    """Whether a step is or hides '..', an empty step or a backslash, however often it was encoded."""
+    for _ in range(4):
+        parts = re.split(r"[/\\]", step)
+        if ".." in parts or "" in parts or "\\" in step or "\0" in step:
+            return True
+        step, before = unquote(step), step
+        if step == before:
+            return False
+    return True
+
+
+def _id(text: str, repo: str) -> str:
+    owner, slash, name = repo.partition("/")
+    if not repo:
+        _bad(text, "it names no repository")
+    if not slash:
+        _bad(text, "the owner is missing (ids of one word are a legacy form: gpt2 is openai-community/gpt2)")
+    for part in (owner, name):
+        if "/" in part:
+            _bad(text, "an id is owner/name, with one slash")
+        if not STEP.fullmatch(part):
+            _bad(
+                text,
+                f"{part!r} must be 1 to 96 letters, digits, '_', and inside also '.' or '-'",
+            )
+        if "--" in part or ".." in part:
+            _bad(text, f"{part!r} contains '--' or '..'")
+    if name.endswith(".git"):
+        _bad(text, "an id does not end in '.git'")
+    return repo
+
+
+def _check_revision(text: str, revision: str) -> None:
+    if any(_leaves(step) for step in revision.split("/")):
+        if not revision:
+            _bad(text, "the revision is empty")
+        raise UsageError("traversal", reference=text if revision in text else revision)
+    if len(revision) > LONGEST_REVISION or not revision.isprintable() or NOT_IN_REVISION.search(revision):
+        _bad(text, f"{revision[:80]!r} cannot be the name of a revision")
+
+
+def _bad(text: str, problem: str) -> NoReturn:
+    raise UsageError("bad-reference", reference=text[:200], problem=problem)

@@ -1,0 +1,112 @@
+"""From a reference to a snapshot: one call and at most six small files, or none at all offline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from importer.errors import HubError
+from importer.hub import api, cache, clientcache, hosts, local, small, transport
+from importer.hub.api import Listing
+from importer.hub.cache import Stored
+from importer.hub.reference import Reference
+from importer.hub.snapshot import RepoFile, Snapshot
+
+DEFAULT_REVISION = "main"
+NOT_ASKED = "the Hub was not asked, so its tags and the card are not known"
+NOT_KEPT = "it is not in the cache"
+
+
+def resolve(reference: Reference, *, offline: bool = False) -> Snapshot:
+    """The snapshot a reference stands for. Raises UsageError, HubError and RepositoryError."""
+    if reference.directory is not None:
+        return local.resolve(reference.text, reference.directory)
+    repo, revision = str(reference.repo), reference.revision
+    if revision is not None and api.COMMIT.fullmatch(revision.lower()):
+        revision = revision.lower()
+    if offline or hosts.offline():
+        return _offline(reference.text, repo, revision or DEFAULT_REVISION)
+    listing = api.ask(repo, revision)
+    stored, refused = _read(listing, cache.load(listing.repo, listing.commit) or Stored(listing))
+    cache.store(repo, revision or DEFAULT_REVISION, stored)
+    return _snapshot(reference.text, stored, refused)
+
+
+def _snapshot(text: str, stored: Stored, refused: Mapping[str, str]) -> Snapshot:
+    """``refused`` are reasons of this time only."""
+    listing = stored.listing
+    wanted, unknown = small.choose(listing.files, listing.repo)
+    unknown = {**dict.fromkeys(wanted, NOT_KEPT), **unknown, **stored.unknown, **refused}
+    return Snapshot(
+        reference=text,
+        model_id=listing.repo,
+        revision=listing.commit,
+        files=listing.files,
+        texts=stored.texts,
+        info=listing.info,
+        directory=clientcache.snapshot(listing.repo, listing.commit),
+        unknown={path: reason for path, reason in unknown.items() if path not in stored.texts},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Unread:
+    """Why a listed file has no text, and whether the same commit will give the same reason again."""
+
+    reason: str
+    lasts: bool
+
+
+def _read(listing: Listing, known: Stored) -> tuple[Stored, dict[str, str]]:
+    """The six best files: from our cache, from this disk, and the rest from the Hub side by side."""
+    wanted, _ = small.choose(listing.files, listing.repo)
+    texts = {path: known.texts[path] for path in wanted if path in known.texts}
+    lasting = {path: known.unknown[path] for path in wanted if path in known.unknown}
+    texts |= _on_disk(listing, [p for p in wanted if p not in texts and p not in lasting])
+    absent = [f for f in listing.files if f.path in wanted and f.path not in {*texts, *lasting}]
+    refused: dict[str, str] = {}
+    for file, found in zip(absent, transport.side_by_side(lambda f: _fetch(listing, f), absent), strict=True):
+        if isinstance(found, str):
+            texts[file.path] = found
+        else:
+            (lasting if found.lasts else refused)[file.path] = found.reason
+    return Stored(listing, {p: texts[p] for p in wanted if p in texts}, lasting), refused
+
+
+def _on_disk(listing: Listing, paths: list[str]) -> dict[str, str]:
+    """What the Hub client has of this very commit."""
+    directory = clientcache.snapshot(listing.repo, listing.commit)
+    if directory is None:
+        return {}
+    present = tuple(RepoFile(path) for path in paths if (directory / path).exists())
+    return local.read(directory.resolve(), present, listing.repo)[0]
+
+
+def _fetch(listing: Listing, file: RepoFile) -> str | _Unread:
+    url = api.file_url(listing.repo, listing.commit, file.path)
+    try:
+        answer = transport.get(url, limit=small.limit(file.path), size=file.size)
+    except transport.TooLarge:
+        return _Unread(small.too_large(file.path, listing.repo), lasts=True)
+    if answer.status == 200:
+        text = small.decode(file.path, answer.body, listing.repo)
+        return _Unread("it is not UTF-8 text", lasts=True) if text is None else text
+    error = api.refusal(answer, listing.repo, listing.commit)
+    if error.kind in {"gated", "bad-token"}:
+        raise error
+    missing = answer.status == 404
+    return _Unread(f"it is listed, but the Hub answered {answer.status} for it", lasts=missing)
+
+
+def _offline(text: str, repo: str, revision: str) -> Snapshot:
+    pinned = api.COMMIT.fullmatch(revision) is not None
+    stored = cache.load(repo, revision) if pinned else cache.last(repo, revision)
+    if stored is not None:
+        return _snapshot(text, stored, {})
+    commit = revision if pinned else clientcache.commit_of(repo, revision)
+    directory = clientcache.snapshot(repo, commit) if commit else None
+    if commit is None or directory is None:
+        raise HubError("not-cached", repo=repo)
+    listing = Listing(repo, commit, clientcache.listing(repo, commit, directory), {})
+    wanted, _ = small.choose(listing.files, repo)
+    return _snapshot(text, Stored(listing, _on_disk(listing, wanted)), {"README.md": NOT_ASKED})

@@ -1,0 +1,92 @@
+"""Which small text files are read, how large each may be, and which six are worth asking the Hub for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from importer.errors import RepositoryError
+from importer.hub.snapshot import RepoFile
+
+MOST = 6  # files asked for in one import
+KIB, MIB = 1024, 1024 * 1024
+
+# By value for deciding, best first: file, largest size in bytes, whether reading on without it would mislead.
+FILES: tuple[tuple[str, int, bool], ...] = (
+    (r"config\.json", 2 * MIB, True),
+    (r"chat_template\.jinja", 1 * MIB, True),
+    (r"tokenizer_config\.json", 8 * MIB, True),
+    (r"generation_config\.json", 256 * KIB, True),
+    (r"chat_template\.json", 1 * MIB, True),
+    (r"additional_chat_templates/tool_use\.jinja", 1 * MIB, False),
+    (r"additional_chat_templates/[\w.-]+\.jinja", 1 * MIB, False),
+    (r"hf_quant_config\.json", 2 * MIB, False),
+    (r"added_tokens\.json", 2 * MIB, False),
+    (r"special_tokens_map\.json", 1 * MIB, False),
+    (r"processor_config\.json", 1 * MIB, False),
+    (r"preprocessor_config\.json", 1 * MIB, False),
+    (r"params\.json", 1 * MIB, False),
+    (r"model\.safetensors\.index\.json", 1 * MIB, False),
+)
+EXPECTED = ("config.json", "tokenizer_config.json", "generation_config.json")  # their absence is worth a word
+
+
+def rank(path: str) -> int | None:
+    """The place of an allowed file in ``FILES``; ``None`` for every other file."""
+    return next((i for i, (pattern, _, _) in enumerate(FILES) if re.fullmatch(pattern, path, re.ASCII)), None)
+
+
+def limit(path: str) -> int:
+    """The most bytes of an allowed file that are read."""
+    place = rank(path)
+    if place is None:
+        raise ValueError(f"{path} is not on the list")
+    return FILES[place][1]
+
+
+def choose(files: Iterable[RepoFile], repo: str, most: int = MOST) -> tuple[list[str], dict[str, str]]:
+    """The files to read, best first, and the reason for each that is not read or not there.
+
+    Raises RepositoryError("too-large") for a file that nobody should decide without.
+    """
+    sizes = {f.path: f.size for f in files}
+    unknown = {path: "the repository does not list it" for path in EXPECTED if path not in sizes}
+    chosen: list[str] = []
+    for path in sorted((p for p in sizes if rank(p) is not None), key=lambda p: (rank(p), p)):
+        if (sizes[path] or 0) > limit(path):
+            unknown[path] = too_large(path, repo)
+        elif len(chosen) == most:
+            unknown[path] = f"it is not among the {most} files read"
+        else:
+            chosen.append(path)
+    return chosen, unknown
+
+
+def too_large(path: str, repo: str) -> str:
+    """The reason for leaving out a file beyond its limit; raises where leaving it out would mislead."""
+    most = _human(limit(path))
+    refuse(path, RepositoryError("too-large", file=path, repo=repo, limit=most))
+    return f"it is larger than {most}"
+
+
+def refuse(path: str, error: RepositoryError) -> None:
+    """Raise the error when nobody should decide without this file."""
+    place = rank(path)
+    if place is not None and FILES[place][2]:
+        raise error
+
+
+def decode(path: str, data: bytes, repo: str) -> str | None:
+    """A file's text; ``None`` for an optional one that is not UTF-8. Raises RepositoryError("not-text")."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        refuse(path, RepositoryError("not-text", file=path, repo=repo))
+        return None
+    return text
+
+
+def _human(size: int) -> str:
+    return f"{size // MIB} MiB" if size >= MIB else f"{size // KIB} KiB"

@@ -1,0 +1,92 @@
+"""What is known of a repository at one commit: its file list and its small text files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from importer.errors import RepositoryError
+
+MAX_DEPTH = 100  # nesting a config may have; real ones stay under 10
+
+
+@dataclass(frozen=True, slots=True)
+class RepoFile:
+    """A file of the repository: its path, and its size in bytes when the listing gives one."""
+
+    path: str
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A repository pinned to a commit.
+
+    ``model_id``   as the Hub writes it, ``None`` for a directory.
+    ``revision``   40 hex digits, ``None`` for a directory.
+    ``files``      everything listed; ``texts`` the small allow-listed files that were read.
+    ``info``       the Hub's own words: ``pipeline_tag``, ``library_name``, ``tags``, ``card`` (the card's
+                   YAML header), ``base_models`` (ids the card names), ``config`` (the part of it that the
+                   Hub shows), ``safetensors_total`` (parameters), ``safetensors`` (parameters by dtype),
+                   ``gated``. Empty for a directory, and where the Hub was not asked.
+    ``directory``  where the files lie on this disk, when they do (weights may still be missing there).
+    ``unknown``    what is missing, file name to reason: never an error by itself.
+    """
+
+    reference: str
+    model_id: str | None
+    revision: str | None
+    files: tuple[RepoFile, ...]
+    texts: Mapping[str, str]
+    info: Mapping[str, Any] = field(default_factory=dict)
+    directory: Path | None = None
+    unknown: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """The name to use in sentences."""
+        return self.model_id or str(self.directory or self.reference)
+
+    def has(self, path: str) -> bool:
+        """Whether the repository lists ``path``."""
+        return any(f.path == path for f in self.files)
+
+    def json(self, path: str) -> Mapping[str, Any]:
+        """The object in ``path``; empty when the file was not read or holds no object.
+
+        Raises RepositoryError("broken-json") where the text is no JSON.
+        """
+        text = self.texts.get(path)
+        return {} if text is None else parse_object(text, path, self.label)
+
+
+def parse_object(text: str, path: str, repo: str) -> dict[str, Any]:
+    """Parse outside JSON: an object or an error sentence, never a RecursionError."""
+    try:
+        data = json.loads(text)
+    except RecursionError:
+        raise RepositoryError("broken-json", file=path, repo=repo, problem="it is nested too deep") from None
+    except ValueError as error:
+        raise RepositoryError("broken-json", file=path, repo=repo, problem=str(error)) from None
+    if not isinstance(data, dict):
+        raise RepositoryError("broken-json", file=path, repo=repo, problem="it is not an object")
+    if _depth(data) > MAX_DEPTH:
+        raise RepositoryError("broken-json", file=path, repo=repo, problem="it is nested too deep")
+    if "\\ud" in text.lower():  # half of a surrogate pair can be parsed, but never be written again
+        return dict(json.loads(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace")))
+    return data
+
+
+def _depth(value: object) -> int:
+    depth, level = 0, [value]
+    while level and depth <= MAX_DEPTH:
+        level = [
+            c
+            for v in level
+            for c in (v.values() if isinstance(v, dict) else v if isinstance(v, list) else ())
+        ]
+        depth += 1
+    return depth

@@ -1,0 +1,133 @@
+"""Weights: where they lie, how large they are, and fetching them when the user asked for it."""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from importer.errors import DocumentError, EngineError, HubError, ImporterError
+from importer.hub import api, clientcache, hosts, local, transport
+from importer.hub.snapshot import RepoFile, Snapshot
+
+Progress = Callable[[int, int], None]
+SHARD = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.safetensors")
+# Pickle (.bin, .pt, .pth, .ckpt) and code (.py) are never fetched.
+BESIDE = re.compile(r"[^/]+\.(?:json|jinja|txt|model|tiktoken)|additional_chat_templates/[^/]+\.jinja")
+TOKENIZERS = re.compile(
+    r"tokenizer\.json|[^/]*\.model(?:\.v\d+)?|tekken\.json|vocab\.(?:json|txt)|[^/]+\.tiktoken"
+)
+
+
+def weight_files(files: tuple[RepoFile, ...]) -> tuple[RepoFile, ...]:
+    """The safetensors an engine loads: those at the top, without a second copy named ``consolidated``."""
+    top = tuple(f for f in files if "/" not in f.path and f.path.endswith(".safetensors"))
+    return tuple(f for f in top if not f.path.startswith("consolidated")) or top
+
+
+def weights_size(snapshot: Snapshot) -> int | None:
+    """Bytes of the weights; ``None`` where none are listed or a size is not known."""
+    sizes = [f.size for f in weight_files(snapshot.files)]
+    return sum(s for s in sizes if s is not None) if sizes and None not in sizes else None
+
+
+def locate_weights(snapshot: Snapshot) -> Path | None:
+    """A directory on this disk with all weights of this very snapshot and a tokenizer, else ``None``."""
+    directory = snapshot.directory
+    if snapshot.model_id and snapshot.revision:
+        directory = clientcache.snapshot(snapshot.model_id, snapshot.revision)
+    if directory is None:
+        return None
+    here = {f.path: f.size for f in local.listing(directory) if f.size is not None}
+    wanted = weight_files(snapshot.files)
+    whole = all(f.path in here and f.size in {None, here[f.path]} for f in wanted) and _complete(wanted)
+    return directory if wanted and whole and any(TOKENIZERS.fullmatch(p) for p in here) else None
+
+
+def _complete(files: tuple[RepoFile, ...]) -> bool:
+    """Whether every numbered part of a set is there; the number of parts stands in each name."""
+    names = {f.path for f in files}
+    sets = {(m[1], m[3]) for name in names if (m := SHARD.fullmatch(name))}
+    return all(f"{stem}-{i:05}-of-{n}.safetensors" in names for stem, n in sets for i in range(1, int(n) + 1))
+
+
+def fetch_weights(snapshot: Snapshot, progress: Progress) -> Path:
+    """Download weights, tokenizer and configs of the pinned commit into the Hub client's cache.
+
+    ``progress(done, total)`` is told bytes, from several threads.
+    Raises HubError, EngineError("no-weights") and DocumentError("cannot-write").
+    """
+    there = locate_weights(snapshot)
+    if there is not None:
+        return there
+    weights = weight_files(snapshot.files)
+    if not (weights and snapshot.model_id and snapshot.revision):
+        raise EngineError("no-weights", path=snapshot.label)
+    names = [f.path for f in weights] + [f.path for f in snapshot.files if BESIDE.fullmatch(f.path)]
+    if hosts.offline():
+        raise HubError("not-cached", repo=snapshot.model_id)
+    total = sum(f.size or 0 for f in snapshot.files if f.path in set(names))
+    where = _download(snapshot.model_id, snapshot.revision, names, _bar(progress, total))
+    progress(total, total)  # early versions of the client keep their count of bytes to themselves
+    return where
+
+
+def _download(repo: str, commit: str, names: list[str], bar: type) -> Path:
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(
+            snapshot_download(
+                repo,
+                revision=commit,
+                allow_patterns=[glob.escape(name) for name in names],
+                cache_dir=clientcache.root(),
+                endpoint=transport.check_endpoint(),
+                tqdm_class=bar,
+            )
+        )
+    except Exception as error:  # the client's own errors, httpx's, and those of its transfer library
+        raise _failure(error, repo, commit) from None
+
+
+def _failure(error: Exception, repo: str, commit: str) -> ImporterError:
+    cause = error.__cause__ or error  # the client wraps refusals into "not found on this disk"
+    response = getattr(cause, "response", None)
+    if response is not None:
+        return _refusal(response, repo, commit)
+    if isinstance(cause, OSError) and cause.errno is not None:
+        return DocumentError("cannot-write", path=clientcache.root(), problem=cause.strerror)
+    host = hosts.origin(hosts.endpoint())[1]
+    return HubError("network", host=host, problem=f"the download broke off ({type(cause).__name__})")
+
+
+def _refusal(response: Any, repo: str, commit: str) -> HubError:
+    headers = {name.lower(): value for name, value in response.headers.items()}
+    url, had_token = str(response.request.url), "authorization" in response.request.headers
+    if response.status_code == 429:
+        return HubError("rate-limited", wait="a few minutes")
+    if response.status_code >= 500:
+        return HubError("server", status=response.status_code, url=hosts.plain(url), tries="several")
+    return api.refusal(transport.Answer(url, response.status_code, headers, b"", had_token), repo, commit)
+
+
+def _bar(progress: Progress, total: int) -> type:
+    """A silent progress bar for the Hub client that passes the bytes of its largest count on."""
+    from tqdm.auto import tqdm  # type: ignore[import-untyped]
+
+    counts: dict[int, float] = {}
+
+    class Bar(tqdm):  # type: ignore[misc]
+        def __init__(self, *args: Any, **options: Any) -> None:
+            self.bytes = options.get("unit") == "B"
+            options.pop("name", None)
+            super().__init__(*args, **{**options, "disable": True})
+
+        def update(self, n: float | None = 1) -> None:
+            if self.bytes:
+                counts[id(self)] = counts.get(id(self), 0) + (n or 0)
+                progress(min(total, int(max(counts.values()))), total)
+
+    return Bar

@@ -1,0 +1,260 @@
+"""The whole way: reference → snapshot → study → evidence → decisions → document."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from importer import __version__
+from importer.decide.choose import PARSERS, decide
+from importer.decide.decision import Chosen, Decision, to_json
+from importer.decide.settings import decide_setting
+from importer.decide.target import Preferences, Target
+from importer.document import schema
+from importer.document.build import Built, Subject, build
+from importer.document.digest import digest
+from importer.document.names import check
+from importer.document.naming import Names
+from importer.document.receipt import Receipt, evidence_json
+from importer.document.store import Store, Stored
+from importer.document.text import to_text
+from importer.errors import DocumentError, EngineError, RepositoryError
+from importer.evidence.fact import Evidence
+from importer.hub.snapshot import Snapshot
+from importer.preferences import check_document, check_parsers
+from importer.proof import Proof
+from importer.template.study import Thinking
+from importer.workbench import Workbench
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to import, and what the user said about it."""
+
+    reference: str
+    revision: str | None = None
+    name: str | None = None
+    preferences: Preferences = field(default_factory=Preferences)
+    engine_version: str | None = None
+    offline: bool = False
+    ignore_name: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """Everything decided, no name given yet."""
+
+    request: Request
+    snapshot: Snapshot
+    target: Target
+    evidence: tuple[Evidence, ...]
+    decisions: Mapping[str, Decision]
+    proof: Proof | None
+
+    @property
+    def model(self) -> str:
+        """What the engine is told: the Hub id, or the directory."""
+        return self.snapshot.model_id or str(self.snapshot.directory)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan(Decided):
+    """The document as it would be written."""
+
+    name: str
+    built: Built
+
+    @property
+    def digest(self) -> str:
+        """Of the document's data."""
+        return digest(self.built.data)
+
+    def report(self, path: Path) -> dict[str, Any]:
+        """The frozen line of --json."""
+        return {
+            "schema": 1,
+            "reference": self.request.reference,
+            "model_id": self.snapshot.model_id,
+            "revision": self.snapshot.revision,
+            "name": self.name,
+            "path": str(path),
+            "document": self.built.data,
+            "decisions": {k: to_json(d) for k, d in self.decisions.items()},
+        }
+
+    def receipt(self) -> Receipt:
+        """A new receipt: review pending, never validated."""
+        directory = self.snapshot.directory if self.snapshot.model_id is None else None
+        return Receipt(
+            name=self.name,
+            reference=self.request.reference,
+            model_id=self.snapshot.model_id,
+            revision=self.snapshot.revision,
+            directory=None if directory is None else str(directory),
+            digest=self.digest,
+            imported_at=now(),
+            importer=__version__,
+            engine=self.built.data["importer"]["engine"],
+            decisions={k: to_json(d) for k, d in self.decisions.items()},
+            evidence=evidence_json(self.evidence),
+            unknown=dict(self.snapshot.unknown),
+            review={"state": "pending", "by": None, "at": None, "digest": None},
+            proof=None if self.proof is None else self.proof.to_json(),
+        )
+
+
+def plan(request: Request, names: Names, bench: Workbench, progress: Progress = lambda _: None) -> Plan:
+    """Resolve, gather evidence, decide and lay out the document; writes nothing. Raises ImporterError."""
+    return lay_out(resolve_and_decide(request, bench, progress), names)
+
+
+def resolve_and_decide(request: Request, bench: Workbench, progress: Progress = lambda _: None) -> Decided:
+    """Everything that takes time; safe to run for several requests at once. Raises ImporterError."""
+    from importer.hub import resolve
+    from importer.hub.reference import parse
+
+    progress("resolving")
+    snapshot = resolve(parse(request.reference, request.revision), offline=request.offline)
+    return decide_snapshot(snapshot, request, bench, progress)
+
+
+def decide_snapshot(
+    snapshot: Snapshot, request: Request, bench: Workbench, progress: Progress = lambda _: None
+) -> Decided:
+    """What is decided on a snapshot, wherever it came from. Raises ImporterError."""
+    bench.wake()
+    from importer.evidence.gather import for_engine, gather
+    from importer.evidence.kind import find_kind
+    from importer.proof.renderers import own_renderer, rendered_by, unproved
+    from importer.proof.tokens import tokens_of
+    from importer.target import bind
+    from importer.template import source, vocabulary
+
+    kind = find_kind(snapshot, request.ignore_name)
+    problem = None if "kind" in request.preferences.values else kind.error(snapshot.label)
+    if problem is not None:
+        raise problem
+    _check_something(snapshot)
+    progress("rendering the chat template")
+    template = source.find(snapshot)
+    tokens = vocabulary.read(snapshot)
+    study = None if template is None else bench.study(template, tokens)
+    facts = gather(snapshot, kind, study, sys.platform, ignore_name=request.ignore_name)
+    backend = decide_setting("backend", [e for e in facts if e.key == "backend"], request.preferences)
+    bound = bind(str(backend.value), request.engine_version, ask=bench.proves)
+    target = bound.target
+    check_parsers(request.preferences, target)
+    evidence = for_engine(facts, snapshot, target.backend, target.parsers)
+    proof = None
+    if template is not None and study is not None and bound.python is not None:
+        progress(f"asking {target.backend}'s parsers")
+        mode = own_renderer(snapshot, evidence, target)
+        try:
+            if mode is not None:
+                proof = unproved(rendered_by(mode, target), target, study.digest)
+            else:
+                proof = bench.prove(study, *tokens_of(snapshot, template, tokens), target, bound.python)
+        except EngineError as error:  # deciding needs no engine: a broken one costs the proof, not the import
+            proof = unproved(f"{error.message} {error.hint}", target, study.digest)
+        evidence += proof.evidence()
+    decisions = decide(evidence, request.preferences, target)
+    if proof is not None and study is not None and proof.pins(decisions["reasoning_parser"].value):
+        decisions.setdefault("chat_template_kwargs", _pinned(study.thinking, decisions["reasoning_parser"]))
+    return Decided(request, snapshot, target, tuple(evidence), decisions, proof)
+
+
+def lay_out(decided: Decided, names: Names) -> Plan:
+    """The document under its name. Raises UsageError for a name or a value that no document may have."""
+    from importer.engines import get
+
+    request, snapshot, target, decisions = (
+        decided.request, decided.snapshot, decided.target, decided.decisions,
+    )  # fmt: skip
+    name = check(request.name) if request.name is not None else names.give(snapshot)
+    subject = Subject(
+        name=name,
+        reference=request.reference,
+        model=decided.model,
+        model_id=snapshot.model_id,
+        revision=snapshot.revision,
+    )
+    engine = {"name": target.backend, "version": target.version}
+    built = build(subject, decisions, engine, _findings(decisions, decided.proof))
+    client = get(target.backend).client_sampling(built.data) if target.runs else {}
+    if client:
+        built.data["importer"]["client_sampling"] = client
+    check_document(built.data, request.preferences)
+    return Plan(request, snapshot, target, decided.evidence, decisions, decided.proof, name, built)
+
+
+def write(planned: Plan, store: Store, review: Mapping[str, Any] | None = None) -> Receipt:
+    """Write document and receipt; an unchanged document keeps its review and its validation.
+
+    The caller holds the store's lock. Raises DocumentError("exists") rather than overwrite another
+    model's document or a person's edits.
+    """
+    schema.check("document", planned.built.data, store.path(planned.name))
+    receipt = planned.receipt()
+    old = store.find(planned.name)
+    kept = old.receipt if old is not None else None
+    if old is not None and (old.model != planned.model or not _is_ours(old, planned)):
+        raise DocumentError("exists", path=store.path(planned.name))
+    if old is not None and kept is not None and old.digest == planned.digest:
+        receipt = replace(
+            receipt, review=kept.review, validation=kept.validation, imported_at=kept.imported_at
+        )
+    if review is not None and receipt.reviewed(planned.digest) != review["state"]:
+        receipt = receipt.with_review(review["state"], review["by"], now(), planned.digest)
+    if kept is None or (kept.digest, kept.decisions) != (receipt.digest, receipt.decisions):
+        store.write(to_text(planned.built), receipt)
+    elif kept.to_text() != receipt.to_text():
+        store.write_receipt(planned.name, receipt)
+    return receipt
+
+
+def _is_ours(old: Stored, planned: Plan) -> bool:
+    """Whether nobody has edited the document since it was written, or it already says what is planned."""
+    return old.digest == planned.digest or (old.receipt is not None and old.digest == old.receipt.digest)
+
+
+def now() -> str:
+    """The time as receipts write it: UTC, seconds."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _check_something(snapshot: Snapshot) -> None:
+    """A repository without any file that says something is no ground for a decision."""
+    if (
+        not snapshot.texts
+        and not snapshot.info.get("config")
+        and not any(f.path.endswith((".safetensors", ".bin", ".npz")) for f in snapshot.files)
+    ):
+        raise RepositoryError(
+            "nothing-to-decide",
+            repo=snapshot.label,
+            problem="it has no config, no tokenizer settings, no chat template and no weights",
+        )
+
+
+def _pinned(thinking: Thinking, parser: Decision) -> Decision:
+    """The template does not think unless told to, and the parser has to be told the same."""
+    says = (
+        f"the template does not think by default, and {parser.value} takes an answer for a thought unless "
+        f"the request says so, so the default is said here"
+    )
+    return Chosen(dict(thinking.off or {}), "proved", (says,))
+
+
+def _findings(decisions: Mapping[str, Decision], proof: Proof | None) -> dict[str, Any]:
+    """What our own block records of the chosen parsers: how they differ when their input comes in pieces."""
+    if proof is None:
+        return {}
+    told = {key: proof.streaming(key, decisions[key].value) for key in PARSERS}
+    streaming = {key: finding for key, finding in told.items() if finding}
+    return {"streaming": streaming} if streaming else {}

@@ -1,0 +1,104 @@
+"""What the user set with --set and --backend, read and checked before it wins over everything."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from importer import backends
+from importer.decide.target import Preferences, Target
+from importer.document import schema
+from importer.document.places import FACTS, OPTIONS, PARAMETERS, SAMPLING, TOP_LEVEL
+from importer.errors import DocumentError, UsageError
+
+RESERVED = ("name", "importer", "options", "artifacts", "parameters", "parameters.model")
+KINDS = ("chat", "base", "guard", "ocr", "translation")
+
+
+def parse(assignments: Iterable[str], backend: str = "auto") -> Preferences:
+    """``key=value`` strings as preferences; values are YAML scalars or flow collections.
+
+    Raises UsageError("bad-option") for a key that no document has.
+    """
+    values: dict[str, Any] = {"backend": backend}
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
+        option = f"--set {assignment}"
+        if not equals or not key:
+            raise UsageError("bad-option", option=option, problem="it has the form key=value")
+        values[_key(key.strip(), option)] = _value(text, option)
+    if values["backend"] == "auto":
+        del values["backend"]
+    for key, known in (("kind", KINDS), ("backend", backends.NAMES)):
+        if key in values and values[key] not in known:
+            raise UsageError("bad-option", option=f"--set {key}", problem=f"it is one of {', '.join(known)}")
+    for key in OPTIONS:
+        if values.get(key) == "none":
+            values[key] = None
+        elif values.get(key) is not None and not isinstance(values[key], str):
+            raise UsageError("bad-option", option=f"--set {key}", problem="a parser is a name, or none")
+    return Preferences(values)
+
+
+def _key(key: str, option: str) -> str:
+    if key in SAMPLING:
+        return f"parameters.{key}"
+    head, *rest = key.split(".")
+    if "" in (head, *rest):
+        raise UsageError("bad-option", option=option, problem="the path has an empty step")
+    if key in RESERVED or (head in RESERVED and head != "parameters"):
+        raise UsageError("bad-option", option=option, problem=f"{key} is not set this way")
+    known = head in TOP_LEVEL if head != "parameters" else rest[0] in PARAMETERS
+    if key in OPTIONS or key in FACTS or known:
+        return key
+    near = get_close_matches(rest[-1] if rest else head, [*OPTIONS, *FACTS, *PARAMETERS, *TOP_LEVEL], 3)
+    raise UsageError(
+        "bad-option",
+        option=option,
+        problem=f"no document has the key {key!r}" + (f"; near names: {', '.join(near)}" if near else ""),
+    )
+
+
+def _value(text: str, option: str) -> Any:
+    """JSON where it is JSON (so that 1e-1 is a number), else YAML of one line, else the text itself."""
+    import yaml
+
+    if any(c not in "\n\t" and unicodedata.category(c) in ("Cc", "Cs") for c in text):
+        plain = option.encode("unicode_escape").decode()
+        raise UsageError("bad-option", option=plain, problem="the value holds control characters")
+    for load in (json.loads,) if "\n" in text else (json.loads, yaml.safe_load):
+        try:
+            value = load(text)
+            json.dumps(value, allow_nan=False)
+        except (ValueError, TypeError, RecursionError, yaml.YAMLError):
+            continue
+        return value
+    return text
+
+
+def check_parsers(preferences: Preferences, target: Target) -> None:
+    """A parser the user names must exist in the target engine; raises UsageError("unknown-parser")."""
+    for key in OPTIONS:
+        name = preferences.values.get(key)
+        if name is not None and not target.has(key, name):
+            near = get_close_matches(name, target.parsers[key], 5, 0.4) or sorted(target.parsers[key])[:5]
+            raise UsageError(
+                "unknown-parser",
+                engine=target.backend,
+                version=target.version,
+                field=key.replace("_", " "),
+                name=name,
+                near=", ".join(near),
+            )
+
+
+def check_document(data: Mapping[str, Any], preferences: Preferences) -> None:
+    """What the user set must fit the document's schema; raises UsageError("bad-option")."""
+    if preferences.values:
+        try:
+            schema.check("document", data, "the document")
+        except DocumentError as error:
+            raise UsageError("bad-option", option="--set", problem=error.details["problem"]) from None

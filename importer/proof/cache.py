@@ -1,0 +1,70 @@
+"""Proofs kept: a template, a vocabulary, an engine version and the cases give the same proof every time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+
+from importer.decide.target import Target
+from importer.document.files import write_all
+from importer.engines.parsers import Tokens
+from importer.errors import DocumentError
+from importer.proof.result import Proof
+from importer.settings import home
+from importer.template.study import Study
+
+ROOT = Path(__file__).resolve().parents[1]
+CODE = ("proof", "template", "engines/parser_worker", "engines/parsers.py")
+TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "tekken.json", "tokenizer.model")
+# How the worker begins what it says of a parser that a busy or full machine may have stopped.
+ACCIDENTS = ("Overrun:", "Hang:", "Death:", "MemoryError")
+
+
+def cached(study: Study, tokens: Tokens, declared: bool, target: Target, ask: Callable[[], Proof]) -> Proof:
+    """The kept proof, else a new one that is kept from now on, unless an accident had a part in it."""
+    path = home() / "cache" / "proofs" / f"{_key(study, tokens, declared, target)}.json"
+    try:
+        return Proof.from_json(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        pass
+    proof = ask()
+    if _had_accident(proof):
+        return proof
+    try:
+        write_all({path: json.dumps(proof.to_json(), ensure_ascii=False)})
+    except DocumentError:
+        return proof  # a cache that cannot be written costs time, nothing else
+    return proof
+
+
+def _had_accident(proof: Proof) -> bool:
+    verdicts = (v for listed in proof.verdicts.values() for v in listed)
+    return any(reason.startswith(ACCIDENTS) for v in verdicts for reason in v.failed.values())
+
+
+def _key(study: Study, tokens: Tokens, declared: bool, target: Target) -> str:
+    """Everything a proof depends on; the code that makes it counts, so no version number can be forgotten."""
+    parts = [json.dumps(asdict(study), default=str), json.dumps(asdict(tokens), default=str)]
+    parts += [str(declared), target.backend, str(target.version), _code(), *_tokenizer(tokens.directory)]
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _tokenizer(directory: Path | None) -> Iterator[str]:
+    """Size and time of the tokenizer's files: they may be replaced where they lie."""
+    for path in [] if directory is None else [directory / name for name in TOKENIZER]:
+        with suppress(OSError):
+            found = path.stat()
+            yield f"{path.name} {found.st_size} {found.st_mtime_ns}"
+
+
+def _code() -> str:
+    digest = hashlib.sha256()
+    for place in CODE:
+        path = ROOT / place
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            digest.update(file.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,141 @@
+"""Whether a parser read back what was written: names and arguments, reasoning and answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from importer.template.study import Call, Sample
+
+
+class ReadCall(Protocol):
+    """A call as a parser returned it; ``arguments`` is JSON text."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def arguments(self) -> str: ...
+
+
+class Reading(Protocol):
+    """What a parser made of one sample."""
+
+    @property
+    def calls(self) -> Sequence[ReadCall]: ...
+    @property
+    def content(self) -> str | None: ...
+    @property
+    def reasoning(self) -> str | None: ...
+    @property
+    def error(self) -> str | None: ...
+
+
+def judge_tool(sample: Sample, reading: Reading) -> str | None:
+    """Why the reading differs from what was written, or ``None``."""
+    if reading.error:
+        return reading.error
+    got, want = reading.calls, sample.calls
+    if sample.at_least:
+        got = [read for read in got if any(_reads(read, written, sample) is None for written in want)]
+    if len(got) != len(want):
+        return f"read {_calls(len(got))} where {_calls(len(want))} stood"
+    for read, written in zip(got, want, strict=True):
+        problem = _reads(read, written, sample)
+        if problem:
+            return problem
+    if not want and sample.content is not None and _text(reading.content) != sample.content:
+        return "did not return the answer as content"
+    return None
+
+
+def judge_reasoning(sample: Sample, reading: Reading) -> str | None:
+    """Why reasoning and answer were not told apart as they were written, or ``None``."""
+    if reading.error:
+        return reading.error
+    if sample.reasoning is not None and _text(reading.reasoning) != sample.reasoning:
+        got = _text(reading.reasoning)
+        return (
+            "read no reasoning"
+            if not got
+            else f"read the reasoning {_short(got)}, not {_short(sample.reasoning)}"
+        )
+    if sample.content is not None and _text(reading.content) != sample.content:
+        got = _text(reading.content)
+        return (
+            "left no content" if not got else f"left the content {_short(got)}, not {_short(sample.content)}"
+        )
+    return None
+
+
+def _reads(read: ReadCall, written: Call, sample: Sample) -> str | None:
+    if read.name != written.name:
+        return f"read the name {read.name!r}, not {written.name!r}"
+    return _arguments(read.arguments, written, sample)
+
+
+def _arguments(text: str, written: Call, sample: Sample) -> str | None:
+    try:
+        got = json.loads(text)
+    except (ValueError, RecursionError):
+        return f"returned arguments that are no JSON: {_short(text)}"
+    if not isinstance(got, dict):
+        return "returned arguments that are no object"
+    schema = _schema(sample, written.name) if sample.text_arguments else {}
+    for key, value in written.arguments.items():
+        if key not in got:
+            return f"lost the argument {key!r}"
+        if not same(got[key], value) and not (
+            sample.text_arguments and _as_text(got[key], value, schema.get(key))
+        ):
+            return f"returned {key} = {_shown(got[key])}, not {_shown(value)}"
+    extra = set(got) - set(written.arguments)
+    return f"invented the argument {min(extra)!r}" if extra else None
+
+
+def same(got: Any, want: Any) -> bool:
+    """Equal as JSON; 1 and 1.0 are one number, true and 1 are not."""
+    if isinstance(got, bool) or isinstance(want, bool):
+        return got is want
+    if isinstance(got, Mapping) and isinstance(want, Mapping):
+        return got.keys() == want.keys() and all(same(got[k], want[k]) for k in want)
+    if isinstance(got, list) and isinstance(want, list):
+        return len(got) == len(want) and all(same(g, w) for g, w in zip(got, want, strict=True))
+    return bool(got == want)
+
+
+def _as_text(got: Any, want: Any, schema: Any) -> bool:
+    """Printed as text, an argument loses its type; a string is forgiven where the schema names no other."""
+    declared = schema.get("type") if isinstance(schema, Mapping) else None
+    if isinstance(want, str) or not isinstance(got, str) or declared not in (None, "string"):
+        return False
+    try:
+        return got == str(want) or same(json.loads(got), want)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _schema(sample: Sample, name: str) -> Mapping[str, Any]:
+    for tool in sample.tools:
+        function = tool.get("function", tool)
+        if function.get("name") == name:
+            properties = function.get("parameters", {}).get("properties", {})
+            return properties if isinstance(properties, Mapping) else {}
+    return {}
+
+
+def _text(value: str | None) -> str:
+    return (value or "").strip()
+
+
+def _calls(number: int) -> str:
+    return {0: "no call", 1: "one call"}.get(number, f"{number} calls")
+
+
+def _shown(value: Any) -> str:
+    return _short(json.dumps(value, ensure_ascii=False))
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return repr(text if len(text) <= 60 else text[:57] + "…")

@@ -1,0 +1,172 @@
+"""What the parsers made of what the template writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from importer.evidence.fact import Evidence
+from importer.evidence.formats import liberal
+
+FIELDS = ("tool_parser", "reasoning_parser")
+NOUNS = {"tool_parser": "tool parsers", "reasoning_parser": "reasoning parsers"}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One parser: the cases it read back, and for each other case why not.
+
+    ``streaming`` is a finding about the engine: what differs when the output comes in pieces, with the split.
+    """
+
+    parser: str
+    class_name: str
+    passed: tuple[str, ...]
+    failed: Mapping[str, str]
+    needed: tuple[str, ...]
+    streaming: str | None = None
+
+    @property
+    def reads(self) -> bool:
+        """Whether it reads the template: every needed case came back."""
+        return bool(self.needed) and not any(case in self.failed for case in self.needed)
+
+    @property
+    def reason(self) -> str:
+        """Why it does not read the template."""
+        return next((f"{case}: {self.failed[case]}" for case in self.needed if case in self.failed), "")
+
+    @property
+    def merit(self) -> tuple[int, bool]:
+        """For choosing among those that read it: more cases first, then those that stream alike."""
+        return len(self.passed), self.streaming is None
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in a receipt."""
+        return {
+            "parser": self.parser,
+            "class": self.class_name,
+            "reads": self.reads,
+            "passed": list(self.passed),
+            "failed": dict(self.failed),
+            "streaming": self.streaming,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], needed: tuple[str, ...]) -> Verdict:
+        """The verdict that ``to_json`` gave."""
+        return cls(
+            data["parser"], data["class"], tuple(data["passed"]), data["failed"], needed, data["streaming"]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Every parser of one engine on one template.
+
+    ``verdicts`` are by field, the best first; a field without samples has none, and ``unasked`` says why.
+    ``assumed`` says that the repository declares no vocabulary, so markers were taken both ways.
+    ``written`` is what was rendered, by case. ``inferred`` is what an engine takes that is not told its
+    parsers: field to parser or ``None``.
+    """
+
+    engine: str
+    version: str
+    template: str
+    verdicts: Mapping[str, tuple[Verdict, ...]]
+    written: Mapping[str, str]
+    unasked: Mapping[str, str] = field(default_factory=dict)
+    assumed: bool = False
+    inferred: Mapping[str, str | None] = field(default_factory=dict)
+
+    def reads(self, key: str) -> list[str]:
+        """The parsers that read the template, the best first."""
+        return [v.parser for v in self.verdicts.get(key, ()) if v.reads]
+
+    def evidence(self) -> list[Evidence]:
+        """One fact per field: who reads the template, who was refuted and why."""
+        facts = []
+        for key in FIELDS:
+            verdicts = self.verdicts.get(key, ())
+            reads = self.reads(key)
+            value = {
+                "reads": reads,
+                "refuted": {v.parser: v.reason for v in verdicts if not v.reads},
+                "asked": bool(verdicts),
+                # Made for calls without markers, so they find one in almost any text.
+                "liberal": [name for name in reads if name in liberal(self.engine)],
+            } | ({"inferred": self.inferred[key]} if key in self.inferred else {})
+            facts.append(
+                Evidence("proof", key, value, f"{self.engine} {self.version}", self._says(key, reads))
+            )
+        return facts
+
+    def _says(self, key: str, reads: list[str]) -> str:
+        verdicts = self.verdicts.get(key, ())
+        if not verdicts:
+            return f"not proved: {self.unasked.get(key, 'there was nothing to render')}"
+        vocabulary = ", vocabulary assumed" if self.assumed else ""
+        who = ", ".join(reads[:6]) + (" …" if len(reads) > 6 else "") if reads else "none"
+        return (
+            f"{len(reads)} of {len(verdicts)} {NOUNS[key]} of {self.engine} {self.version} read what the "
+            f"template writes: {who}{vocabulary}"
+        )
+
+    def streaming(self, key: str, parser: str | None) -> str | None:
+        """What the chosen parser reads differently in pieces."""
+        return next((v.streaming for v in self.verdicts.get(key, ()) if v.parser == parser), None)
+
+    def pins(self, parser: str | None) -> bool:
+        """Whether this reasoning parser reads an answer without a thought only when the request says so."""
+        verdict = next((v for v in self.verdicts.get("reasoning_parser", ()) if v.parser == parser), None)
+        return (
+            verdict is not None and "thinking-off" in verdict.failed and "thinking-off-said" in verdict.passed
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in a receipt."""
+        return {
+            "engine": self.engine,
+            "version": self.version,
+            "template": self.template,
+            "assumed": self.assumed,
+            "written": dict(self.written),
+            "unasked": dict(self.unasked),
+            "inferred": dict(self.inferred),
+            "needed": {k: list(v[0].needed) for k, v in self.verdicts.items() if v},
+            "verdicts": {k: [v.to_json() for v in vs] for k, vs in self.verdicts.items()},
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Proof:
+        """The proof that ``to_json`` gave."""
+        verdicts = {
+            key: tuple(Verdict.from_json(v, tuple(data["needed"].get(key, ()))) for v in listed)
+            for key, listed in data["verdicts"].items()
+        }
+        return cls(
+            data["engine"],
+            data["version"],
+            data["template"],
+            verdicts,
+            data["written"],
+            data["unasked"],
+            data["assumed"],
+            data["inferred"],
+        )
+
+    def explain(self) -> Iterator[str]:
+        """What was rendered and what each parser returned, line by line."""
+        yield f"proof on {self.engine} {self.version}, template {self.template[:12]}"
+        for case, text in self.written.items():
+            yield f"  {case} writes {text!r}"
+        for key, verdicts in self.verdicts.items():
+            for v in verdicts:
+                told = "reads it" if v.reads else f"does not: {v.reason}"
+                rest = "; ".join(f"{c}: {r}" for c, r in v.failed.items()) if v.reads else ""
+                yield f"  {key} {v.parser} ({v.class_name}) {told}" + (f"; but {rest}" if rest else "")
+                if v.streaming:
+                    yield f"    streaming: {v.streaming}"
+        for key, reason in self.unasked.items():
+            yield f"  {key}: not asked: {reason}"

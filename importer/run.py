@@ -1,0 +1,66 @@
+"""A document on a real engine: find its weights, serve it, probe it, stop it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from importer.document.store import Stored
+from importer.errors import EngineError
+from importer.hub.snapshot import Snapshot
+
+Progress = Callable[[str], None]
+
+
+def weights_of(stored: Stored, snapshot: Snapshot | None, *, fetch: bool, progress: Progress) -> Path:
+    """The directory with the document's weights; fetched into the Hub client's cache if ``fetch`` says so.
+
+    Raises EngineError("weights-not-local") or EngineError("no-weights"), and HubError.
+    """
+    from importer.hub import fetch_weights, locate_weights, weights_size
+
+    snapshot = snapshot or _snapshot(stored)
+    here = locate_weights(snapshot)
+    if here is not None:
+        return here
+    if snapshot.model_id is None:
+        raise EngineError("no-weights", path=snapshot.directory)
+    size = weights_size(snapshot)
+    amount = "size unknown" if size is None else f"{size / 1e9:.2f} GB"
+    if not fetch:
+        raise EngineError("weights-not-local", repo=snapshot.model_id, size=amount)
+    return fetch_weights(
+        snapshot, lambda done, total: progress(f"fetched {done / 1e9:.2f} of {total / 1e9:.2f} GB")
+    )
+
+
+def run_document(
+    stored: Stored, engine_name: str, weights: Path, *, port: int | None, progress: Progress
+) -> dict[str, Any]:
+    """Serve, probe, stop; the report as it stands in a receipt. Raises EngineError."""
+    from importer.engines import environment, get
+    from importer.engines.process import serve
+    from importer.validation.run import validate
+
+    engine = get(engine_name)
+    installed = environment.need(engine)
+    document = {**stored.data, "backend": engine_name}
+    sent = engine.client_sampling(document)
+    block = {**document.get("importer", {}), "client_sampling": sent}
+    block["engine"] = {"name": engine_name, "version": installed.version}
+    document["importer"] = block
+    with serve(engine, installed.python, document, weights, port=port, progress=progress) as served:
+        return validate(document, served, progress=progress).to_json()
+
+
+def _snapshot(stored: Stored) -> Snapshot:
+    """The document's own repository at its own commit."""
+    from importer.hub import resolve
+    from importer.hub.reference import parse
+
+    block = stored.data.get("importer") or {}
+    model = str(block.get("model_id") or stored.data["parameters"]["model"])
+    reference = parse(model if "/" in model else f"./{model}")
+    return resolve(replace(reference, revision=block.get("revision")) if reference.repo else reference)

@@ -1,0 +1,21 @@
+"""Where things live: folders and the few environment variables that move them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def home() -> Path:
+    """Engines and caches: ``IMPORTER_HOME``, else the platform's data directory."""
+    given = os.environ.get("IMPORTER_HOME")
+    if given:
+        return Path(given).expanduser()
+    from platformdirs import user_data_path
+
+    return user_data_path("importer", appauthor=False)
+
+
+def flag(name: str) -> bool:
+    """Whether an environment variable is switched on, read as huggingface_hub reads its own."""
+    return os.environ.get(name, "").strip().upper() in {"1", "ON", "YES", "TRUE"}

@@ -1,0 +1,1 @@
+"""Chat templates: where they are, how they render, what they write."""

@@ -1,0 +1,90 @@
+"""Where a repository keeps its chat template, and which one of a named set serves tools."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from importer.errors import RepositoryError
+from importer.hub.snapshot import Snapshot
+
+MAX_CHARACTERS = 1_000_000  # the longest real template known has 70,000
+DEFAULT = "default"
+TOOL_USE = "tool_use"
+FOLDER = "additional_chat_templates"
+FILES = ("tokenizer_config.json", "chat_template.json", "processor_config.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A chat template.
+
+    ``text``    the one that serves a request with tools.
+    ``source``  the file it was found in; ``name`` its name there.
+    ``all``     every name of its set.
+    ``plain``   the one that serves a request without tools, where that is another.
+    """
+
+    text: str
+    source: str
+    name: str = DEFAULT
+    all: tuple[str, ...] = (DEFAULT,)
+    plain: str = ""
+
+    @property
+    def digest(self) -> str:
+        """Sha256 of the texts, hexadecimal."""
+        return hashlib.sha256(f"{self.text}{self.plain}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def find(snapshot: Snapshot) -> Template | None:
+    """The template that serves a request with tools: ``tool_use`` of a named set, else ``default``.
+
+    Raises RepositoryError("broken-json") for a file that is no JSON, ("too-large") past a million characters.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for name, text, source in _places(snapshot):
+        found.setdefault(name, (text, source))
+    if not found:
+        return None
+    name = next((n for n in (TOOL_USE, DEFAULT) if n in found), next(iter(found)))
+    for text, source in found.values():
+        if len(text) > MAX_CHARACTERS:
+            limit = f"{MAX_CHARACTERS:,} characters of a template"
+            raise RepositoryError("too-large", file=source, repo=snapshot.label, limit=limit)
+    text, source = found[name]
+    plain = found[DEFAULT][0] if DEFAULT in found and name != DEFAULT else ""
+    return Template(text, source, name, tuple(sorted(found)), plain)
+
+
+def _places(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
+    """Name, text and file of every template, in the order in which transformers prefers them."""
+    sidecar = snapshot.texts.get("chat_template.jinja", "")
+    if sidecar.strip():
+        yield DEFAULT, sidecar, "chat_template.jinja"
+    for path, text in sorted(snapshot.texts.items()):
+        place = PurePosixPath(path)
+        if place.parent.name == FOLDER and place.suffix == ".jinja" and text.strip():
+            yield place.stem, text, path
+    for path in FILES:
+        for name, text in _named(snapshot.json(path).get("chat_template")):
+            yield name, text, path
+    for name, text in _named(snapshot.info.get("chat_template")):
+        yield name, text, "the Hub's API"
+
+
+def _named(value: Any) -> Iterator[tuple[str, str]]:
+    """Templates under a ``chat_template`` key: a text, a list of named ones, or a mapping of them."""
+    if isinstance(value, str) and value.strip():
+        yield DEFAULT, value
+    elif isinstance(value, Mapping):
+        yield from (
+            (n, t) for n, t in value.items() if isinstance(n, str) and isinstance(t, str) and t.strip()
+        )
+    elif isinstance(value, list):
+        for item in value:
+            if isinstance(item, Mapping) and isinstance(item.get("name"), str):
+                yield from _named({item["name"]: item.get("template")})

@@ -1,0 +1,1 @@
+"""Probes against a running engine, and what their outcomes mean."""

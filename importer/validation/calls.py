@@ -1,0 +1,112 @@
+"""Is this a tool call that a client can use? The one judge for whole and streamed answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from importer.validation.blame import endless, swallowed
+from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
+from importer.validation.prompts import Prompt
+from importer.validation.reply import Reply, ToolCall
+from importer.validation.signs import call_markup, looks_like_call
+
+OTHER_PARSER = "Choose the tool parser that reads what the model writes."
+
+
+def judge_call(reply: Reply, prompt: Prompt) -> Outcome:
+    """Judge an answer to a prompt that calls for one of its tools."""
+    if not reply.tool_calls:
+        return _judge_missing(reply, prompt)
+    if reply.finish_reason == "length":
+        return endless(reply)
+    for call in reply.tool_calls:
+        flaw = _flaw(call, prompt)
+        if flaw is not None:
+            return flaw
+    remains = call_markup(reply.content) or looks_like_call(reply.content, prompt.tools)
+    if remains is not None:
+        return Fail(
+            f"the call was read, but its text is still in the content: {remains!r}",
+            "configuration",
+            OTHER_PARSER,
+        )
+    if reply.finish_reason != "tool_calls":
+        return Fail(f"finish_reason is {reply.finish_reason!r}, not 'tool_calls'", "engine")
+    if not any(word in reply.tool_calls[0].arguments.casefold() for word in prompt.expects):
+        return Inconclusive(f"the call asks for something else: {reply.tool_calls[0].arguments}", "model")
+    first = reply.tool_calls[0]
+    return Pass(f"{first.name} {first.arguments}")
+
+
+def _judge_missing(reply: Reply, prompt: Prompt) -> Fail | Inconclusive:
+    """No call arrived: did the model write one?"""
+    places = {"content": reply.content, "reasoning": reply.reasoning, "no part of the answer": reply.written}
+    for place, text in places.items():
+        quote = looks_like_call(text, prompt.tools) or call_markup(text)
+        if quote is not None:
+            mend = "Choose a reasoning parser that ends where the call begins."
+            return Fail(
+                f"the model wrote a call and it arrived as {place}: {quote!r}",
+                "configuration",
+                mend if place == "reasoning" else OTHER_PARSER,
+            )
+    if reply.finish_reason == "length":
+        return endless(reply)
+    if reply.finish_reason == "tool_calls":
+        return Fail(
+            "finish_reason says tool_calls and there is none: the parser lost it",
+            "configuration",
+            OTHER_PARSER,
+        )
+    if swallowed(reply):
+        return Fail(
+            f"the model wrote {reply.usage.completion} tokens and nothing of them arrived",
+            "configuration",
+            OTHER_PARSER,
+        )
+    return Inconclusive("the model answered without a call", "model")
+
+
+def _flaw(call: ToolCall, prompt: Prompt) -> Fail | Inconclusive | None:
+    """What is wrong with one call."""
+    schemas = {t["function"]["name"]: t["function"].get("parameters", {}) for t in prompt.tools}
+    if call.name not in schemas:
+        if any(name in call.name for name in schemas):
+            return Fail(
+                f"the call's name holds more than a name: {call.name!r}", "configuration", OTHER_PARSER
+            )
+        return Inconclusive(f"the model called {call.name!r}, which it was not offered", "model")
+    if not call.id:
+        return Fail("the call has no id, so no result can be given for it", "engine")
+    try:
+        arguments = json.loads(call.arguments)
+    except (ValueError, RecursionError):
+        return Fail(f"the arguments are not JSON: {call.arguments[:200]!r}", "engine")
+    if isinstance(arguments, str):
+        return Fail(
+            f"the arguments are encoded twice: {call.arguments[:200]!r}", "configuration", OTHER_PARSER
+        )
+    return _schema_flaw(arguments, schemas[call.name])
+
+
+def _schema_flaw(arguments: Any, schema: Mapping[str, Any]) -> Fail | Inconclusive | None:
+    from jsonschema import Draft202012Validator
+
+    error = next(Draft202012Validator(schema).iter_errors(arguments), None)
+    if error is None:
+        return None
+    if error.validator == "type" and isinstance(error.instance, str) and _is_json(error.instance):
+        return Fail(
+            f"a value is text where it is not meant to be: {error.message}", "configuration", OTHER_PARSER
+        )
+    return Inconclusive(f"the arguments do not fit the tool's schema: {error.message}", "model")
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True

@@ -1,0 +1,148 @@
+"""A small client of the OpenAI API on this machine: three requests, time limits, and every exchange kept."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import time
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from importer.validation.errors import ExchangeError, Refused, ReplyError, TimedOut, Unreachable
+from importer.validation.reply import Reply, completed_text, from_stream, from_whole, said
+
+TIME_LIMIT = 120.0  # seconds for one exchange, first byte to last
+KEPT = 16_000  # characters of a body that a receipt keeps
+MAX_ANSWER = 16 * 1024 * 1024  # bytes of an answer that are read at all
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One request and what came back, as bytes on the wire; filled in as the answer arrives."""
+
+    method: str
+    path: str
+    request: Mapping[str, Any] | None = None
+    status: int | None = None
+    received: bytearray = field(default_factory=bytearray)
+    seconds: float = 0.0
+    error: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As the receipt keeps it; long bodies lose their middle."""
+        return {
+            "method": self.method,
+            "path": self.path,
+            "request": self.request,
+            "status": self.status,
+            "body": trim(self.received.decode("utf-8", "replace")),
+            "seconds": round(self.seconds, 3),
+            "error": self.error,
+        }
+
+
+def trim(text: str, limit: int = KEPT) -> str:
+    """``text``, its middle cut out where it is longer than ``limit`` characters."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}… {len(text) - 2 * half} characters left out …{text[-half:]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Talks to ``base_url`` (``http://127.0.0.1:PORT``, with or without ``/v1``); ``time_limit`` in seconds.
+
+    Each call appends its Exchange to ``log`` before it starts, then returns or raises an ExchangeError.
+    """
+
+    base_url: str
+    time_limit: float = TIME_LIMIT
+
+    def get(self, path: str, log: list[Exchange]) -> bytes:
+        """GET; the body of a 2xx answer."""
+        exchange = Exchange("GET", path)
+        with _kept(exchange, log):
+            return b"".join(self._chunks(exchange))
+
+    def chat(self, body: Mapping[str, Any], log: list[Exchange]) -> Reply:
+        """POST /v1/chat/completions, whole or streamed as ``body`` says."""
+        exchange = Exchange("POST", "/v1/chat/completions", body)
+        with _kept(exchange, log), closing(self._chunks(exchange)) as chunks:
+            return from_stream(chunks) if body.get("stream") else from_whole(b"".join(chunks))
+
+    def complete(self, body: Mapping[str, Any], log: list[Exchange]) -> str:
+        """POST /v1/completions; the text that goes on from the prompt."""
+        exchange = Exchange("POST", "/v1/completions", body)
+        with _kept(exchange, log):
+            return completed_text(b"".join(self._chunks(exchange)))
+
+    def _chunks(self, exchange: Exchange) -> Generator[bytes, None, None]:
+        """Send the request, then give the answer's bytes as they come; an error status raises Refused."""
+        parts = urlsplit(self.base_url)
+        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=self.time_limit)
+        deadline = time.monotonic() + self.time_limit
+        payload = None if exchange.request is None else json.dumps(exchange.request).encode()
+        headers = {"Content-Type": "application/json"} if payload else {}
+        with closing(connection):
+            connection.connect()
+            sock = connection.sock
+            connection.request(exchange.method, _prefix(parts.path) + exchange.path, payload, headers)
+            with connection.getresponse() as response:
+                exchange.status = response.status
+                body = _paced(response, sock, deadline, exchange)
+                if not 200 <= response.status < 300:
+                    raise Refused(response.status, _sentence(b"".join(body)))
+                yield from body
+
+
+def _paced(
+    response: http.client.HTTPResponse, sock: socket.socket, deadline: float, exchange: Exchange
+) -> Iterator[bytes]:
+    total = 0
+    while True:
+        sock.settimeout(max(deadline - time.monotonic(), 0.001))
+        chunk = response.read1(65536)
+        if not chunk:
+            return
+        exchange.received += chunk
+        total += len(chunk)
+        if total > MAX_ANSWER:
+            raise ReplyError(f"the answer is larger than {MAX_ANSWER} bytes")
+        yield chunk
+
+
+@contextmanager
+def _kept(exchange: Exchange, log: list[Exchange]) -> Iterator[None]:
+    """Put the exchange into the log, time it, and turn every way it can fail into an ExchangeError."""
+    log.append(exchange)
+    started = time.monotonic()
+    try:
+        try:
+            yield
+        except TimeoutError:
+            raise TimedOut(f"no whole answer within {time.monotonic() - started:.0f} s") from None
+        except (OSError, http.client.HTTPException) as error:
+            raise Unreachable(f"the connection failed: {error or type(error).__name__}") from None
+    except ExchangeError as error:
+        exchange.error = str(error)
+        raise
+    finally:
+        exchange.seconds = time.monotonic() - started
+
+
+def _prefix(path: str) -> str:
+    """What stands before ``/v1`` in the base URL's path."""
+    return path.rstrip("/").removesuffix("/v1")
+
+
+def _sentence(body: bytes) -> str:
+    text = body.decode("utf-8", "replace")
+    try:
+        return said(json.loads(text))
+    except (ValueError, RecursionError):
+        return said(text)

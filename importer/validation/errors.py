@@ -1,0 +1,48 @@
+"""What can go wrong in one exchange with an engine; each becomes a probe's outcome, none reaches the user.
+
+ExchangeError
+ ├── Unreachable   the connection was refused or broke
+ ├── TimedOut      no whole answer within the time limit
+ ├── Refused       an HTTP status that is not 2xx
+ └── ReplyError    the answer is not what the OpenAI API promises
+"""
+
+from __future__ import annotations
+
+from importer.validation.outcome import Fail, Inconclusive
+
+
+class ExchangeError(Exception):
+    """One exchange failed."""
+
+    def outcome(self) -> Fail | Inconclusive:
+        """What it says about the probe that met it."""
+        return Fail(str(self), "engine")
+
+
+class Unreachable(ExchangeError):
+    """The connection was refused or broke."""
+
+
+class TimedOut(ExchangeError):
+    """No whole answer within the time limit."""
+
+    def outcome(self) -> Inconclusive:
+        """Slowness is the machine's until shown otherwise."""
+        return Inconclusive(str(self), "environment", "Give it more time, or try a faster machine.")
+
+
+class Refused(ExchangeError):
+    """The engine answered with an error status."""
+
+    def __init__(self, status: int, says: str) -> None:
+        super().__init__(f"the engine answered {status}: {says}")
+        self.status = status
+
+    def outcome(self) -> Fail:
+        """4xx: it was not set up for this request; 5xx: it broke over it."""
+        return Fail(str(self), "configuration" if self.status < 500 else "engine")
+
+
+class ReplyError(ExchangeError):
+    """The answer is not what the OpenAI API promises."""

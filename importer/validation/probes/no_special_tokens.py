@@ -1,0 +1,64 @@
+"""No markup of the model's own reaches a client, whole or streamed, in content, reasoning or arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from importer.validation.blame import streaming_fault
+from importer.validation.context import Context
+from importer.validation.outcome import Fail, Outcome, Pass
+from importer.validation.promise import no_chat, no_tools
+from importer.validation.prompts import GREETING, WEATHER, WEATHER_ANSWERED
+from importer.validation.reply import Reply
+from importer.validation.signs import call_markup, control_token, thinking_markup
+
+NAME = "no-special-tokens"
+LESSON = (
+    "End-of-turn tokens leaked in one of two streaming paths and not in the other; nobody looked at both."
+)
+needs = no_chat
+
+
+def run(ctx: Context) -> Outcome:
+    """Read the answers to a greeting and, where tools are promised, to a tool's question and its result."""
+    prompts = [GREETING] if no_tools(ctx.promise) else [GREETING, WEATHER, WEATHER_ANSWERED]
+    for prompt in prompts:
+        leaks = [leak(ctx.first(prompt, stream=stream), ctx.promise.markers) for stream in (False, True)]
+        if leaks[1] and not leaks[0]:
+            return streaming_fault(ctx, prompt, f"{leaks[1].reason}, only when streamed", len(prompts) * 2)
+        if leaks[0]:
+            return leaks[0]
+    return Pass("no markup in what is served", trials=len(prompts) * 2)
+
+
+def leak(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | None:
+    """The first markup in a reply, and whose fault it is."""
+    for place, text in _texts(reply):
+        # A block that no parser took is the document's; a lone token is what this probe is for.
+        if marker := thinking_markup(text):
+            return Fail(f"the thinking marker {marker} is in the {place}", "configuration",
+                        "Name the reasoning parser that reads this model.")  # fmt: skip
+        if marker := call_markup(text):
+            return Fail(f"the call marker {marker} is in the {place}", "configuration",
+                        "Name the tool parser that reads this model.")  # fmt: skip
+        if token := control_token(text, markers):
+            return _stray(token, place, text, reply)
+    return None
+
+
+def _stray(token: str, place: str, text: str, reply: Reply) -> Fail:
+    if reply.finish_reason == "stop" and text.rstrip().endswith(token):
+        return Fail(f"the engine stops at {token} and shows it in the {place}", "engine")
+    return Fail(
+        f"{token} is in the {place}",
+        "configuration",
+        f"Declare {token} as a special token, and as an end-of-sequence token if it ends the turn.",
+    )
+
+
+def _texts(reply: Reply) -> Iterator[tuple[str, str]]:
+    yield "content", reply.content
+    yield "reasoning", reply.reasoning
+    for call in reply.tool_calls:
+        yield "call's name", call.name
+        yield "call's arguments", call.arguments

@@ -1,0 +1,28 @@
+"""A tool on offer is left alone where it is not needed."""
+
+from __future__ import annotations
+
+from importer.validation.context import Context
+from importer.validation.outcome import Inconclusive, Outcome
+from importer.validation.probes import plain_chat
+from importer.validation.promise import no_tools
+from importer.validation.prompts import GREETING_WITH_TOOL
+from importer.validation.reply import Reply
+
+NAME = "no-tool-needed"
+LESSON = (
+    "A parser that sees calls everywhere, or a model that cannot but call, is of no use in a conversation."
+)
+needs = no_tools
+
+
+def run(ctx: Context) -> Outcome:
+    """Greet with a tool on offer."""
+    return ctx.judged(GREETING_WITH_TOOL, lambda reply: judge(reply, ctx.promise.markers))
+
+
+def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
+    """An answer to a greeting that needs no tool."""
+    if reply.tool_calls:
+        return Inconclusive(f"the model calls {reply.tool_calls[0].name} to say hello", "model")
+    return plain_chat.judge(reply, markers)

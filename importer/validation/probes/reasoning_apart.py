@@ -1,0 +1,60 @@
+"""Reasoning arrives apart from the answer: some of it, none of it in the content, and the content whole."""
+
+from __future__ import annotations
+
+from importer.validation.blame import unread
+from importer.validation.context import Context
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
+from importer.validation.promise import no_chat, no_reasoning
+from importer.validation.prompts import SUM, SUM_THINKING
+from importer.validation.reply import Reply
+from importer.validation.signs import thinking_markup, thinks
+
+NAME = "reasoning-apart"
+LESSON = (
+    "Models whose template opens the block themselves leaked it; models that never think lost their answer."
+)
+OTHER_PARSER = "Choose the reasoning parser that reads this model's markers."
+needs = no_chat
+
+
+def run(ctx: Context) -> Outcome:
+    """Whole, then streamed: each path splits on its own. Where no parser is named, none must be missing."""
+    none = no_reasoning(ctx.promise)
+    if none is not None:
+        return _none_missing(ctx, none)
+    whole = ctx.judged(SUM, judge)
+    if isinstance(whole, Inconclusive):  # some think only when told to
+        told = ctx.judged(SUM_THINKING, judge)
+        return whole if isinstance(told, Inconclusive) else told
+    return ctx.judged(SUM, judge, stream=True) if isinstance(whole, Pass) else whole
+
+
+def _none_missing(ctx: Context, none: str) -> Outcome:
+    seen = ctx.look(SUM)
+    if seen is not None and unread(seen, SUM) is not None:
+        return Fail("the model thinks, and its thoughts are in the content", "configuration", OTHER_PARSER)
+    return NotApplicable(none)
+
+
+def judge(reply: Reply) -> Outcome:
+    """An answer to a question worth a thought."""
+    for place, text in (("content", reply.content), ("reasoning", reply.reasoning)):
+        marker = thinking_markup(text)
+        if marker is not None:
+            return Fail(f"the thinking marker {marker} is in the {place}", "configuration", OTHER_PARSER)
+    if not reply.reasoning.strip():
+        if thinks(reply.written):
+            return Fail(
+                "the model thinks, and no thought arrives as reasoning", "configuration", OTHER_PARSER
+            )
+        return Inconclusive("the model answered without a thought", "model")
+    if not reply.content.strip():
+        if reply.finish_reason == "length":
+            return Inconclusive(
+                "the model was still thinking at the limit of tokens", "model", "Allow more tokens."
+            )
+        return Fail("the answer is inside the reasoning, content is empty", "configuration", OTHER_PARSER)
+    if reply.content.strip() == reply.reasoning.strip():
+        return Fail("the answer is given twice, as reasoning and as content", "configuration", OTHER_PARSER)
+    return Pass(f"thought {reply.reasoning.strip()[:60]!r}, answered {reply.content.strip()[:60]!r}")

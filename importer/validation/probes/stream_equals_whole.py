@@ -1,0 +1,74 @@
+"""The streamed answer, put together, is the whole answer."""
+
+from __future__ import annotations
+
+import json
+
+from importer.validation.blame import endless, streaming_fault
+from importer.validation.context import Context
+from importer.validation.outcome import Outcome, Pass
+from importer.validation.promise import no_chat, no_tools
+from importer.validation.prompts import GREETING, WEATHER, Prompt
+from importer.validation.reply import Reply
+
+NAME = "stream-equals-whole"
+LESSON = (
+    "Streaming paths lose calls, braces and reasoning: one parser emptied 27 of 64 splits, with HTTP 200."
+)
+REPEATS = 2  # further whole answers, to tell a difference of the path from a difference of the dice
+needs = no_chat
+
+Form = tuple[object, ...]
+
+
+def run(ctx: Context) -> Outcome:
+    """Compare on a plain question and, where tools are promised, on one that calls a tool."""
+    prompts = [GREETING] if no_tools(ctx.promise) else [GREETING, WEATHER]
+    outcomes = [_compare(ctx, prompt) for prompt in prompts]
+    flawed = [o for o in outcomes if not isinstance(o, Pass)]
+    reasons = dict.fromkeys(o.reason for o in outcomes)
+    return flawed[0] if flawed else Pass("; ".join(reasons), trials=len(outcomes))
+
+
+def _compare(ctx: Context, prompt: Prompt) -> Outcome:
+    whole, streamed = ctx.first(prompt), ctx.first(prompt, stream=True)
+    if "length" in (whole.finish_reason, streamed.finish_reason):
+        return endless(whole)  # what follows a missed end is babble, never twice the same
+    if form(whole) == form(streamed):
+        return Pass("both are alike")
+    wholes = [whole, *(ctx.ask(prompt) for _ in range(REPEATS))]
+    streams = [streamed, *(ctx.ask(prompt, stream=True) for _ in range(REPEATS))]
+    if {form(w) for w in wholes} & {form(s) for s in streams}:
+        return Pass("answers vary from one to the next; both ways give the same ones", trials=1 + REPEATS)
+    repeats_itself = len({form(w) for w in wholes}) == 1
+    if not repeats_itself and {shape(w) for w in wholes} & {shape(s) for s in streams}:
+        return Pass("answers vary from one to the next; both ways give the same parts", trials=1 + REPEATS)
+    return streaming_fault(ctx, prompt, difference(whole, streamed), 1 + REPEATS)
+
+
+def form(reply: Reply) -> Form:
+    """What must be alike: all of it but ids and white space at the edges."""
+    calls = tuple((c.name, _canonical(c.arguments)) for c in reply.tool_calls)
+    return reply.content.strip(), reply.reasoning.strip(), calls, reply.finish_reason
+
+
+def shape(reply: Reply) -> Form:
+    """Which parts there are, for answers that are sampled."""
+    calls = tuple(c.name for c in reply.tool_calls)
+    return bool(reply.content.strip()), bool(reply.reasoning.strip()), calls, reply.finish_reason
+
+
+def difference(whole: Reply, streamed: Reply) -> str:
+    """The first part that differs, both sides quoted."""
+    names = ("content", "reasoning", "tool calls", "finish_reason")
+    for name, a, b in zip(names, form(whole), form(streamed), strict=True):
+        if a != b:
+            return f"{name} differs: whole {str(a)[:120]!r}, streamed {str(b)[:120]!r}"
+    return "they are alike"
+
+
+def _canonical(arguments: str) -> str:
+    try:
+        return json.dumps(json.loads(arguments), sort_keys=True)
+    except (ValueError, RecursionError):
+        return arguments

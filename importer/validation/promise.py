@@ -1,0 +1,67 @@
+"""What a document promises of the served model, read once from its data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+MAX_TOKENS = 2048  # enough for a short thought and a short answer
+UNKNOWN_CONTEXT = 2048  # assumed where the document names none; no served model has less
+# LocalAI's names, where the OpenAI API's differ.
+REQUEST_NAMES = {"repeat_penalty": "repetition_penalty"}
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """The parts of a document that probes depend on.
+
+    ``client_sampling``  values that this engine cannot be started with, under the request's names.
+    ``markers``          strings that the proof has shown to be markup, where there was one.
+    ``max_tokens``       what a probe asks for at most.
+    """
+
+    chats: bool = True
+    tool_parser: str | None = None
+    reasoning_parser: str | None = None
+    client_sampling: Mapping[str, Any] = field(default_factory=dict)
+    markers: tuple[str, ...] = ()
+    max_tokens: int = UNKNOWN_CONTEXT // 2
+
+
+def promise_of(document: Mapping[str, Any]) -> Promise:
+    """Read a document in LocalAI's shape; what is absent is not promised."""
+    options = dict(_pair(o) for o in document.get("options") or ())
+    ours = document.get("importer") or {}
+    context = document.get("max_model_len") or document.get("context_size") or UNKNOWN_CONTEXT
+    return Promise(
+        chats=ours.get("kind") != "base",
+        tool_parser=options.get("tool_parser"),
+        reasoning_parser=options.get("reasoning_parser"),
+        client_sampling={REQUEST_NAMES.get(k, k): v for k, v in (ours.get("client_sampling") or {}).items()},
+        markers=tuple((ours.get("proof") or {}).get("markers") or ()),
+        max_tokens=max(1, min(MAX_TOKENS, int(context) // 2)),
+    )
+
+
+def _pair(option: str) -> tuple[str, str | None]:
+    key, _, value = option.partition(":")
+    value = value.strip()
+    return key.strip(), None if value in {"", "null", "none"} else value
+
+
+def no_chat(promise: Promise) -> str | None:
+    """Why a chat probe does not apply."""
+    return None if promise.chats else "a base model completes text and does not chat"
+
+
+def no_tools(promise: Promise) -> str | None:
+    """Why a tool probe does not apply."""
+    return no_chat(promise) or (None if promise.tool_parser else "the document names no tool parser")
+
+
+def no_reasoning(promise: Promise) -> str | None:
+    """Why a reasoning probe does not apply."""
+    return no_chat(promise) or (
+        None if promise.reasoning_parser else "the document names no reasoning parser"
+    )

@@ -1,0 +1,240 @@
+"""One reply for every engine: deltas of content, reasoning and tool calls, assembled once.
+
+A whole answer is one delta, a streamed one is many; both become the same ``Reply``. Everything here reads
+outside input: what does not fit raises ReplyError and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from importer.validation.errors import ReplyError
+from importer.validation.sse import EventParser
+
+DONE = "[DONE]"
+SPELLED = {0x120: " ", 0x10A: "\n", 0x2581: " "}  # how byte-level and sentencepiece vocabularies write these
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool call; ``arguments`` is the JSON text as it arrived, never re-encoded."""
+
+    index: int
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Token counts as the engine states them; ``None`` where it does not."""
+
+    prompt: int | None = None
+    completion: int | None = None
+    cached: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What one message or chunk adds."""
+
+    content: str = ""
+    reasoning: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish_reason: str | None = None
+    usage: Usage | None = None
+    logprobs: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A chat completion. ``raw`` holds the answer's JSON objects, one for a whole answer."""
+
+    content: str = ""
+    reasoning: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish_reason: str | None = None
+    usage: Usage = Usage()
+    logprobs: tuple[Any, ...] = ()
+    raw: tuple[Mapping[str, Any], ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def written(self) -> str:
+        """What the model wrote before any parser: the tokens of its log-probabilities, empty without."""
+        return b"".join(map(_token, self.logprobs)).decode("utf-8", "replace")
+
+
+def from_whole(body: bytes) -> Reply:
+    """Read an answer that came in one piece."""
+    data = _object(_parse(body), "the answer")
+    return assemble([_delta(data, "message")], (data,))
+
+
+def from_stream(chunks: Iterable[bytes]) -> Reply:
+    """Read a streamed answer; where it was cut into chunks makes no difference."""
+    parser, deltas, raw, done = EventParser(), [], [], False
+
+    def events() -> Iterable[str]:
+        for chunk in chunks:
+            yield from parser.feed(chunk)
+        yield from parser.close()
+
+    for event in events():
+        if event.strip() == DONE:
+            done = True
+        elif done:
+            raise ReplyError("the stream goes on after [DONE]")
+        else:
+            data = _object(_parse(event), "an event of the stream")
+            raw.append(data)
+            deltas.append(_delta(data, "delta"))
+    reply = assemble(deltas, tuple(raw))
+    if not done and reply.finish_reason is None:
+        raise ReplyError("the stream was cut before its end")
+    return reply
+
+
+def completed_text(body: bytes) -> str:
+    """The text of a plain completion."""
+    choice, _ = _choice(_object(_parse(body), "the answer"))
+    if choice is None:
+        raise ReplyError("the answer has no choice")
+    return _text(choice, "text")
+
+
+def assemble(deltas: Iterable[Delta], raw: tuple[Mapping[str, Any], ...] = ()) -> Reply:
+    """Put deltas together; the parts of a tool call are joined as OpenAI's own client joins them."""
+    content: list[str] = []
+    reasoning: list[str] = []
+    logprobs: list[Any] = []
+    calls: dict[int, ToolCall] = {}
+    finish: str | None = None
+    usage = Usage()
+    for delta in deltas:
+        content.append(delta.content)
+        reasoning.append(delta.reasoning)
+        logprobs.extend(delta.logprobs)
+        finish = delta.finish_reason or finish
+        usage = delta.usage or usage
+        for part in delta.tool_calls:
+            known = calls.get(part.index, ToolCall(part.index, "", "", ""))
+            calls[part.index] = ToolCall(
+                part.index, known.id + part.id, known.name + part.name, known.arguments + part.arguments
+            )
+    ordered = tuple(calls[index] for index in sorted(calls))
+    return Reply("".join(content), "".join(reasoning), ordered, finish, usage, tuple(logprobs), raw)
+
+
+def _parse(text: bytes | str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):  # UnicodeDecodeError is a ValueError
+        start = text[:80] if isinstance(text, str) else text[:80].decode("utf-8", "replace")
+        raise ReplyError(f"the engine sent what is not JSON: {start!r}") from None
+
+
+def _object(value: Any, what: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise ReplyError(f"{what} is not an object")
+    return value
+
+
+def _choice(data: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, Usage | None]:
+    """The first choice, if there is one, and the usage."""
+    if data.get("error"):
+        raise ReplyError(f"the engine reports an error: {said(data)}")
+    choices = data.get("choices")
+    if not isinstance(choices, list):
+        raise ReplyError("the answer has no list of choices")
+    return _object(choices[0], "the choice") if choices else None, _usage(data.get("usage"))
+
+
+def _delta(data: Mapping[str, Any], key: str) -> Delta:
+    choice, usage = _choice(data)
+    if choice is None:  # the last chunk of a stream carries usage alone
+        if key == "message":
+            raise ReplyError("the answer has no choice")
+        return Delta(usage=usage)
+    message = _object(choice.get(key) or {}, f"the {key}")
+    return Delta(
+        content=_text(message, "content"),
+        # vLLM and mlx-lm say `reasoning`, others `reasoning_content`, some both alike
+        reasoning=_text(message, "reasoning") or _text(message, "reasoning_content"),
+        tool_calls=_calls(message.get("tool_calls"), streamed=key == "delta"),
+        finish_reason=_text(choice, "finish_reason") or None,
+        usage=usage,
+        logprobs=_logprobs(choice.get("logprobs")),
+    )
+
+
+def _text(holder: Mapping[str, Any], key: str) -> str:
+    value = holder.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise ReplyError(f"`{key}` is not text")
+    return value
+
+
+def _calls(value: Any, *, streamed: bool) -> tuple[ToolCall, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise ReplyError("`tool_calls` is not a list")
+    return tuple(_call(_object(v, "a tool call"), None if streamed else i) for i, v in enumerate(value))
+
+
+def _call(value: Mapping[str, Any], position: int | None) -> ToolCall:
+    index = value.get("index") if position is None else position
+    if not isinstance(index, int) or isinstance(index, bool) or index < 0:
+        raise ReplyError("a streamed tool call has no index")
+    function = _object(value.get("function") or {}, "a tool call's function")
+    return ToolCall(index, _text(value, "id"), _text(function, "name"), _text(function, "arguments"))
+
+
+def _usage(value: Any) -> Usage | None:
+    if value is None:
+        return None
+    usage = _object(value, "`usage`")
+    details = _object(usage.get("prompt_tokens_details") or {}, "`prompt_tokens_details`")
+    return Usage(
+        _count(usage, "prompt_tokens"), _count(usage, "completion_tokens"), _count(details, "cached_tokens")
+    )
+
+
+def _count(holder: Mapping[str, Any], key: str) -> int | None:
+    value = holder.get(key)
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+        raise ReplyError(f"`{key}` is not a number of tokens")
+    return value
+
+
+def _logprobs(value: Any) -> tuple[Any, ...]:
+    content = _object(value, "`logprobs`").get("content") if value is not None else None
+    if content is not None and not isinstance(content, list):
+        raise ReplyError("`logprobs.content` is not a list")
+    return tuple(content or ())
+
+
+def _token(entry: Any) -> bytes:
+    """A token's bytes, or its text where an engine gives the vocabulary's spelling of white space."""
+    if not isinstance(entry, dict):
+        return b""
+    data, token = entry.get("bytes"), entry.get("token")
+    if isinstance(data, list) and all(isinstance(b, int) and 0 <= b < 256 for b in data):
+        return bytes(data)
+    if not isinstance(token, str):
+        return b""
+    return token.translate(SPELLED).encode("utf-8", "replace")
+
+
+def said(data: Any) -> str:
+    """The sentence in an error body, whichever of the usual shapes it has; short."""
+    if isinstance(data, dict):
+        inner = data.get("error", data.get("message", data.get("detail", data)))
+        data = inner.get("message", inner) if isinstance(inner, dict) else inner
+    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+    return " ".join(text.split())[:300]

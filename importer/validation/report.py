@@ -1,0 +1,57 @@
+"""The outcomes of one run, as the receipt keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from importer.validation.outcome import Outcome, counts_as_passed
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One probe's outcome beside the lesson it stands for."""
+
+    probe: str
+    lesson: str
+    outcome: Outcome
+
+    def to_json(self) -> dict[str, Any]:
+        """One entry of the receipt's ``outcomes``."""
+        return {
+            "probe": self.probe,
+            "outcome": self.outcome.outcome,
+            "reason": self.outcome.reason,
+            "attribution": self.outcome.attribution,
+            "mend": self.outcome.mend,
+            "trials": self.outcome.trials,
+            "lesson": self.lesson,
+            "exchanges": list(self.outcome.evidence),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A validation. ``started`` is ISO 8601 in UTC; ``seconds`` has the parts start, probes and stop."""
+
+    engine: Mapping[str, Any]
+    started: str
+    seconds: Mapping[str, float]
+    rows: tuple[Row, ...]
+
+    @property
+    def passed(self) -> bool:
+        """No failure and nothing inconclusive among what applies, and something did apply."""
+        outcomes = [row.outcome for row in self.rows]
+        return all(map(counts_as_passed, outcomes)) and any(o.outcome == "pass" for o in outcomes)
+
+    def to_json(self) -> dict[str, Any]:
+        """The receipt's ``validation`` section, but for the digest it belongs to."""
+        return {
+            "engine": dict(self.engine),
+            "started": self.started,
+            "seconds": {part: round(value, 2) for part, value in self.seconds.items()},
+            "outcomes": [row.to_json() for row in self.rows],
+            "passed": self.passed,
+        }

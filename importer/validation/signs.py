@@ -1,0 +1,106 @@
+"""Signs in served text: markup that should have been read, calls that were not, turns that went on.
+
+Judging is independent of wire formats: what is looked for is the shape that all of them share, and the
+markers that a proof has put into the document.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+_WORD = r"[A-Za-z0-9_:.\-]{1,40}"
+# As in: <|im_end|> (also with full-width bars)  <|channel>  <channel|>  <start_of_turn>  </s>  <bos>  [INST]
+_CONTROL = re.compile(
+    rf"<\|{_WORD}\|?>|<{_WORD}\|>|<\uff5c[^\uff5c<>\n]{{1,40}}\uff5c>|</?(?:start|end)_of_\w{{1,20}}>"
+    r"|</?s>|<(?:bos|eos|pad|unk|eot|eom|bot|mask|sep)>|<unused\d+>"
+    r"|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_RESULTS|TOOL_CALLS|TOOL_CONTENT|ARGS|IMG)\]",
+    re.IGNORECASE,
+)
+_CALL = re.compile(
+    r"</?(?:\w+:)?(?:tool_calls?|function_calls?|tool_response|invoke|arg_key|arg_value)\b[^<>\n]{0,80}>"
+    r"|<(?:function|parameter|tool_call)[= ][^<>\n]{1,80}>|<\|?(?:tool_calls?|python_tag)[^<>\n]{0,40}\|?>"
+    r"|\[/?TOOL_CALLS\]",
+    re.IGNORECASE,
+)
+_THINKING = re.compile(
+    r"</?(?:\w{1,20}[:_])?(?:think|thinking|thought|thoughts|reasoning|reason)>"
+    r"|\[/?THINK\]|<\|(?:START|END)_THINKING\|>|<\|?/?(?:think|thinking)[^<>\n]{0,20}\|?>",
+    re.IGNORECASE,
+)
+# A pair of tags that opens an answer is a block no reader took, whatever its name.
+_LEADING_BLOCK = re.compile(r"^\s*(<([A-Za-z][\w:|]{0,30})>).*?</\2>", re.DOTALL)
+_NEXT_TURN = re.compile(r"\n\s*(?:assistant|user|model|human)\s*(?:\n|:)", re.IGNORECASE)
+
+
+def thinking_markup(text: str) -> str | None:
+    """The first marker of a thinking block in ``text``."""
+    if found := _THINKING.search(text):
+        return found.group(0)
+    leading = _LEADING_BLOCK.match(text)
+    return leading.group(1) if leading else None
+
+
+def thinks(text: str) -> bool:
+    """Whether ``text`` holds a thinking block with a thought in it; an empty block is none.
+
+    Where the prompt has opened the block, only its closing marker is there, with the thought before it.
+    """
+    found = _THINKING.search(text)
+    if found is None:
+        return False
+    if "/" in found.group(0) or "END" in found.group(0):
+        return bool(text[: found.start()].strip())
+    closing = _THINKING.search(text, found.end())
+    return bool(text[found.end() : closing.start() if closing else len(text)].strip())
+
+
+def call_markup(text: str) -> str | None:
+    """The first marker of a tool call in ``text``."""
+    found = _CALL.search(text)
+    return found.group(0) if found else None
+
+
+def control_token(text: str, markers: Iterable[str] = ()) -> str | None:
+    """The first control token in ``text``, or the first of ``markers`` that it holds."""
+    for marker in markers:
+        if marker.strip() and marker.strip() in text:
+            return marker.strip()
+    found = _CONTROL.search(text)
+    return found.group(0) if found else None
+
+
+def next_turn(text: str) -> bool:
+    """Whether ``text`` goes on into another turn, role and all."""
+    return bool(_NEXT_TURN.search(text))
+
+
+def looks_like_call(text: str, tools: Iterable[Mapping[str, Any]]) -> str | None:
+    """A quote from ``text`` that has the shape of a call of one of ``tools``; ``None`` where there is none.
+
+    The shape is the function's name and, where it takes arguments, one of their names in front of a value: as
+    JSON, XML, Python or key and value. Prose that merely names the tool is none.
+    """
+    for tool in tools:
+        function = tool["function"]
+        name = re.escape(function["name"])
+        keys = "|".join(re.escape(key) for key in function.get("parameters", {}).get("properties", {}))
+        named = re.search(rf"(?<!\w){name}(?!\w)", text)
+        shape = re.search(_argument(keys) if keys else rf"{name}\s*\(\s*\)|[\"'=:>]\s*{name}", text)
+        if named and shape:
+            start, end = min(named.start(), shape.start()), max(named.end(), shape.end())
+            opening = max(text.rfind("<", 0, start), start - 40, 0)
+            return text[opening : end + 40].strip()[:200]
+    return None
+
+
+def _argument(keys: str) -> str:
+    """A pattern for one of ``keys`` (an alternation) as the name of an argument that is given a value."""
+    return (
+        rf"\\?[\"'](?:{keys})\\?[\"']\s*:\s*\S"  # "key": value, escaped or not
+        rf"|[=\"'](?:{keys})[\"']?>\s*\S"  # <parameter=key>value, <parameter name="key">value
+        rf"|<(?:arg_key|key|name)>\s*(?:{keys})\s*<"  # <arg_key>key</arg_key>
+        rf"|<(?:{keys})>\s*\S"  # <key>value
+        rf"|[(,{{]\s*(?:{keys})\s*[=:]\s*\S"  # f(key=value), {{key: value}}
+    )

@@ -1,0 +1,85 @@
+"""Write the generated parts of the docs: ``python scripts/docs.py`` (``--check`` to compare only).
+
+``python scripts/docs.py session`` runs the demo with mlx-lm and pastes what it prints into the README.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from importer.errors import BRANCHES
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+README = ROOT / "README.md"
+
+ERRORS = """\
+# Errors and exit codes
+
+Every failure is one sentence, a next step and an exit code; with `--json` the same stands in
+`error.kind`, `error.message`, `error.hint`. Exit code 0 means done. This page is generated from
+`importer/errors.py` by `python scripts/docs.py`; a test keeps them alike.
+
+| exit | kind | sentence | next step |
+|---|---|---|---|
+"""
+SESSION = re.compile(r"(?<=<!-- session -->\n```console\n).*?(?=```\n<!-- /session -->)", re.DOTALL)
+
+
+def errors() -> str:
+    """The table of kinds."""
+    rows = [
+        f"| {branch.exit_code} | `{kind.name}` | {kind.sentence} | {kind.hint} |"
+        for branch in sorted(BRANCHES, key=lambda b: b.exit_code)
+        for kind in branch.kinds
+    ]
+    return ERRORS + "\n".join(rows) + "\n"
+
+
+PAGES = {"errors.md": errors}
+
+
+def pasted() -> str:
+    """The session as the README has it, its command in the first line."""
+    found = SESSION.search(README.read_text(encoding="utf-8"))
+    if found is None:
+        raise SystemExit("README.md has no session")
+    return found.group()
+
+
+def session() -> str:
+    """The README's command, run now: what it prints, without this checkout's own place."""
+    command = pasted().partition("\n")[0].removeprefix("$ ").split()
+    shutil.rmtree(ROOT / ".demo", ignore_errors=True)
+    argv = [sys.executable, "-m", *command]
+    done = subprocess.run(
+        argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True
+    )
+    lines = [line.rstrip().replace(f"{ROOT}/", "") for line in done.stdout.splitlines()]
+    return f"$ {' '.join(command)}\n" + "\n".join(line for line in lines if line) + "\n"
+
+
+def main() -> int:
+    """0 when every page was or is now what the code says."""
+    if "session" in sys.argv:
+        text = session()
+        README.write_text(SESSION.sub(lambda _: text, README.read_text(encoding="utf-8")), encoding="utf-8")
+        return 0
+    stale = [
+        n for n, make in PAGES.items() if not (DOCS / n).exists() or (DOCS / n).read_text("utf-8") != make()
+    ]
+    if "--check" in sys.argv:
+        print("\n".join(f"stale: docs/{n}" for n in stale) or "docs are what the code says")
+        return bool(stale)
+    for name in stale:
+        (DOCS / name).write_text(PAGES[name](), encoding="utf-8")
+        print(f"wrote docs/{name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,149 @@
+"""The command line at a terminal, with odd streams and in odd surroundings: processes of their own."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import termios
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commandline import BASE, Desk, desk
+
+__all__ = ["desk"]
+COLOUR = re.compile(r"\x1b\[[0-9;]*(?:3[0-7]|4[0-7]|9[0-7])m")
+QUESTION = "Accept these decisions and write the document? [y/N] "
+
+
+def at_terminal(desk: Desk, *words: str, answer: str, **env: str) -> tuple[int, str]:
+    """Run at a pseudo-terminal; type ``answer`` at the question. Exit code and all that was shown.
+
+    A Ctrl-C is typed again each second: one that falls between the prompt and the read of the
+    answer only marks the signal, as it would for a person who types at that very moment.
+    """
+    mine, its = pty.openpty()
+    surroundings = {"TERM": "xterm-256color", "COLUMNS": "150", **env}
+    streams: dict[str, Any] = {"stdin": its, "stdout": its, "stderr": its, "text": False}
+    with desk.start(*words, **streams, env=surroundings, preexec_fn=take_terminal) as process:
+        os.close(its)
+        shown, typed = b"", float("inf")
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            if select.select([mine], [], [], 0.1)[0]:
+                try:
+                    shown += os.read(mine, 65536)
+                except OSError:  # the other side is closed
+                    break
+            if QUESTION.encode() in shown and typed == float("inf"):
+                typed = 0.0
+            if typed <= time.monotonic():
+                os.write(mine, answer.encode())
+                typed = time.monotonic() + 1 if answer == "\x03" else end
+        code = process.wait(10)  # before the terminal goes: its end is a SIGHUP
+        os.close(mine)
+        return code, shown.decode()
+
+
+def take_terminal() -> None:
+    """In the child: standard input is its terminal, so that Ctrl-C is a signal."""
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+def test_accepted_at_the_terminal(desk: Desk) -> None:
+    desk.hub.latency = 0.8  # two round trips: long enough for the spinner
+    code, shown = at_terminal(desk, "acme/base", answer="y\n", NO_COLOR="1")
+    assert code == 0, shown
+    assert "parameters.temperature" in shown
+    assert "acme/base: resolving" in shown
+    assert not COLOUR.search(shown)
+    receipt = json.loads((desk.folder / "models" / "base.receipt.json").read_text())
+    assert receipt["review"]["state"] == "approved"
+    assert receipt["review"]["by"]
+    assert "--yes" not in receipt["review"]["by"]
+
+
+@pytest.mark.parametrize("answer", ["n\n", "\n", "\x04"])
+def test_stopped_at_the_terminal(desk: Desk, answer: str) -> None:
+    code, shown = at_terminal(desk, "acme/base", answer=answer)
+    assert code == 0, shown
+    assert "Stopped: nothing was written." in shown
+    assert desk.files() == {}
+
+
+@pytest.mark.slow
+def test_ctrl_c_at_the_question(desk: Desk) -> None:
+    code, shown = at_terminal(desk, "acme/base", answer="\x03")
+    assert code == 130, shown
+    assert "Traceback" not in shown
+    assert desk.files() == {}
+
+
+def test_json_asks_nothing_at_the_terminal(desk: Desk) -> None:
+    code, shown = at_terminal(desk, "acme/base", "--json", answer="")
+    assert code == 0
+    assert QUESTION not in shown
+    assert (
+        json.loads((desk.folder / "models" / "base.receipt.json").read_text())["review"]["state"] == "pending"
+    )
+
+
+def closed(*numbers: int) -> dict[str, Any]:
+    def close() -> None:
+        for number in numbers:
+            os.close(number)
+
+    return {"preexec_fn": close}
+
+
+def test_closed_streams(desk: Desk) -> None:
+    desk.directory("toy", BASE)
+    lost = desk.alone("./toy", "--json", stdout=subprocess.DEVNULL, **closed(1))
+    assert (lost.code, "The output could not be written" in lost.err) == (70, True)
+    quiet = desk.alone("./toy", "--json", stdin=None, stderr=subprocess.DEVNULL, **closed(0, 2))
+    assert (quiet.code, quiet.line["name"]) == (0, "toy")
+
+
+def test_a_reader_that_has_seen_enough(desk: Desk) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    ran = desk.alone("match", "a/b", stdout=writing)
+    os.close(writing)
+    assert (ran.code, ran.err) == (0, "")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8:strict"])
+def test_words_that_stdout_cannot_say(desk: Desk, encoding: str) -> None:
+    env = {"PYTHONIOENCODING": encoding, "LC_ALL": "C"}
+    assert desk.alone("名/\udcff", "--json", env=env).line["reference"] == "名/\udcff"
+
+
+def test_a_table_for_ascii(desk: Desk) -> None:
+    ran = desk.alone("match", "名/x", env={"PYTHONIOENCODING": "ascii"})
+    assert (ran.code, ran.out.isascii(), "\\u540d/x" in ran.out) == (0, True, True)
+
+
+@pytest.mark.parametrize("home", [None, "/nonexistent", "/dev/null"])
+def test_without_a_home(desk: Desk, home: str | None) -> None:
+    desk.directory("toy", BASE)
+    for name in ("IMPORTER_HOME", "HF_HOME", "HOME", "XDG_DATA_HOME"):
+        desk.monkeypatch.delenv(name, raising=False)
+    ran = desk.alone("./toy", "--json", env={} if home is None else {"HOME": home})
+    assert (ran.code, ran.line["name"]) == (0, "toy"), ran.err
+
+
+def test_a_home_that_cannot_be_written(desk: Desk) -> None:
+    Path("blocked").write_text("a file")
+    desk.monkeypatch.setenv("IMPORTER_HOME", str(desk.folder / "blocked"))
+    assert desk("acme/base", "--json").line["name"] == "base"
+    Path("list").write_text("acme/base\n")
+    assert desk("--from", "list").code == 5
+    assert desk("engine", "install", "mlx").code == 5

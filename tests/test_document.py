@@ -1,0 +1,173 @@
+"""The document: data, comments, digest, names, atomic writes."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from importer.decide.decision import Abstained, Chosen, KnownNone
+from importer.document import schema
+from importer.document.build import Subject, build
+from importer.document.digest import digest
+from importer.document.files import write_all
+from importer.document.names import ALLOWED, check, choose, slug
+from importer.document.text import HEADER, read, to_text
+from importer.errors import DocumentError, UsageError
+
+SUBJECT = Subject("tiny", "acme/Tiny", "acme/Tiny", "acme/Tiny", "a" * 40)
+ENGINE = {"name": "vllm", "version": "9.9"}
+
+
+def decisions(**more: Any) -> dict[str, Any]:
+    return {
+        "kind": Chosen("chat", "vendor", ("a chat template",)),
+        "parameters.temperature": Chosen(0, "vendor", ("the vendor says do_sample: false",)),
+        "max_model_len": Chosen(4096, "vendor", ("config.json says so",)),
+        "tool_parser": Chosen("hermes", "proved", ("it reads the template",)),
+        "reasoning_parser": KnownNone(("it does not think",)),
+        **more,
+    }
+
+
+def test_the_document_has_localais_keys_and_says_why() -> None:
+    built = build(SUBJECT, decisions(), ENGINE, {})
+    text = to_text(built)
+    assert text.startswith("# yaml-language-server: $schema=")
+    assert "temperature: 0  # vendor: the vendor says do_sample: false" in text
+    assert "- tool_parser:hermes  # proved: it reads the template" in text
+    data = read(text, "x")
+    assert data == built.data
+    schema.check("document", data, "x")
+    assert data["parameters"] == {"model": "acme/Tiny", "temperature": 0}
+    assert data["importer"]["no_parser"] == {"reasoning_parser": "none"}
+    assert data["artifacts"][0]["source"]["revision"] == "a" * 40
+
+
+def test_a_null_is_said_to_be_none_or_abstained() -> None:
+    built = build(SUBJECT, decisions(tool_parser=Abstained(("nothing known",))), ENGINE, {})
+    assert built.data["importer"]["no_parser"] == {"tool_parser": "abstained", "reasoning_parser": "none"}
+    assert "options" not in built.data
+
+
+def test_a_base_model_completes() -> None:
+    built = build(SUBJECT, decisions(kind=Chosen("base", "vendor", ("base",))), ENGINE, {})
+    assert built.data["known_usecases"] == ["completion"]
+    assert "template" not in built.data
+
+
+@given(st.text(max_size=80), st.sampled_from(["parameters.temperature", "tool_parser", "dtype"]))
+def test_whatever_a_reason_says_the_yaml_stays_the_same_data(reason: str, key: str) -> None:
+    value = 0.5 if key.startswith("parameters") else "x"
+    built = build(SUBJECT, decisions(**{key: Chosen(value, "vendor", (reason,))}), ENGINE, {})
+    assert yaml.safe_load(to_text(built)) == built.data
+
+
+@given(st.text(max_size=40))
+def test_whatever_a_value_is_the_yaml_stays_the_same_data(value: str) -> None:
+    built = build(SUBJECT, decisions(dtype=Chosen(value, "user", ("set by the user",))), ENGINE, {})
+    assert yaml.safe_load(to_text(built)) == built.data
+
+
+def test_the_digest_is_of_the_data_not_of_the_text() -> None:
+    built = build(SUBJECT, decisions(), ENGINE, {})
+    text = to_text(built)
+    assert digest(read(text.replace("  # vendor", "   # by hand: vendor"), "x")) == digest(built.data)
+    assert digest(read(text.replace("temperature: 0", "temperature: 1"), "x")) != digest(built.data)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a: [", "line"),
+        ("- 1\n", "not a map"),
+        ("a: !!python/object/apply:os.system ['true']", "constructor"),
+        ("a: &a [*a]\n", "holds itself"),
+        (
+            "a: &a [1,1,1,1,1,1,1,1]\n"
+            + "".join(
+                f"{y}: &{y} [{', '.join(['*' + x] * 8)}]\n" for x, y in zip("abcdefg", "bcdefgh", strict=True)
+            ),
+            "too many values",
+        ),
+        ("a: 2024-01-01\n", "is a date"),
+        ("1: x\n", "the key 1 is not text"),
+        ("a: .inf\n", "not a number that JSON has"),
+        ('a: "\\uD800"\n', "not text"),
+    ],
+)
+def test_a_broken_document_is_one_sentence(text: str, problem: str) -> None:
+    with pytest.raises(DocumentError, match=problem):
+        read(text, "x.yaml")
+
+
+@pytest.mark.parametrize("sign", ["\x85", "\u2028", "\u2029"])
+def test_a_line_break_that_editors_do_not_know_is_escaped(sign: str) -> None:
+    built = build(SUBJECT, decisions(dtype=Chosen(f"a{sign}b", "user", ("set by the user",))), ENGINE, {})
+    text = to_text(built)
+    assert yaml.safe_load(text) == built.data
+    assert sign not in text
+
+
+def test_an_unknown_key_is_named() -> None:
+    data = build(SUBJECT, decisions(), ENGINE, {}).data | {"temprature": 1}
+    with pytest.raises(DocumentError, match="temprature"):
+        schema.check("document", data, "x.yaml")
+
+
+@given(st.text(max_size=200))
+def test_a_slug_is_always_a_safe_name(text: str) -> None:
+    assert ALLOWED.fullmatch(slug(text))
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a/b", "A", ".hidden", "x" * 200, "a\n", "a..b"])
+def test_an_unsafe_name_is_refused(name: str) -> None:
+    with pytest.raises(UsageError):
+        check(name)
+
+
+def test_two_repositories_of_one_name_get_two_names() -> None:
+    assert choose("Qwen/Qwen3-8B", "", lambda _: False) == "qwen3-8b"
+    assert choose("unsloth/Qwen3-8B", "", {"qwen3-8b"}.__contains__) == "unsloth--qwen3-8b"
+    assert choose(None, "qwen3-8b", {"qwen3-8b"}.__contains__) == "qwen3-8b-2"
+
+
+def test_writes_are_all_or_nothing(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file where a folder belongs")
+    with pytest.raises(DocumentError, match="file where a folder"):
+        write_all({tmp_path / "one": "1", tmp_path / "taken" / "two": "2"})
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["taken"]
+
+
+def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from importer.document.files import write_all\n"
+        "from importer.errors import DocumentError\n"
+        "try: write_all({Path(sys.argv[1]) / 'a': 'x', Path(sys.argv[1]) / 'b': 'x' * 100_000})\n"
+        "except DocumentError as e: print(e.kind)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        capture_output=True,
+        check=False,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
+    )
+    assert done.stdout.strip() == "cannot-write", done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", schema.NAMES)
+def test_the_schemas_are_schemas(name: str) -> None:
+    from jsonschema import Draft202012Validator
+
+    Draft202012Validator.check_schema(json.loads(schema.text(name)))
+    assert HEADER.endswith(".json\n")

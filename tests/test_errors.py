@@ -1,0 +1,354 @@
+"""Every kind of error, provoked through the command line."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import json
+import re
+import resource
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from importer.engines import ENGINES
+from importer.engines.mlx import READY, Mlx
+from importer.errors import BRANCHES, KINDS, ImporterError
+from tests.commandline import BASE, REPO, TOKEN, Desk, Ran, desk
+from tests.hubserver import Fault, Repo
+from tests.test_engines import wait_until
+
+__all__ = ["desk"]
+Words = Sequence[object]
+WEIGHTS = {**BASE, "model.safetensors": b"\0" * 8, "tokenizer.json": {}}
+impatient = functools.partial(Mlx, readiness=replace(READY, seconds=0.3))
+SPEAKS = """\
+import json, sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self): self.say({"data": []})
+    def do_POST(self): self.rfile.read(int(self.headers["Content-Length"])); self.say({"choices": []})
+    def say(self, data):
+        body = json.dumps(data).encode()
+        self.send_response(200); self.send_header("Content-Length", str(len(body))); self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *_): pass
+HTTPServer(("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1])), Handler).serve_forever()
+"""
+
+
+def fault(status: int, headers: dict[str, str] | None = None, body: bytes = b"{}") -> Callable[[Desk], Words]:
+    def case(desk: Desk) -> Words:
+        desk.hub.faults.append(Fault("/api/", status, headers or {}, body, times=99))
+        return ("acme/base",)
+
+    return case
+
+
+def repository(**files: object) -> Callable[[Desk], Words]:
+    def case(desk: Desk) -> Words:
+        desk.hub.repos["acme/odd"] = Repo({k.replace("__", "."): v for k, v in files.items()})  # type: ignore[misc]
+        return ("acme/odd",)
+
+    return case
+
+
+def typed(*words: object) -> Callable[[Desk], Words]:
+    return lambda _: words
+
+
+def token(value: str, *words: object) -> Callable[[Desk], Words]:
+    def case(desk: Desk) -> Words:
+        desk.monkeypatch.setenv("HF_TOKEN", value)
+        return words
+
+    return case
+
+
+def hidden(*, gated: bool) -> Callable[[Desk], Words]:
+    def case(desk: Desk) -> Words:
+        desk.hub.repos["acme/hidden"] = Repo(BASE, gated=gated, private=not gated)
+        return ("acme/hidden",)
+
+    return case
+
+
+def document(desk: Desk, files: dict[str, object] | None = None) -> str:
+    """A document of a directory, not validated; its name."""
+    desk.directory("toy", files or WEIGHTS)  # type: ignore[arg-type]
+    assert desk("./toy", "--backend", "mlx", "--no-validate").code == 0
+    return "toy"
+
+
+def no_network(desk: Desk) -> Words:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        desk.monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{free.getsockname()[1]}")
+    return ("acme/base",)
+
+
+def unreadable(desk: Desk) -> Words:
+    (desk.folder / "elsewhere.json").write_text("{}")
+    folder = desk.directory("toy", {"model.safetensors": b""})
+    (folder / "config.json").symlink_to(desk.folder / "elsewhere.json")
+    return ("./toy",)
+
+
+def exists(desk: Desk) -> Words:
+    assert desk("acme/base", "--no-validate").code == 0
+    return ("other/base", "--name", "base")
+
+
+def not_a_folder(desk: Desk) -> Words:
+    (desk.folder / "models").write_text("a file")
+    return ("acme/base",)
+
+
+def invalid(desk: Desk) -> Words:
+    path = desk.folder / "models" / f"{document(desk)}.yaml"
+    path.write_text(path.read_text() + "temprature: 1\n")
+    return ("validate", "toy")
+
+
+def no_receipt(desk: Desk) -> Words:
+    (desk.folder / "models" / f"{document(desk)}.receipt.json").write_text("{")
+    return ("show", "toy")
+
+
+def engine_python(desk: Desk) -> Words:
+    desk.monkeypatch.setenv("IMPORTER_MLX_PYTHON", sys.executable)
+    return ("engine", "list")
+
+
+def install_failed(desk: Desk) -> Words:
+    desk.monkeypatch.setenv("PIP_NO_INDEX", "1")
+    desk.monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
+    return ("engine", "install", "mlx")
+
+
+def engine_died(desk: Desk) -> Words:
+    name = document(desk)
+    desk.engine()
+    return ("validate", name)
+
+
+def engine_slow(desk: Desk) -> Words:
+    name = document(desk)
+    desk.engine(does="import time; time.sleep(60)")
+    desk.monkeypatch.setitem(ENGINES, "mlx", "tests.test_errors:impatient")
+    return ("validate", name)
+
+
+def port_taken(desk: Desk) -> Words:
+    name = document(desk)
+    desk.engine()
+    other = desk.held.enter_context(socket.socket())
+    other.bind(("127.0.0.1", 0))
+    other.listen()
+    return ("validate", name, "--port", other.getsockname()[1])
+
+
+def no_weights(desk: Desk) -> Words:
+    name = document(desk, dict(BASE))
+    desk.engine()
+    return ("validate", name)
+
+
+def weights_not_local(desk: Desk) -> Words:
+    desk.hub.repos["acme/heavy"] = Repo(WEIGHTS)
+    assert desk("acme/heavy", "--backend", "mlx").code == 0
+    desk.engine()
+    return ("validate", "heavy")
+
+
+def worker_failed(desk: Desk) -> Words:
+    desk.engine(version="0.32.2")
+    return ("acme/chat", "--backend", "mlx")
+
+
+def probes_failed(desk: Desk) -> Words:
+    name = document(desk)
+    desk.engine(does=SPEAKS)
+    return ("validate", name)
+
+
+def internal(desk: Desk) -> Words:
+    def fails(*_: object) -> None:
+        raise ZeroDivisionError("a fault\nin two lines")
+
+    desk.monkeypatch.setattr("importer.hub.resolve", fails)
+    return ("acme/base",)
+
+
+CASES: dict[str, Callable[[Desk], Words]] = {
+    "bad-reference": typed("a b"),
+    "traversal": typed("acme/../base"),
+    "revision-conflict": typed("acme/base@v1", "--revision", "v2"),
+    "bad-option": typed("acme/base", "--set", "colour=red"),
+    "unknown-parser": typed("acme/chat", "--set", "tool_parser=hermez"),
+    "no-such-directory": typed("./nowhere"),
+    "not-found": token(TOKEN, "acme/none"),
+    "revision-not-found": typed("acme/base@v9"),
+    "gated": hidden(gated=True),
+    "private": hidden(gated=False),
+    "bad-token": token("hf_wrong", "acme/base"),
+    "rate-limited": fault(429, {"Retry-After": "3600"}),
+    "server": fault(503, {"Retry-After": "3600"}),
+    "network": no_network,
+    "bad-answer": fault(200, body=b"<html>"),
+    "not-cached": typed("acme/base", "--offline"),
+    "refused-host": fault(302, {"Location": "http://169.254.169.254/"}),
+    "nothing-to-decide": repository(LICENSE="x"),
+    "not-chat": repository(config__json={"architectures": ["WhisperForConditionalGeneration"]}),
+    "gguf-only": repository(model__gguf=b"GGUF"),
+    "broken-json": repository(config__json='{"a": '),
+    "too-large": repository(generation_config__json=b" " * 300_000),
+    "not-text": repository(config__json=b"\xff\xfe"),
+    "unreadable": unreadable,
+    "exists": exists,
+    "not-a-folder": not_a_folder,
+    "no-such-document": typed("show", "nobody"),
+    "invalid": invalid,
+    "no-receipt": no_receipt,
+    "unknown-engine": typed("acme/base", "--validate=llama"),
+    "engine-missing": lambda desk: ("validate", document(desk)),
+    "engine-python": engine_python,
+    "engine-died": engine_died,
+    "engine-slow": engine_slow,
+    "port-taken": port_taken,
+    "no-weights": no_weights,
+    "weights-not-local": weights_not_local,
+    "internal": internal,
+}
+AFTER_SHOWING = {"exists", "not-a-folder"}  # met when the decisions have been shown already
+# Have a test of their own below: they need a process of their own, or have no --json.
+APART = {"install-failed", "probes-failed", "output-closed", "interrupted", "cannot-write", "worker-failed"}
+
+
+def check(kind: str, ran: Ran) -> None:
+    """One sentence, a next step, the branch's exit code, and nothing else."""
+    branch, row = KINDS[kind]
+    assert ran.code == branch.exit_code, ran.err
+    sentence, hint = ran.err.splitlines()[-2:]
+    assert re.fullmatch(shape(f"importer: {row.sentence}"), sentence)
+    assert re.fullmatch(shape(row.hint), hint)
+    assert (sentence + hint).isprintable()
+
+
+def shape(pattern: str) -> str:
+    """A sentence of the table as a regular expression: any words where a detail stands."""
+    return re.sub(r"\\\{.*?\\\}", ".+", re.escape(pattern))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in APART])
+def test_a_failure_is_a_sentence_a_step_and_a_code(desk: Desk, kind: str) -> None:
+    words = CASES[kind](desk)
+    before = desk.files()
+    plain = desk(*words)
+    check(kind, plain)
+    assert plain.out == "" or kind in AFTER_SHOWING
+    assert desk.files() == before
+
+    machine = desk(*words, "--json")
+    check(kind, machine)
+    told = machine.line
+    subject = {"validate": 1, "show": 1}.get(str(words[0]), 0)
+    assert told["reference"] == (None if words[0] == "engine" else words[subject])
+    assert told["error"]["kind"] == kind
+    assert machine.err.splitlines()[-2:] == [f"importer: {told['error']['message']}", told["error"]["hint"]]
+    assert desk.files() == before
+
+
+def test_every_kind_has_a_case_and_no_other() -> None:
+    assert set(CASES) | APART == set(KINDS)
+    assert not set(CASES) & APART
+
+
+def test_install_failed(desk: Desk) -> None:
+    ran = desk(*install_failed(desk))
+    check("install-failed", ran)
+    log = Path(ran.err.split("The full log is ")[1].strip().removesuffix("."))
+    assert "mlx-lm" in log.read_text()
+    assert not (log.parent / "venv").exists()
+
+
+def test_worker_failed(desk: Desk) -> None:
+    """Deciding needs no engine: a broken one costs the proof, and the reason says so in the same words."""
+    ran = desk(*worker_failed(desk), "--json", "--no-validate")
+    assert ran.code == 0, ran.err
+    decision = ran.line["decisions"]["tool_parser"]
+    sentence, hint = KINDS["worker-failed"][1].sentence, KINDS["worker-failed"][1].hint
+    assert decision["status"] != "proved"
+    assert any(sentence.split("{")[0] in why and hint in why for why in decision["why"])
+
+
+def test_probes_failed(desk: Desk) -> None:
+    """The report is the answer; the exit code tells the rest."""
+    ran = desk(*probes_failed(desk), "--json")
+    check("probes-failed", ran)
+    report = json.loads(ran.out)
+    assert (report["passed"], {o["outcome"] for o in report["outcomes"]} & {"fail"}) == (False, {"fail"})
+    receipt = json.loads((desk.folder / "models" / "toy.receipt.json").read_text())
+    assert receipt["validation"]["passed"] is False
+
+
+@pytest.mark.parametrize("words", [("match", "acme/base"), ("acme/../base", "--json"), ("--help",)])
+def test_output_closed(desk: Desk, words: Words) -> None:
+    with Path("/dev/full").open("w") as full:
+        ran = desk.alone(*words, stdout=full)
+    kind = "traversal" if "--json" in words else "output-closed"
+    check(kind, ran)
+
+
+def test_cannot_write(desk: Desk) -> None:
+    desk.directory("toy", BASE)
+    limit = functools.partial(resource.setrlimit, resource.RLIMIT_FSIZE, (600, 600))
+    ran = desk.alone("./toy", "--json", preexec_fn=limit)
+    check("cannot-write", ran)
+    assert ran.line["error"]["kind"] == "cannot-write"
+    assert desk.files() == {}
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(signal.SIGINT, ("acme/base",)), (signal.SIGTERM, ("acme/base",)), (signal.SIGINT, ("--from", "list"))],
+)
+def test_interrupted_while_the_hub_is_slow(desk: Desk, number: signal.Signals, words: Words) -> None:
+    desk.hub.latency = 30
+    (desk.folder / "list").write_text("acme/base\nother/base\n")
+    with desk.start(*words, "--json") as process:
+        assert wait_until(lambda: desk.hub.asked)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=20)
+    ran = Ran(process.returncode, out, err)
+    check("interrupted", ran)
+    assert ran.line["error"]["kind"] == "interrupted"
+    assert desk.files() == {}
+
+
+def test_the_tree_is_drawn_as_it_is() -> None:
+    drawn = ast.get_docstring(ast.parse((REPO / "importer" / "errors.py").read_text())) or ""
+    for branch in BRANCHES:
+        assert issubclass(branch, ImporterError)
+        row = next(line for line in drawn.splitlines() if f"─ {branch.__name__} " in line)
+        assert row.endswith(f"exit {branch.exit_code}")
+
+
+def test_words_of_others_do_not_steer_a_terminal(desk: Desk) -> None:
+    ran = desk("acme/\x1b[31mred\x07")
+    assert ran.code == 2
+    assert all(c.isprintable() or c == "\n" for c in ran.err)
+
+
+def test_the_docs_show_the_same_table() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "scripts.docs", "--check"],
+        cwd=REPO, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,302 @@
+"""Resolving with the real Hub client against a local Hub: traffic, cache, offline, hostile listings."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from importer import hub
+from importer.errors import HubError, RepositoryError, UsageError
+from importer.hub import Reference, parse, resolve
+from tests.hubserver import Content, Fault, HubServer, Repo, isolate
+
+FILES: dict[str, Content] = {
+    "config.json": {"model_type": "toy"},
+    "chat_template.jinja": "{{ messages }}",
+    "tokenizer_config.json": {"eos_token": "</s>"},
+    "generation_config.json": {"temperature": 0},
+    "special_tokens_map.json": {},
+    "added_tokens.json": {},
+    "preprocessor_config.json": {},
+    "README.md": "# toy",
+    "tokenizer.json": "{}",
+    "model.safetensors": b"\0" * 1000,
+    "pytorch_model.bin": b"\x80",
+    "modeling_toy.py": "raise SystemExit",
+}
+INFO = {
+    "pipeline_tag": "text-generation",
+    "library_name": "transformers",
+    "tags": ["conversational"],
+    "cardData": {"base_model": "big/model"},
+    "config": {"architectures": ["ToyForCausalLM"]},
+    "safetensors": {"total": 250, "parameters": {"F32": 250}},
+}
+SIX = {
+    "config.json", "chat_template.jinja", "tokenizer_config.json", "generation_config.json",
+    "added_tokens.json", "special_tokens_map.json",
+}  # fmt: skip
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
+    with HubServer({"Org/Toy": Repo(FILES, info=INFO)}, renamed={"old/name": "Org/Toy"}) as running:
+        isolate(monkeypatch, tmp_path, running.url)
+        yield running
+
+
+def test_two_round_trips_then_one_call_then_none(server: HubServer) -> None:
+    server.latency = 0.2
+    first = resolve(parse("Org/Toy"))
+    sha = server.repos["Org/Toy"].sha
+    asked = server.paths()
+    assert asked[0] == "/api/models/Org/Toy?blobs=true"
+    assert set(asked[1:]) == {f"/Org/Toy/resolve/{sha}/{name}" for name in SIX}
+    assert len(asked) == 7
+    assert server.rounds() == 2
+    assert {e.method for e in server.log} == {"GET"}
+
+    server.log.clear()
+    assert resolve(parse("Org/Toy")) == first
+    assert server.paths() == ["/api/models/Org/Toy?blobs=true"]
+
+    server.log.clear()
+    assert resolve(parse("Org/Toy"), offline=True) == first
+    assert resolve(parse(f"Org/Toy@{sha}"), offline=True).texts == first.texts
+    assert server.log == []
+
+
+def test_what_a_snapshot_says(server: HubServer) -> None:
+    snapshot = resolve(parse("hf://Org/Toy@main"))
+    assert (snapshot.reference, snapshot.model_id) == ("hf://Org/Toy@main", "Org/Toy")
+    assert snapshot.revision == server.repos["Org/Toy"].sha
+    assert set(snapshot.texts) == SIX
+    assert snapshot.json("generation_config.json") == {"temperature": 0}
+    assert {f.path: f.size for f in snapshot.files}["model.safetensors"] == 1000
+    assert snapshot.info == {
+        "pipeline_tag": "text-generation",
+        "library_name": "transformers",
+        "tags": ["conversational"],
+        "card": {"base_model": "big/model"},
+        "base_models": ["big/model"],
+        "config": {"architectures": ["ToyForCausalLM"]},
+        "safetensors_total": 250,
+        "safetensors": {"F32": 250},
+        "gated": False,
+    }
+    assert snapshot.unknown == {"preprocessor_config.json": "it is not among the 6 files read"}
+    assert snapshot.directory is None
+
+
+def test_a_new_commit_is_read_and_an_old_one_stays_reachable(server: HubServer) -> None:
+    repo = server.repos["Org/Toy"]
+    old = resolve(parse("Org/Toy"))
+    repo.commit({**FILES, "config.json": {"model_type": "new"}})
+    new = resolve(parse("Org/Toy"))
+    assert (new.revision, new.json("config.json")) == (repo.sha, {"model_type": "new"})
+    assert resolve(parse(f"Org/Toy@{old.revision}")) == replace_reference(old, f"Org/Toy@{old.revision}")
+    assert resolve(parse("Org/Toy"), offline=True) == new
+
+
+def replace_reference(snapshot: hub.Snapshot, text: str) -> hub.Snapshot:
+    from dataclasses import replace
+
+    return replace(snapshot, reference=text)
+
+
+def test_revisions_with_slashes(server: HubServer) -> None:
+    sha = server.repos["Org/Toy"].commit({"config.json": {"model_type": "pr"}}, "refs/pr/1")
+    assert resolve(parse("Org/Toy@refs/pr/1")).revision == sha
+    assert resolve(parse(f"{server.url}/Org/Toy/tree/refs%2Fpr%2F1")).revision == sha
+    assert resolve(parse("Org/Toy@refs/pr/1"), offline=True).revision == sha
+    assert server.paths()[0] == "/api/models/Org/Toy/revision/refs%2Fpr%2F1?blobs=true"
+
+
+def test_a_renamed_repository_has_its_new_name(server: HubServer) -> None:
+    snapshot = resolve(parse("old/name"))
+    assert snapshot.model_id == "Org/Toy"
+    assert all(p.startswith("/Org/Toy/resolve/") for p in server.paths()[2:])
+    assert resolve(parse("old/name"), offline=True) == snapshot
+
+
+def test_little_is_needed(server: HubServer) -> None:
+    server.repos["a/b"] = Repo({"params.json": {"dim": 8}, "tekken.json": "{}"})
+    snapshot = resolve(parse("a/b"))
+    assert snapshot.texts == {"params.json": '{"dim": 8}'}
+    assert snapshot.has("tekken.json")
+    absent = ("config.json", "tokenizer_config.json", "generation_config.json")
+    assert snapshot.unknown == dict.fromkeys(absent, "the repository does not list it")
+
+
+def test_listed_files_that_are_refused_are_unknown(server: HubServer) -> None:
+    server.faults += [Fault("generation_config.json", 403), Fault("added_tokens.json", 404)]
+    snapshot = resolve(parse("Org/Toy"))
+    assert snapshot.unknown["generation_config.json"] == "it is listed, but the Hub answered 403 for it"
+    assert "404" in snapshot.unknown["added_tokens.json"]
+    server.log.clear()
+    again = resolve(parse("Org/Toy"))
+    assert "generation_config.json" in again.texts, "a refusal may pass"
+    assert "404" in again.unknown["added_tokens.json"], "a missing file of a commit stays missing"
+    assert len(server.log) == 2
+
+
+def test_the_hub_clients_own_cache_is_read(server: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import snapshot_download
+
+    where = snapshot_download("Org/Toy", endpoint=server.url, cache_dir=Path(os.environ["HF_HOME"]) / "hub")
+    server.log.clear()
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    snapshot = resolve(parse("Org/Toy"))
+    assert server.log == []
+    assert snapshot.revision == server.repos["Org/Toy"].sha
+    assert snapshot.texts["chat_template.jinja"] == "{{ messages }}"
+    assert snapshot.directory == Path(where)
+    assert snapshot.info == {}
+    assert "README.md" in snapshot.unknown
+    assert resolve(parse(f"Org/Toy@{snapshot.revision}")).texts == snapshot.texts
+
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    assert resolve(parse("Org/Toy")).info["pipeline_tag"] == "text-generation"
+    assert server.paths() == ["/api/models/Org/Toy?blobs=true"], "the client's copies of this commit are good"
+
+
+def test_offline_without_a_cache(server: HubServer) -> None:
+    for text in ("Org/Toy", "Org/Toy@" + "a" * 40, "Org/Toy@refs/pr/1"):
+        with pytest.raises(HubError) as caught:
+            resolve(parse(text), offline=True)
+        assert caught.value.kind == "not-cached"
+    assert server.log == []
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"format": 1}', b"\xff"])
+def test_a_damaged_cache_is_read_anew(server: HubServer, damage: bytes) -> None:
+    snapshot = resolve(parse("Org/Toy"))
+    for path in Path(os.environ["IMPORTER_HOME"]).rglob("*.json"):
+        path.write_bytes(damage)
+    with pytest.raises(HubError):
+        resolve(parse("Org/Toy"), offline=True)
+    assert resolve(parse("Org/Toy")) == snapshot
+    assert resolve(parse("Org/Toy"), offline=True) == snapshot
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(server: HubServer) -> None:
+    Path(os.environ["IMPORTER_HOME"]).write_text("a file where a folder belongs")
+    assert set(resolve(parse("Org/Toy")).texts) == SIX
+
+
+def test_processes_share_the_cache(server: HubServer) -> None:
+    code = "from importer import hub; print(hub.resolve(hub.parse('Org/Toy')).revision)"
+    command = [sys.executable, "-W", "error", "-c", code]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    answers = {process.communicate(timeout=60)[0].strip() for process in running}
+    assert answers == {server.repos["Org/Toy"].sha}
+    kept = [p.name for p in Path(os.environ["IMPORTER_HOME"]).rglob("*") if p.is_file()]
+    assert len(kept) == 2, "one commit, one revision, nothing half-written"
+    assert resolve(parse("Org/Toy"), offline=True).revision == server.repos["Org/Toy"].sha
+
+
+def test_names_in_a_listing_cannot_leave_their_place(server: HubServer) -> None:
+    names = [
+        "../x",
+        "/etc/passwd",
+        "a/../../b",
+        "a//b",
+        "..",
+        ".",
+        "a\\b",
+        "a\0b",
+        "a/",
+        "",
+        "x" * 2000,
+        7,
+        None,
+    ]
+    siblings: list[object] = [{"rfilename": n} for n in names] + [{}, "x", None]
+    good = [
+        {"rfilename": "config.json"},
+        {"rfilename": "sub/..hidden/f.txt", "size": -1},
+        {"rfilename": "n", "size": True},
+    ]
+    server.repos["Org/Toy"].info["siblings"] = siblings + good
+    snapshot = resolve(parse("Org/Toy"))
+    assert [(f.path, f.size) for f in snapshot.files] == [
+        ("config.json", None), ("n", None), ("sub/..hidden/f.txt", None),
+    ]  # fmt: skip
+    assert set(snapshot.texts) == {"config.json"}
+
+
+def test_words_of_the_wrong_type_are_left_out(server: HubServer) -> None:
+    server.repos["Org/Toy"].info = {
+        "id": "../../etc", "tags": [1, "ok"], "pipeline_tag": ["x"], "cardData": [], "config": "x",
+        "safetensors": {"total": True}, "gated": [1],
+    }  # fmt: skip
+    snapshot = resolve(parse("Org/Toy"))
+    assert snapshot.model_id == "Org/Toy"
+    assert snapshot.info == {"tags": ["ok"], "card": {}, "base_models": []}
+
+
+def test_listed_sizes_are_checked_before_a_request(server: HubServer) -> None:
+    server.repos["a/b"] = Repo({"config.json": {}, "model.safetensors.index.json": b" " * (1 << 20) + b"{}"})
+    snapshot = resolve(parse("a/b"))
+    assert snapshot.unknown["model.safetensors.index.json"] == "it is larger than 1 MiB"
+    assert len(server.log) == 2
+    server.repos["a/c"] = Repo({"config.json": b" " * (2 << 20) + b"{}"})
+    with pytest.raises(RepositoryError) as caught:
+        resolve(parse("a/c"))
+    assert (caught.value.kind, caught.value.details["limit"]) == ("too-large", "2 MiB")
+    assert len(server.log) == 3
+
+
+def test_bytes_are_counted_while_they_arrive(server: HubServer) -> None:
+    server.repos["Org/Toy"].info["siblings"] = [{"rfilename": "config.json"}]
+    bomb = gzip.compress(b" " * (20 << 20))
+    server.faults.append(Fault("config.json", 200, {"Content-Encoding": "gzip"}, bomb))
+    with pytest.raises(RepositoryError) as caught:
+        resolve(parse("Org/Toy"))
+    assert caught.value.kind == "too-large"
+
+
+def test_what_is_no_text(server: HubServer) -> None:
+    server.repos["a/b"] = Repo({"config.json": {}, "added_tokens.json": b"\xff\xfe"})
+    assert resolve(parse("a/b")).unknown["added_tokens.json"] == "it is not UTF-8 text"
+    server.repos["a/c"] = Repo({"config.json": b"\xff\xfe{}"})
+    with pytest.raises(RepositoryError) as caught:
+        resolve(parse("a/c"))
+    assert caught.value.kind == "not-text"
+
+
+def test_json_is_parsed_with_care(server: HubServer) -> None:
+    server.repos["a/b"] = Repo({"config.json": "[" * 100_000, "generation_config.json": "{oops"})
+    snapshot = resolve(parse("a/b"))
+    for path in ("config.json", "generation_config.json"):
+        with pytest.raises(RepositoryError) as caught:
+            snapshot.json(path)
+        assert caught.value.kind == "broken-json"
+
+
+def test_half_a_surrogate_pair_can_be_written(server: HubServer) -> None:
+    server.repos["a/b"] = Repo({"config.json": r'{"a": "\ud83d", "b": "\ud83d\ude00", "c": "\\ud800"}'})
+    assert resolve(parse("a/b")).json("config.json") == {"a": "?", "b": "\U0001f600", "c": "\\ud800"}
+
+
+def test_an_endpoint_that_is_no_url(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for wrong in ("hub.local", "ftp://hub.local", "http://", "http://a b"):
+        isolate(monkeypatch, tmp_path, wrong)
+        with pytest.raises(UsageError) as caught:
+            resolve(Reference("a/b", repo="a/b"))
+        assert caught.value.details["option"] == "HF_ENDPOINT"
+
+
+def test_an_endpoint_with_a_path(server: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mirror may live below a path; every request stays there."""
+    monkeypatch.setenv("HF_ENDPOINT", f"{server.url}/mirror")
+    body = json.dumps({"sha": "a" * 40, "siblings": [{"rfilename": "config.json"}]}).encode()
+    server.faults += [Fault("/mirror/api/models/a/b", 200, body=body), Fault("/mirror/a/b/resolve/", 200)]
+    assert resolve(parse(f"{server.url}/mirror/a/b/tree/main")).texts == {"config.json": "{}"}

@@ -1,0 +1,97 @@
+"""Directories as snapshots: the same files and limits, and nothing from outside them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from importer.errors import RepositoryError, UsageError
+from importer.hub import Snapshot, parse, resolve
+
+
+def read(directory: Path) -> Snapshot:
+    return resolve(parse(str(directory)))
+
+
+def test_a_directory(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('\ufeff{"model_type": "toy"}', "utf-8")
+    (tmp_path / "additional_chat_templates").mkdir()
+    (tmp_path / "additional_chat_templates" / "tool_use.jinja").write_text("x")
+    (tmp_path / "model.safetensors").write_bytes(b"\0" * 10)
+    (tmp_path / "gone.safetensors").symlink_to("nowhere")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("x")
+    snapshot = read(tmp_path)
+    assert (snapshot.model_id, snapshot.revision, snapshot.directory) == (None, None, tmp_path.resolve())
+    assert snapshot.json("config.json") == {"model_type": "toy"}
+    assert snapshot.texts["additional_chat_templates/tool_use.jinja"] == "x"
+    assert [(f.path, f.size) for f in snapshot.files] == [
+        ("additional_chat_templates/tool_use.jinja", 1),
+        ("config.json", (tmp_path / "config.json").stat().st_size),
+        ("gone.safetensors", None),
+        ("model.safetensors", 10),
+    ]
+    assert set(snapshot.unknown) == {"tokenizer_config.json", "generation_config.json"}
+
+
+def test_everything_allowed_is_read_and_nothing_else(tmp_path: Path) -> None:
+    allowed = {
+        "config.json", "chat_template.jinja", "tokenizer_config.json", "generation_config.json",
+        "chat_template.json", "hf_quant_config.json", "added_tokens.json", "special_tokens_map.json",
+        "processor_config.json", "preprocessor_config.json", "params.json", "model.safetensors.index.json",
+    }  # fmt: skip
+    for name in allowed | {"modeling_toy.py", "tokenizer.json", "notes.txt", "vocab.json"}:
+        (tmp_path / name).write_text("{}")
+    assert set(read(tmp_path).texts) == allowed
+
+
+def test_no_directory(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    for path in (tmp_path / "none", tmp_path / "file"):
+        with pytest.raises(UsageError) as caught:
+            read(path)
+        assert caught.value.kind == "no-such-directory"
+
+
+@pytest.mark.parametrize(("name", "fatal"), [("config.json", True), ("added_tokens.json", False)])
+@pytest.mark.parametrize("kind", ["link", "device", "pipe", "loop", "large", "binary"])
+def test_what_is_no_small_text_file(tmp_path: Path, name: str, fatal: bool, kind: str) -> None:
+    model = tmp_path / "model"
+    model.mkdir()
+    path = model / name
+    match kind:
+        case "link":
+            (tmp_path / "secret").write_text("{}")
+            path.symlink_to("../secret")
+        case "device":
+            path.symlink_to("/dev/zero")
+        case "pipe":
+            os.mkfifo(path)
+        case "loop":
+            path.symlink_to(name)
+        case "large":
+            with path.open("wb") as file:
+                file.truncate(1 << 40)
+        case "binary":
+            path.write_bytes(b"\xff\xfe\0")
+    if not fatal:
+        snapshot = read(model)
+        assert name not in snapshot.texts
+        assert snapshot.unknown[name]
+        return
+    with pytest.raises(RepositoryError) as caught:
+        read(model)
+    assert caught.value.kind == {"large": "too-large", "binary": "not-text"}.get(kind, "unreadable")
+
+
+def test_links_inside_and_into_the_clients_blobs(tmp_path: Path) -> None:
+    (tmp_path / "blobs").mkdir()
+    (tmp_path / "blobs" / "abc").write_text('{"model_type": "toy"}')
+    model = tmp_path / "snapshots" / "1234"
+    model.mkdir(parents=True)
+    (model / "config.json").symlink_to("../../blobs/abc")
+    (model / "real.json").write_text("{}")
+    (model / "generation_config.json").symlink_to("real.json")
+    assert set(read(model).texts) == {"config.json", "generation_config.json"}

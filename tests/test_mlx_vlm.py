@@ -1,0 +1,146 @@
+"""mlx-vlm's command line and what the client sends there; vllm-mlx, which documents name and nothing runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from importer.demo import MODEL
+from importer.engines import get, registries
+from importer.engines.logs import explain
+from importer.engines.mlx_vlm import ARGUMENTS, CONSTRAINTS, VERSION, MlxVlm
+from importer.errors import DocumentError, EngineError
+from importer.target import bind
+from tests.commandline import Desk, desk  # noqa: F401 - a fixture
+
+THINKS = ["tool_parser:json_tools", "reasoning_parser:<think>"]
+
+
+def launched(document: dict[str, Any]) -> list[str]:
+    return [*MlxVlm().launch(document, Path("/w"), 1234).arguments]
+
+
+def test_the_command_line() -> None:
+    given = {"temperature": 0.6, "top_p": 0.9, "max_tokens": 64.0}
+    document = {"parameters": given, "options": THINKS[:1], "engine_args": {"kv_bits": 3.5}}
+    assert launched(document) == [
+        "-m", "mlx_vlm.server", "--model", "/w", "--host", "127.0.0.1", "--port", "1234",
+        "--max-tokens", "64", "--kv-bits", "3.5",
+    ]  # fmt: skip
+    assert MlxVlm().launch(document, Path("/w"), 1).model == "/w"
+
+
+@pytest.mark.parametrize(
+    ("options", "variables", "thinks"),
+    [
+        ([], {}, False),
+        (THINKS, {}, True),
+        (THINKS, {"enable_thinking": True}, True),
+        (THINKS, {"enable_thinking": False}, False),
+        ([], {"enable_thinking": True}, True),
+        (THINKS, None, True),
+    ],
+)
+def test_its_server_is_told_whether_to_think(
+    options: list[str], variables: dict[str, Any] | None, thinks: bool
+) -> None:
+    told = launched({"options": options, "chat_template_kwargs": variables})
+    assert ("--enable-thinking" in told) == thinks
+
+
+@pytest.mark.parametrize(
+    ("document", "says"),
+    [
+        ({"chat_template_kwargs": {"reasoning_effort": "high"}}, "reasoning_effort does not reach"),
+        ({"engine_args": {"api_key": 1}}, "api_key is no option of mlx-vlm's server"),
+        ({"engine_args": {"kv_bits": "--host=0.0.0.0"}}, "and not a number"),
+        ({"parameters": {"max_tokens": True}}, "and not a number"),
+    ],
+)
+def test_what_it_cannot_be_started_with_is_said(document: dict[str, Any], says: str) -> None:
+    with pytest.raises(DocumentError, match=says) as caught:
+        launched(document)
+    assert caught.value.kind == "invalid"
+
+
+def test_every_numeric_option_is_passed_under_its_name() -> None:
+    told = launched({"engine_args": dict.fromkeys(ARGUMENTS, 1)})
+    assert told[8:] == [w for key in ARGUMENTS for w in (f"--{key.replace('_', '-')}", "1")]
+
+
+def test_repository_code_runs_only_on_the_users_word() -> None:
+    assert "--trust-remote-code" not in launched({"trust_remote_code": "yes"})
+    assert "--trust-remote-code" in launched({"trust_remote_code": True})
+
+
+def test_all_sampling_is_the_clients() -> None:
+    given = {
+        "temperature": 0,
+        "top_p": 0.9,
+        "top_k": 20,
+        "min_p": 0.1,
+        "repeat_penalty": 1.0,
+        "max_tokens": 9,
+    }
+    sent = MlxVlm().client_sampling({"parameters": given | {"presence_penalty": 1.5, "seed": 7}})
+    assert sent == {
+        "temperature": 0, "top_p": 0.9, "top_k": 20, "min_p": 0.1, "presence_penalty": 1.5, "seed": 7,
+    }  # fmt: skip
+
+
+def test_the_constraints_pin_everything_and_agree_with_the_adapter() -> None:
+    pins = [w for w in CONSTRAINTS.read_text().splitlines() if w and not w.startswith("#")]
+    assert all("==" in pin for pin in pins)
+    assert f"mlx-vlm=={VERSION}" in pins
+    assert not any(pin.startswith("torch") for pin in pins)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("[Errno 98] error while attempting to bind on address: address already in use", "the port is taken"),
+        (
+            "HTTPException: 400: Failed to load model: Model type qwen99 not supported.",
+            "qwen99 is not supported",
+        ),
+        (
+            "HTTPException: 400: Failed to load model: Unrecognized processing class",
+            "Unrecognized processing",
+        ),
+        ("ValueError: Missing 11 parameters: ", "do not fit config.json"),
+        ("(ModuleNotFoundError: No module named 'mlx_vlm').", "lacks mlx_vlm"),
+    ],
+)
+def test_its_deaths_are_explained(line: str, says: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text(f"Traceback\n{line}\n\nERROR:    Application startup failed. Exiting.\n")
+    assert says in explain(log, MlxVlm().deaths)
+
+
+def test_a_backend_that_is_not_run_has_a_registry_all_the_same() -> None:
+    bound = bind("vllm-mlx")
+    assert (bound.target.version, bound.target.runs, bound.target.proves) == ("0.6.0", False, False)
+    assert bound.target.has("tool_parser", "hermes")
+    assert not bound.target.has("tool_parser", "granite4")
+    with pytest.raises(EngineError, match="runs no engine 'vllm-mlx'") as caught:
+        get("vllm-mlx")
+    assert "mlx-vlm" in caught.value.hint
+
+
+@pytest.mark.parametrize("backend", ["mlx-vlm", "vllm-mlx"])
+def test_without_the_engine_the_table_names_parsers_that_it_has(desk: Desk, backend: str) -> None:  # noqa: F811
+    line = desk(str(MODEL), "--backend", backend, "--json", "--dry-run").line
+    decision = line["decisions"]["tool_parser"]
+    assert decision["status"] == "table", json.dumps(decision)
+    assert registries.load(backend).has("tool", decision["value"])
+
+
+def test_validating_on_a_backend_that_is_not_run_is_one_sentence(desk: Desk) -> None:  # noqa: F811
+    ran = desk("acme/chat", "--backend", "vllm-mlx", "--validate", "--yes", "--json")
+    assert (ran.code, ran.line["error"]["kind"]) == (6, "unknown-engine")
+    unasked = desk("acme/chat", "--backend", "vllm-mlx", "--yes")
+    assert unasked.code == 0
+    assert "Not validated: The importer runs no engine 'vllm-mlx'." in unasked.err

