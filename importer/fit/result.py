@@ -1,0 +1,133 @@
+"""What the room gives: amounts in bytes, each with its reason, and the answer for a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+Part = Literal["weights", "kv cache", "states", "activations", "logits", "graphs", "overhead"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """What cannot be told from the files, and what is missing."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """Bytes: the least and the most it may be, and what is expected."""
+
+    low: int
+    likely: int
+    high: int
+
+    @classmethod
+    def exactly(cls, size: int) -> Amount:
+        """A figure without doubt."""
+        return cls(size, size, size)
+
+    @classmethod
+    def about(cls, size: int, share: float) -> Amount:
+        """A figure that may be off by ``share`` of itself, either way."""
+        return cls(int(size * (1 - share)), size, int(size * (1 + share)))
+
+    @classmethod
+    def sum(cls, amounts: Iterable[Amount]) -> Amount:
+        """Each bound by itself: all low, all likely, all high."""
+        listed = tuple(amounts)
+        return cls(sum(a.low for a in listed), sum(a.likely for a in listed), sum(a.high for a in listed))
+
+    def to_json(self) -> dict[str, int]:
+        """As it stands in receipts."""
+        return {"low": self.low, "likely": self.likely, "high": self.high}
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One part of the memory of one device, and in one line why it is so large."""
+
+    part: Part
+    amount: Amount
+    why: str
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in receipts."""
+        return {"part": self.part, **self.amount.to_json(), "why": self.why}
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What is asked of the engine; a ``None`` is the engine's own default.
+
+    ``context``    tokens of one sequence, prompt and answer (``max_model_len``).
+    ``sequences``  how many of that length have to fit at once.
+    ``slots``      sequences that may run at once (``max_num_seqs``); states and logits are kept for each.
+    ``batched_tokens``  tokens of one step (``max_num_batched_tokens``).
+    ``dtype``, ``kv_dtype``  as the engine names them; ``auto`` is the checkpoint's, and the weights' own.
+    ``rotating``   tokens at which mlx starts to overwrite (``max_kv_size``).
+    ``drafts``     tokens that MTP heads draft (``num_speculative_tokens``); 0 leaves the heads unloaded.
+    """
+
+    context: int
+    sequences: int = 1
+    slots: int | None = None
+    batched_tokens: int | None = None
+    block_size: int | None = None
+    dtype: str = "auto"
+    kv_dtype: str = "auto"
+    tensor_parallel: int = 1
+    pipeline_parallel: int = 1
+    rotating: int | None = None
+    drafts: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in receipts."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What one device holds under a load; of several devices, the fullest."""
+
+    backend: str
+    load: Load
+    terms: tuple[Term, ...]
+
+    @property
+    def total(self) -> Amount:
+        """All terms together."""
+        return Amount.sum(t.amount for t in self.terms)
+
+    def term(self, part: Part) -> Term | None:
+        """The term of this name, where the estimate has it."""
+        return next((t for t in self.terms if t.part == part), None)
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in receipts."""
+        return {
+            "backend": self.backend,
+            "load": self.load.to_json(),
+            "terms": [t.to_json() for t in self.terms],
+            "total": self.total.to_json(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Longest:
+    """The longest context that a budget holds, and the part that stops it from being longer.
+
+    ``context`` is 0 where not even the shortest fits; ``binding`` is ``None`` where all that was asked fits.
+    ``fit`` is the estimate at that context.
+    """
+
+    context: int
+    binding: Part | None
+    why: str
+    fit: Fit
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in receipts."""
+        return {"context": self.context, "binding": self.binding, "why": self.why, "fit": self.fit.to_json()}
