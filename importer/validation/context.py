@@ -107,4 +107,5 @@ class Context:
         if prompt.switches:
             body["chat_template_kwargs"] = dict(prompt.switches)
         body |= {"max_tokens": self.promise.max_tokens, **EXTRA[way], **self.promise.client_sampling}
+        body |= prompt.extra
         return self.client.chat(body, log)
