@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from importer.decide.decision import Decision, Decisions
+from importer.document import options
 from importer.document.places import FACTS, OPTIONS, SAMPLING, path_of
 
 SCHEMA = 1
@@ -53,14 +54,14 @@ def build(
     comments: dict[tuple[str | int, ...], str] = {}
     if kind != "base":
         data["template"] = {"use_tokenizer_template": True}
-    options: list[str] = []
+    entries: list[str] = []
     for key in OPTIONS:
         decision = decisions[key]
         if decision.value is not None:
-            comments["options", len(options)] = comment(decision)
-            options.append(f"{key}:{decision.value}")
-    if options:
-        data["options"] = options
+            comments[options.KEY, len(entries)] = comment(decision)
+            entries.append(options.write(key, decision.value))
+    if entries:
+        data[options.KEY] = entries
     for key in _ordered(decisions):
         path = path_of(key)
         decision = decisions[key]

@@ -106,11 +106,6 @@ def parameters(document: Document) -> dict[str, Any]:
     return {k: v for k, v in (document.get("parameters") or {}).items() if v is not None}
 
 
-def options(document: Document) -> dict[str, str]:
-    """``options`` as LocalAI reads them: ``tool_parser:name``."""
-    return dict(str(o).split(":", 1) for o in document.get("options") or () if ":" in str(o))
-
-
 def numeric_options(document: Document, known: tuple[str, ...], server: str) -> Iterator[str]:
     """``engine_args`` as options of a server that takes numbers; raises DocumentError("invalid")."""
     for key, value in (document.get("engine_args") or {}).items():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from importer.document import options
 from importer.engines.base import (
     Death,
     Document,
@@ -16,7 +17,6 @@ from importer.engines.base import (
     invalid,
     number,
     numeric_options,
-    options,
     parameters,
     sent_by_client,
 )
@@ -88,4 +88,4 @@ def _thinks(document: Document) -> bool:
             f"chat_template_kwargs.{others[0]} does not reach the template on mlx-vlm, only {THINKING} does"
         )
         raise invalid(document, problem)
-    return bool(variables.get(THINKING, "reasoning_parser" in options(document)))
+    return bool(variables.get(THINKING, options.parser(document, "reasoning_parser") is not None))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from importer.document import options
 from importer.engines.base import (
     Death,
     Document,
@@ -21,7 +22,6 @@ from importer.engines.base import (
     Step,
     invalid,
     number,
-    options,
     parameters,
     sent_by_client,
 )
@@ -204,12 +204,12 @@ def has_gpu(devices: Path = Path("/dev")) -> bool:
 
 
 def _parsers(document: Document) -> Iterator[str]:
-    chosen = options(document)
-    if "tool_parser" in chosen:
+    tools, thoughts = (options.parser(document, key) for key in ("tool_parser", "reasoning_parser"))
+    if tools is not None:
         yield "--enable-auto-tool-choice"
-        yield f"--tool-call-parser={_word(document, 'tool_parser', chosen['tool_parser'])}"
-    if "reasoning_parser" in chosen:
-        yield f"--reasoning-parser={_word(document, 'reasoning_parser', chosen['reasoning_parser'])}"
+        yield f"--tool-call-parser={_word(document, 'tool_parser', tools)}"
+    if thoughts is not None:
+        yield f"--reasoning-parser={_word(document, 'reasoning_parser', thoughts)}"
 
 
 def _sampling(document: Document) -> Iterator[str]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from importer.document import options
+
 MAX_TOKENS = 2048  # enough for a short thought and a short answer
 UNKNOWN_CONTEXT = 2048  # assumed where the document names none; no served model has less
 # LocalAI's names, where the OpenAI API's differ.
@@ -31,23 +33,16 @@ class Promise:
 
 def promise_of(document: Mapping[str, Any]) -> Promise:
     """Read a document in LocalAI's shape; what is absent is not promised."""
-    options = dict(_pair(o) for o in document.get("options") or ())
     ours = document.get("importer") or {}
     context = document.get("max_model_len") or document.get("context_size") or UNKNOWN_CONTEXT
     return Promise(
         chats=ours.get("kind") != "base",
-        tool_parser=options.get("tool_parser"),
-        reasoning_parser=options.get("reasoning_parser"),
+        tool_parser=options.parser(document, "tool_parser"),
+        reasoning_parser=options.parser(document, "reasoning_parser"),
         client_sampling={REQUEST_NAMES.get(k, k): v for k, v in (ours.get("client_sampling") or {}).items()},
         markers=tuple((ours.get("proof") or {}).get("markers") or ()),
         max_tokens=max(1, min(MAX_TOKENS, int(context) // 2)),
     )
-
-
-def _pair(option: str) -> tuple[str, str | None]:
-    key, _, value = option.partition(":")
-    value = value.strip()
-    return key.strip(), None if value in {"", "null", "none"} else value
 
 
 def no_chat(promise: Promise) -> str | None:

@@ -1,0 +1,122 @@
+"""What differs between the data of two documents: one change per path; ``options`` by their keys."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from importer.document import options
+from importer.document.digest import canonical
+
+Path = tuple[str | int, ...]
+PLAIN_KEY = re.compile(r"[\w-]+")
+LONGEST = 100  # characters of a value in a line
+
+
+class Absent(Enum):
+    """The value of a path that is not there; null is a value."""
+
+    ABSENT = "absent"
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT: Final = Absent.ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One path with its value on either side, ``ABSENT`` where it is not there; never both.
+
+    Under ``options`` the path is ``("options", key)`` and a value is the text behind the colon, ``None`` for
+    a bare word, and a list where the key is repeated. All other lists are compared whole.
+    """
+
+    path: Path
+    before: Any
+    after: Any
+
+    def line(self) -> str:
+        """``parameters.temperature: 0.6 → 0.7``."""
+        return f"{dotted(self.path)}: {shown(self.before)} → {shown(self.after)}"
+
+
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change, ...]:
+    """Every change, in the order of the keys; empty exactly when both have one digest."""
+    return tuple(_maps((), before, after))
+
+
+def same(one: object, other: object) -> bool:
+    """Equality as digests see it: 1, 1.0 and true are three values, the order of keys does not count."""
+    if one is ABSENT or other is ABSENT:
+        return one is other
+    return canonical(one) == canonical(other)
+
+
+def dotted(path: Path) -> str:
+    """A path as a person types it; a step that is no plain word is quoted."""
+    return ".".join(s if PLAIN_KEY.fullmatch(s) else _json(s) for s in map(str, path))
+
+
+def shown(value: object) -> str:
+    """A value in one line."""
+    if value is ABSENT:
+        return "absent"
+    text = _json(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def _json(value: object) -> str:
+    """Escaped where a character would break the line or steer a terminal."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if text.isprintable() else json.dumps(value)
+
+
+def _maps(path: Path, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
+    for key in dict.fromkeys((*before, *after)):
+        yield from _values((*path, key), before.get(key, ABSENT), after.get(key, ABSENT))
+
+
+def _values(path: Path, before: Any, after: Any) -> Iterator[Change]:
+    if same(before, after):
+        return
+    if path == (options.KEY,) and _are_options(before) and _are_options(after):
+        yield from _options(before, after)
+    elif _is_map(before, after) and _is_map(after, before):
+        yield from _maps(path, {} if before is ABSENT else before, {} if after is ABSENT else after)
+    else:
+        yield Change(path, before, after)
+
+
+def _is_map(value: object, other: object) -> bool:
+    """A map; or nothing beside a map that holds something, so that its keys are told one by one."""
+    return isinstance(value, Mapping) or (value is ABSENT and isinstance(other, Mapping) and bool(other))
+
+
+def _are_options(value: object) -> bool:
+    return value is ABSENT or (isinstance(value, list) and all(isinstance(v, str) for v in value))
+
+
+def _options(before: Any, after: Any) -> Iterator[Change]:
+    """By key; where only their order or their white space differs, the whole list."""
+    sides = [options.grouped(options.parse(e) for e in ([] if s is ABSENT else s)) for s in (before, after)]
+    values = [{key: _said(entries) for key, entries in side.items()} for side in sides]
+    changes = list(_leaves(*values))
+    yield from changes or [Change((options.KEY,), before, after)]
+
+
+def _leaves(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
+    for key in dict.fromkeys((*before, *after)):
+        one, other = before.get(key, ABSENT), after.get(key, ABSENT)
+        if not same(one, other):
+            yield Change((options.KEY, key), one, other)
+
+
+def _said(entries: tuple[options.Option, ...]) -> Any:
+    values = [o.value for o in entries]
+    return values[0] if len(values) == 1 else values
