@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from importer.document.build import Built, Subject, build
 from importer.document.digest import digest
 from importer.document.names import check
 from importer.document.naming import Names
-from importer.document.receipt import Receipt, evidence_json
+from importer.document.receipt import Receipt, Word, evidence_json
 from importer.document.store import Store, Stored
 from importer.document.text import to_text
 from importer.errors import DocumentError, EngineError, RepositoryError
@@ -44,6 +44,17 @@ class Request:
     engine_version: str | None = None
     offline: bool = False
     ignore_name: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in a receipt; whether the Hub may be asked is of one run only."""
+        said = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "offline"}
+        return said | {"preferences": dict(self.preferences.values)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], *, offline: bool = False) -> Request:
+        """The request that ``to_json`` gave."""
+        known = {f.name: data[f.name] for f in fields(cls) if f.name in data}
+        return cls(**known | {"preferences": Preferences(data.get("preferences", {})), "offline": offline})
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +117,7 @@ class Plan(Decided):
             unknown=dict(self.snapshot.unknown),
             review={"state": "pending", "by": None, "at": None, "digest": None},
             proof=None if self.proof is None else self.proof.to_json(),
+            request=self.request.to_json(),
         )
 
 
@@ -193,24 +205,26 @@ def lay_out(decided: Decided, names: Names) -> Plan:
     return Plan(request, snapshot, target, decided.evidence, decisions, decided.proof, name, built)
 
 
-def write(planned: Plan, store: Store, review: Mapping[str, Any] | None = None) -> Receipt:
+def write(planned: Plan, store: Store, review: Word | None = None) -> Receipt:
     """Write document and receipt; an unchanged document keeps its review and its validation.
 
-    The caller holds the store's lock. Raises DocumentError("exists") rather than overwrite another
-    model's document or a person's edits.
+    ``review`` approves, but takes back no person's rejection of the very same data. The caller holds the
+    store's lock. Raises DocumentError("exists") rather than overwrite another model's document or a
+    person's edits.
     """
     schema.check("document", planned.built.data, store.path(planned.name))
     receipt = planned.receipt()
     old = store.find(planned.name)
     kept = old.receipt if old is not None else None
+    receipt = receipt if kept is None else receipt.with_past(kept)
     if old is not None and (old.model != planned.model or not _is_ours(old, planned)):
         raise DocumentError("exists", path=store.path(planned.name))
     if old is not None and kept is not None and old.digest == planned.digest:
         receipt = replace(
             receipt, review=kept.review, validation=kept.validation, imported_at=kept.imported_at
         )
-    if review is not None and receipt.reviewed(planned.digest) != review["state"]:
-        receipt = receipt.with_review(review["state"], review["by"], now(), planned.digest)
+    if review is not None and receipt.state(planned.digest) in ("draft", "stale"):
+        receipt = receipt.with_review(review, planned.built.data)
     if kept is None or (kept.digest, kept.decisions) != (receipt.digest, receipt.decisions):
         store.write(to_text(planned.built), receipt)
     elif kept.to_text() != receipt.to_text():

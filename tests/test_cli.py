@@ -430,7 +430,7 @@ def test_a_changed_upstream_renews_a_document_that_nobody_edited(desk: Desk) -> 
     sha = desk.hub.repos["acme/base"].commit({**BASE, "generation_config.json": {"temperature": 0.7}})
     assert desk("acme/base").code == 0
     assert (document(desk)["importer"]["revision"], document(desk)["parameters"]["temperature"]) == (sha, 0.7)
-    assert state(desk) == ("pending", "never")
+    assert state(desk) == ("draft", "never")
 
 
 def test_a_lost_receipt_is_written_again(desk: Desk) -> None:
@@ -511,7 +511,7 @@ def test_one_broken_document_does_not_hide_the_others(desk: Desk) -> None:
     (desk.folder / "models" / "z.yaml").write_text("parameters: 5\nimporter: 5")
     ran = desk("list", "--json")
     rows = {r["name"]: r["review"] for r in map(json.loads, ran.out.splitlines())}
-    assert (ran.code, rows) == (0, {"a": "invalid", "base": "pending", "z": "no receipt"})
+    assert (ran.code, rows) == (0, {"a": "invalid", "base": "draft", "z": "no receipt"})
 
 
 def test_documents_that_cannot_be_read(desk: Desk) -> None:

@@ -38,7 +38,6 @@ def run(arguments: argparse.Namespace) -> None:
     pattern = request_from(arguments, "")
     store = Store(Path(arguments.output))
     names = Names(store)
-    review = approval_by_option() if arguments.yes else None
 
     def finish(decided: Decided) -> str:
         """Names are given in the order of the list, so they do not depend on who was quicker."""
@@ -47,7 +46,7 @@ def run(arguments: argparse.Namespace) -> None:
         else:
             with store.locked():
                 planned = lay_out(decided, names)
-                write(planned, store, review)
+                write(planned, store, approval_by_option() if arguments.yes else None)
         return show.json_text(planned.report(store.path(planned.name)))
 
     with (

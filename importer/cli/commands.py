@@ -67,13 +67,14 @@ def approve(arguments: argparse.Namespace) -> None:
     """Approve the digest that the document has now."""
     from importer.cli.importing import user
     from importer.document import schema
+    from importer.document.receipt import Word
     from importer.pipeline import now
 
     store = _store(arguments)
     stored = store.load(arguments.name)
     schema.check("document", stored.data, stored.path)
-    receipt = stored.need_receipt().with_review("approved", user(), now(), stored.digest)
-    store.write_receipt(stored.name, receipt)
+    word = Word("approved", user(), now())
+    store.write_receipt(stored.name, stored.need_receipt().with_review(word, stored.data))
     show.note(f"Approved {stored.name} at {stored.digest}.")
 
 
@@ -147,7 +148,7 @@ def _state(store: Store, name: str) -> dict[str, Any]:
         "model": stored.model,
         "revision": block.get("revision") if isinstance(block, Mapping) else None,
         "backend": data.get("backend"),
-        "review": receipt.reviewed(stored.digest) if receipt else "no receipt",
+        "review": receipt.state(stored.digest) if receipt else "no receipt",
         "validation": receipt.validated(stored.digest) if receipt else "never",
     }
 

@@ -12,10 +12,11 @@ from importer.cli import show
 from importer.cli.arguments import INSTALLED
 from importer.decide.decision import to_json
 from importer.document.naming import Names
+from importer.document.receipt import Word
 from importer.document.store import Store
 from importer.engines import get
 from importer.errors import ImporterError, ValidationError
-from importer.pipeline import Plan, Request, plan, write
+from importer.pipeline import Plan, Request, now, plan, write
 from importer.workbench import Workbench
 
 
@@ -75,7 +76,7 @@ def _explain(planned: Plan) -> None:
             console.print(show.plain(text), markup=False)
 
 
-def _review(arguments: argparse.Namespace) -> dict[str, str] | bool:
+def _review(arguments: argparse.Namespace) -> Word | bool:
     """Approval by --yes or at the terminal; True leaves it pending; False means the user stopped."""
     if arguments.yes:
         return approval_by_option()
@@ -84,17 +85,18 @@ def _review(arguments: argparse.Namespace) -> dict[str, str] | bool:
     sys.stderr.write("Accept these decisions and write the document? [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() in {"y", "yes"}:
-        return {"state": "approved", "by": user()}
+        return Word("approved", user(), now())
     show.note("Stopped: nothing was written.")
     return False
 
 
-def _write(arguments: argparse.Namespace, planned: Plan, store: Store, review: dict[str, str] | bool) -> None:
+def _write(arguments: argparse.Namespace, planned: Plan, store: Store, review: Word | bool) -> None:
     from importer.cli.validating import after_import
 
     with store.locked():
-        receipt = write(planned, store, review if isinstance(review, dict) else None)
-    show.note(f"Wrote {store.path(planned.name)}; review: {receipt.reviewed(planned.digest)}.")
+        receipt = write(planned, store, review if isinstance(review, Word) else None)
+    state = receipt.state(planned.digest)
+    show.note(f"Wrote {store.path(planned.name)}; review: {'pending' if state == 'draft' else state}.")
     try:
         after_import(arguments, planned, store)
     except ValidationError:
@@ -109,9 +111,9 @@ def error_line(reference: str | None, error: ImporterError) -> str:
     return show.json_text({"schema": 1, "reference": reference, "error": said})
 
 
-def approval_by_option() -> dict[str, str]:
+def approval_by_option() -> Word:
     """What --yes says in the receipt."""
-    return {"state": "approved", "by": f"{user()} (--yes)"}
+    return Word("approved", f"{user()} (--yes)", now())
 
 
 def user() -> str:

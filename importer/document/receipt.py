@@ -4,20 +4,35 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
 
+from importer.document.digest import digest
 from importer.evidence.fact import Evidence
 
 SCHEMA = 1
+State = Literal["draft", "approved", "stale", "rejected"]
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """What a person said of a document: ``approved`` or ``rejected``, who, when (UTC), and a note."""
+
+    state: Literal["approved", "rejected"]
+    by: str
+    at: str
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """Bound to the digest of the YAML's data: edit the YAML, and review and validation no longer count.
 
-    ``review`` is ``{"state": pending|approved, "by", "at", "digest"}``; ``validation`` is a report of the
-    validation room with the digest it ran on, or ``None``.
+    ``review``      a person's last word, or ``{"state": "pending"}``: state, by, at, digest, note.
+    ``validation``  a report of the validation room with the digest it ran on, or ``None``.
+    ``request``     what was asked for, so that it can be asked again.
+    ``approved``    the version approved last: its word and its ``data``.
+    ``history``     every word that was said, the oldest first.
     """
 
     name: str
@@ -35,16 +50,21 @@ class Receipt:
     review: Mapping[str, Any]
     validation: Mapping[str, Any] | None = None
     proof: Mapping[str, Any] | None = None
+    request: Mapping[str, Any] | None = None
+    approved: Mapping[str, Any] | None = None
+    history: Sequence[Mapping[str, Any]] = ()
 
     def to_text(self) -> str:
         """The file's text: indented JSON, keys in the order above."""
         data = {"schema": SCHEMA} | {f: getattr(self, f) for f in self.__dataclass_fields__}
         return json.dumps(data, indent=1, ensure_ascii=False, default=list) + "\n"
 
-    def reviewed(self, digest: str) -> str:
-        """``approved``, ``pending``, or ``stale`` when the data changed after the approval."""
-        state = str(self.review["state"])
-        return "stale" if state == "approved" and self.review.get("digest") != digest else state
+    def state(self, digest: str) -> State:
+        """What the person's last word makes of data with this digest: an edit opens the question anew."""
+        said, seen = self.review["state"], self.review.get("digest") == digest
+        if said == "approved":
+            return "approved" if seen else "stale"
+        return "rejected" if said == "rejected" and seen else "draft"
 
     def validated(self, digest: str) -> str:
         """``passed``, ``failed``, ``never``, or ``stale`` when the data changed after the run."""
@@ -54,9 +74,15 @@ class Receipt:
             return "stale"
         return "passed" if self.validation["passed"] else "failed"
 
-    def with_review(self, state: str, by: str, at: str, digest: str) -> Receipt:
-        """The same receipt, reviewed."""
-        return replace(self, review={"state": state, "by": by, "at": at, "digest": digest})
+    def with_review(self, word: Word, data: Mapping[str, Any]) -> Receipt:
+        """The same receipt after one more word on ``data``, which is kept where it was approved."""
+        review = {**asdict(word), "digest": digest(data)}
+        approved = {**review, "data": data} if word.state == "approved" else self.approved
+        return replace(self, review=review, approved=approved, history=[*self.history, review])
+
+    def with_past(self, old: Receipt) -> Receipt:
+        """A new import's receipt, with the words that people said on the versions before."""
+        return replace(self, approved=old.approved, history=old.history)
 
     def with_validation(self, report: Mapping[str, Any], digest: str) -> Receipt:
         """The same receipt with a run's report."""

@@ -6,7 +6,7 @@ import errno
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,6 +114,13 @@ class Store:
             contents = {schema_file: schema.text("document"), **contents}
         write_all(contents)
         return path
+
+    def amend(self, name: str, change: Callable[[Receipt], Receipt]) -> None:
+        """Replace the receipt as it is now, if there is a readable one, whatever became of the document."""
+        with self.locked():
+            receipt = _receipt(receipt_path(self.path(name)))
+            if receipt is not None:
+                self.write_receipt(name, change(receipt))
 
     def write_receipt(self, name: str, receipt: Receipt) -> None:
         """Replace the receipt of the document ``name`` alone."""
