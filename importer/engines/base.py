@@ -40,6 +40,14 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True)
+class Address:
+    """Where a server listens; by default only this machine can reach it."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+
+
+@dataclass(frozen=True, slots=True)
 class Readiness:
     """When an engine serves.
 
@@ -124,9 +132,11 @@ def sent_by_client(document: Document, names: tuple[str, ...]) -> dict[str, Any]
 
 def number(document: Document, key: str, value: object) -> str:
     """A number as an argument; anything else raises DocumentError("invalid"), so no value becomes a flag."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, float) or not math.isfinite(value):
         raise invalid(document, f"{key} is {value!r} and not a number")
-    return str(int(value)) if float(value).is_integer() else str(value)
+    return str(int(value)) if value.is_integer() else str(value)
 
 
 def invalid(document: Document, problem: str) -> DocumentError:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from importer.engines.base import (
+    Address,
     Death,
     Document,
     Launch,
@@ -68,9 +69,17 @@ class Mlx:
         return (("install", "--constraint", str(CONSTRAINTS), package),)
 
     def launch(self, document: Document, model_dir: Path, port: int) -> Launch:
-        """``mlx_lm server`` on loopback; a negative ``top_k`` (none, as vLLM writes it) becomes 0."""
+        """``mlx_lm server`` on loopback."""
         model = str(model_dir.resolve())
-        arguments = ["-m", "mlx_lm", "server", "--model", model, "--host", "127.0.0.1", "--port", str(port)]
+        arguments = ("-m", "mlx_lm", "server", *self.settings(document, model, Address(port=port)))
+        return Launch(arguments, model)
+
+    def settings(self, document: Document, model: str, address: Address) -> list[str]:
+        """The server's options; a negative ``top_k`` (none, as vLLM writes it) becomes 0.
+
+        Raises DocumentError("invalid").
+        """
+        arguments = ["--model", model, "--host", address.host, "--port", str(address.port)]
         for key, flag in FLAGS.items():
             value = parameters(document).get(key)
             if value is not None:
@@ -81,7 +90,7 @@ class Mlx:
             arguments += ["--chat-template-args", json.dumps(document["chat_template_kwargs"])]
         if document.get("trust_remote_code") is True:
             arguments.append("--trust-remote-code")
-        return Launch(tuple(arguments), model)
+        return arguments
 
     def client_sampling(self, document: Document) -> dict[str, Any]:
         """Penalties and the seed: its server reads them from requests only."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from importer.document import options
 from importer.engines.base import (
+    Address,
     Death,
     Document,
     Launch,
@@ -63,7 +64,12 @@ class MlxVlm:
     def launch(self, document: Document, model_dir: Path, port: int) -> Launch:
         """``mlx_vlm.server`` on loopback."""
         model = str(model_dir.resolve())
-        arguments = ["-m", "mlx_vlm.server", "--model", model, "--host", "127.0.0.1", "--port", str(port)]
+        arguments = ("-m", "mlx_vlm.server", *self.settings(document, model, Address(port=port)))
+        return Launch(arguments, model)
+
+    def settings(self, document: Document, model: str, address: Address) -> list[str]:
+        """The server's options. Raises DocumentError("invalid")."""
+        arguments = ["--model", model, "--host", address.host, "--port", str(address.port)]
         limit = parameters(document).get("max_tokens")
         if limit is not None:
             arguments += ["--max-tokens", number(document, "parameters.max_tokens", limit)]
@@ -72,7 +78,7 @@ class MlxVlm:
         arguments += numeric_options(document, ARGUMENTS, "mlx-vlm")
         if document.get("trust_remote_code") is True:
             arguments.append("--trust-remote-code")
-        return Launch(tuple(arguments), model)
+        return arguments
 
     def client_sampling(self, document: Document) -> dict[str, Any]:
         """Everything: what a request leaves unsaid comes from generation_config.json, never from us."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from importer.document import options
 from importer.engines.base import (
+    Address,
     Death,
     Document,
     Launch,
@@ -126,14 +127,27 @@ class Vllm(ABC):
     def launch(self, document: Document, model_dir: Path, port: int) -> Launch:
         """The API server on loopback; parsers, sampling and limits as the document says."""
         name = str(document.get("name") or model_dir.name)
-        arguments = ["-m", "vllm.entrypoints.openai.api_server", "--host", "127.0.0.1", "--port", str(port)]
-        arguments += ["--model", str(model_dir.resolve()), f"--served-model-name={name}"]
+        settings = self.settings({**document, "name": name}, Address(port=port))
+        arguments = ("-m", "vllm.entrypoints.openai.api_server", f"--model={model_dir.resolve()}", *settings)
+        return Launch(arguments, name, self._variables())
+
+    def settings(
+        self, document: Document, address: Address | None = None, revision: str | None = None
+    ) -> list[str]:
+        """The server's options apart from the model, each one word: ``--flag`` or ``--flag=value``.
+
+        ``revision`` is the commit of a model on the Hub. Raises DocumentError("invalid").
+        """
+        arguments = [] if address is None else [f"--host={address.host}", f"--port={address.port}"]
+        arguments.append(f"--served-model-name={document['name']}")
+        if revision is not None:
+            arguments += [f"--{of}revision={revision}" for of in ("", "tokenizer-", "code-")]
         arguments += [*_parsers(document), *_sampling(document), *_limits(document), *_extra(document)]
         if document.get("trust_remote_code") is True:
             arguments.append("--trust-remote-code")
         if document.get("enforce_eager") is True or self._eager():
             arguments.append("--enforce-eager")
-        return Launch(tuple(arguments), name, self._variables())
+        return arguments
 
     def client_sampling(self, document: Document) -> dict[str, Any]:
         """The seed: its server has one for all requests together, the document means one for each."""
