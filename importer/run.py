@@ -52,7 +52,7 @@ def run_document(
     block["engine"] = {"name": engine_name, "version": installed.version}
     document["importer"] = block
     with serve(engine, installed.python, document, weights, port=port, progress=progress) as served:
-        return validate(document, served, progress=progress).to_json()
+        return validate(document, served, progress=progress, offers=engine.offers).to_json()
 
 
 def _snapshot(stored: Stored) -> Snapshot:

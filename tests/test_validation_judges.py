@@ -308,6 +308,8 @@ def test_promises() -> None:
         reasoning_parser="qwen3",
         client_sampling={"repetition_penalty": 1.1, "top_k": 20},
         max_tokens=500,
+        sampling={"temperature": 0.6},
+        context=1000,
     )
     bare = promise_of({"name": "m", "options": ["tool_parser:null"], "importer": None})
     assert (bare.tool_parser, bare.reasoning_parser, bare.client_sampling) == (None, None, {})
@@ -315,6 +317,13 @@ def test_promises() -> None:
     base = promise_of({"name": "m", "options": ["tool_parser:x"], "importer": {"kind": "base"}})
     assert no_chat(base)
     assert no_tools(base) == no_chat(base)
+
+
+def test_what_an_engine_lacks_is_a_reason_and_what_nobody_knows_is_none() -> None:
+    some = Promise(offers=frozenset({"stop", "logprobs"}))
+    assert some.lacks("stop") is None
+    assert some.lacks("stop", "guided", "tokenize") == "the engine does not offer: guided, tokenize"
+    assert Promise().lacks("guided") is None
 
 
 def test_each_probe_says_who_was_bitten() -> None:

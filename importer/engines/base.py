@@ -71,6 +71,25 @@ class Death:
     says: str
 
 
+# What a server may offer beyond a plain chat; docs/engines.md shows which engine does.
+OFFERS: dict[str, str] = {
+    "completions": "plain completions of a prompt given as text",
+    "tool-choice": "tool_choice: required, none, or one function by name",
+    "structured": "an answer shaped by a JSON schema",
+    "guided": "an answer shaped by a choice, a regular expression or a grammar",
+    "logprobs": "log-probabilities of what was written",
+    "stop": "stop strings",
+    "penalties": "repetition, presence and frequency penalties",
+    "tokenize": "text to tokens and back",
+    "cached": "how many prompt tokens came from its cache",
+    "messages": "Anthropic's messages and their token count",
+    "switches": "template variables in a request",
+    "limit": "refuses a prompt that is longer than the context",
+    "metrics": "its memory and KV cache in its log or its metrics",
+    "images": "images, where the model sees",
+}
+
+
 class Engine(Protocol):
     """One engine. Adding one is a module with such a class and a line in ``importer.engines.ENGINES``."""
 
@@ -89,6 +108,10 @@ class Engine(Protocol):
     @property
     def deaths(self) -> tuple[Death, ...]:
         """What its log says when it dies, most telling first."""
+
+    @property
+    def offers(self) -> frozenset[str]:
+        """Which of ``OFFERS`` its server has."""
 
     def plan(self) -> Plan:
         """The pip commands that make its environment on this machine, in order, versions pinned."""

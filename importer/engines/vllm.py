@@ -14,6 +14,7 @@ from typing import Any
 
 from importer.document import options
 from importer.engines.base import (
+    OFFERS,
     Address,
     Death,
     Document,
@@ -119,6 +120,7 @@ class Vllm(ABC):
     distributions: tuple[str, ...]
     readiness: Readiness = READINESS
     deaths: tuple[Death, ...] = DEATHS
+    offers: frozenset[str] = frozenset(OFFERS)
 
     @abstractmethod
     def plan(self) -> Plan:

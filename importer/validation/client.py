@@ -75,6 +75,16 @@ class Client:
         with _kept(exchange, log), closing(self._chunks(exchange)) as chunks:
             return from_stream(chunks) if body.get("stream") else from_whole(b"".join(chunks))
 
+    def post(self, path: str, body: Mapping[str, Any], log: list[Exchange]) -> Any:
+        """POST to another path; the JSON of a 2xx answer."""
+        exchange = Exchange("POST", path, body)
+        with _kept(exchange, log):
+            text = b"".join(self._chunks(exchange))
+            try:
+                return json.loads(text)
+            except (ValueError, RecursionError):
+                raise ReplyError(f"the answer of {path} is not JSON") from None
+
     def complete(self, body: Mapping[str, Any], log: list[Exchange]) -> str:
         """POST /v1/completions; the text that goes on from the prompt."""
         exchange = Exchange("POST", "/v1/completions", body)

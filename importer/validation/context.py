@@ -14,6 +14,7 @@ from importer.validation.promise import Promise
 from importer.validation.prompts import Prompt
 from importer.validation.reply import Reply
 
+Render = Callable[[Prompt], str | None]  # a prompt as the model's own template writes it
 Way = Literal["whole", "streamed", "with-tokens"]
 EXTRA: Mapping[Way, Mapping[str, Any]] = {
     "whole": {},
@@ -54,10 +55,32 @@ class Context:
     client: Client
     shared: Shared = field(default_factory=Shared)
     log: list[Exchange] = field(default_factory=list)
+    render: Render | None = None
 
-    def ask(self, prompt: Prompt, *, stream: bool = False) -> Reply:
-        """Ask now. No sampling value is sent but those that the engine could not be started with."""
-        return self._ask(prompt, "streamed" if stream else "whole", self.log)
+    def ask(self, prompt: Prompt, *, stream: bool = False, **extra: Any) -> Reply:
+        """Ask now. No sampling value is sent but those that the engine could not be started with.
+
+        ``extra`` are further fields of the request.
+        """
+        asked = replace(prompt, extra={**prompt.extra, **extra}) if extra else prompt
+        return self._ask(asked, "streamed" if stream else "whole", self.log)
+
+    def raw(self, prompt: Prompt, **extra: Any) -> str | None:
+        """What the model writes after the rendered prompt, no parser between; ``None`` where nobody can tell.
+
+        Markers stay in the text where the engine leaves them there.
+        """
+        if self.render is None or self.promise.lacks("completions"):
+            return None
+        text = self.render(prompt)
+        if text is None:
+            return None
+        body = {"model": self.model, "prompt": text, "max_tokens": self.promise.max_tokens}
+        body |= {"skip_special_tokens": False, "add_special_tokens": False, **self.promise.client_sampling}
+        try:
+            return self.client.complete({**body, **extra}, self.log)
+        except ExchangeError:
+            return None
 
     def first(self, prompt: Prompt, *, stream: bool = False) -> Reply:
         """The first answer to this prompt, whichever probe asked for it; raises what asking raised."""

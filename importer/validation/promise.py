@@ -21,6 +21,10 @@ class Promise:
     ``client_sampling``  values that this engine cannot be started with, under the request's names.
     ``markers``          strings that the proof has shown to be markup, where there was one.
     ``max_tokens``       what a probe asks for at most.
+    ``sampling``         the document's own ``parameters`` but for the model, under the request's names.
+    ``context``          tokens that fit, prompt and answer; ``None`` where the document does not say.
+    ``offers``           what the server has (``engines.base.OFFERS``); ``None`` where nobody knows: then a
+                         probe asks, and takes a refusal for an answer.
     """
 
     chats: bool = True
@@ -29,12 +33,22 @@ class Promise:
     client_sampling: Mapping[str, Any] = field(default_factory=dict)
     markers: tuple[str, ...] = ()
     max_tokens: int = UNKNOWN_CONTEXT // 2
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+    context: int | None = None
+    offers: frozenset[str] | None = None
+
+    def lacks(self, *names: str) -> str | None:
+        """Why a probe that needs these does not apply."""
+        missing = [n for n in names if self.offers is not None and n not in self.offers]
+        return f"the engine does not offer: {', '.join(missing)}" if missing else None
 
 
-def promise_of(document: Mapping[str, Any]) -> Promise:
+def promise_of(document: Mapping[str, Any], offers: frozenset[str] | None = None) -> Promise:
     """Read a document in LocalAI's shape; what is absent is not promised."""
     ours = document.get("importer") or {}
-    context = document.get("max_model_len") or document.get("context_size") or UNKNOWN_CONTEXT
+    limit = document.get("max_model_len") or document.get("context_size")
+    context = limit or UNKNOWN_CONTEXT
+    parameters = document.get("parameters") or {}
     return Promise(
         chats=ours.get("kind") != "base",
         tool_parser=options.parser(document, "tool_parser"),
@@ -42,6 +56,11 @@ def promise_of(document: Mapping[str, Any]) -> Promise:
         client_sampling={REQUEST_NAMES.get(k, k): v for k, v in (ours.get("client_sampling") or {}).items()},
         markers=tuple((ours.get("proof") or {}).get("markers") or ()),
         max_tokens=max(1, min(MAX_TOKENS, int(context) // 2)),
+        sampling={
+            REQUEST_NAMES.get(k, k): v for k, v in parameters.items() if k != "model" and v is not None
+        },
+        context=None if limit is None else int(limit),
+        offers=offers,
     )
 
 

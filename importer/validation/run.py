@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from importer.validation.client import TIME_LIMIT, Client
-from importer.validation.context import Context, Shared
+from importer.validation.context import Context, Render
 from importer.validation.errors import ExchangeError
 from importer.validation.outcome import Inconclusive, NotApplicable, Outcome, Pass
 from importer.validation.probes import PROBES, Probe, health, stops_cleanly
@@ -47,9 +47,12 @@ def validate(
     probes: Sequence[Probe] | None = None,
     progress: Progress | None = None,
     time_limit: float = TIME_LIMIT,
+    offers: frozenset[str] | None = None,
+    render: Render | None = None,
 ) -> Report:
     """Run ``probes`` (all by default) against ``served``, stop it, and report.
 
+    ``offers`` is what the engine's server has; ``render`` writes a prompt as the model's own template does.
     ``time_limit`` is seconds for one exchange; ``progress`` is called with each step, from several threads.
     What goes wrong in an exchange is an outcome; only a fault of the importer itself is raised, and then the
     engine is the caller's to stop.
@@ -58,7 +61,9 @@ def validate(
     started = datetime.now(UTC)
     chosen = PROBES if probes is None else tuple(probes)
     begun = time.monotonic()
-    rows = probe(document, Client(served.base_url, time_limit), served.model, chosen, tell)
+    client = Client(served.base_url, time_limit)
+    bench = Context(promise_of(document, offers), served.model, client, render=render)
+    rows = probe(bench, chosen, tell)
     probed = time.monotonic() - begun
     tell("stopping the engine")
     stop = served.stop()
@@ -67,16 +72,12 @@ def validate(
     return Report(_engine(document), started.isoformat(timespec="seconds"), seconds, tuple(rows))
 
 
-def probe(
-    document: Mapping[str, Any],
-    client: Client,
-    model: str,
-    probes: Sequence[Probe],
-    progress: Progress,
-) -> list[Row]:
-    """Run probes against an API; rows keep the order given. Health is asked first, by itself."""
-    promise, shared = promise_of(document), Shared()
-    healthy = _outcome(health, Context(promise, model, client))
+def probe(bench: Context, probes: Sequence[Probe], progress: Progress) -> list[Row]:
+    """Run probes against an API; rows keep the order given. Health is asked first, by itself.
+
+    Each probe gets ``bench`` with a log of its own.
+    """
+    healthy = _outcome(health, replace(bench, log=[]))
     unasked = Inconclusive(f"not asked: {healthy.reason}", "engine", trials=0)
 
     def row(one: Probe) -> Row:
@@ -84,7 +85,7 @@ def probe(
         if one is health:
             outcome = healthy
         elif isinstance(healthy, Pass):
-            outcome = _outcome(one, Context(promise, model, client, shared))
+            outcome = _outcome(one, replace(bench, log=[]))
         else:
             outcome = unasked
         return Row(one.NAME, one.LESSON, outcome)
