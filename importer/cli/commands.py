@@ -56,7 +56,7 @@ def show_document(arguments: argparse.Namespace) -> None:
         show.json_line(show.json_text(told))
         return
     console = show.console()
-    show.line(show.plain(stored.path.read_text(encoding="utf-8").rstrip()))
+    show.line(show.plain("\n".join(stored.text.rstrip().splitlines())))
     console.print(show.decisions(receipt.decisions))
     if receipt.validation is not None:
         console.print(show.outcomes(receipt.validation))
@@ -66,13 +66,12 @@ def show_document(arguments: argparse.Namespace) -> None:
 def approve(arguments: argparse.Namespace) -> None:
     """Approve the digest that the document has now."""
     from importer.cli.importing import user
-    from importer.document import schema
     from importer.document.receipt import Word
     from importer.pipeline import now
 
     store = _store(arguments)
     stored = store.load(arguments.name)
-    schema.check("document", stored.data, stored.path)
+    stored.check()
     word = Word("approved", user(), now())
     store.write_receipt(stored.name, stored.need_receipt().with_review(word, stored.data))
     show.note(f"Approved {stored.name} at {stored.digest}.")

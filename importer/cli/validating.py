@@ -9,7 +9,6 @@ from typing import Any
 
 from importer.cli import show
 from importer.cli.arguments import INSTALLED
-from importer.document import schema
 from importer.document.store import Store, Stored, load
 from importer.errors import EngineError, ValidationError
 from importer.hub.snapshot import Snapshot
@@ -40,7 +39,7 @@ def validate(arguments: argparse.Namespace) -> None:
     is_file = path.suffix in {".yaml", ".yml"} or path.parent != Path()
     store = Store(path.parent if is_file else Path(arguments.output))
     stored = load(path) if is_file else store.load(arguments.name)
-    schema.check("document", stored.data, stored.path)
+    stored.check()
     engine = arguments.engine or stored.data["backend"]
     report = _run(stored, store, engine, None, fetch=arguments.fetch, port=arguments.port)
     if arguments.json:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -26,6 +28,29 @@ def load(name: str) -> Mapping[str, Any]:
     return schema
 
 
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What the schema has against the value at a path."""
+
+    path: tuple[str | int, ...]
+    says: str
+
+
+def faults(name: str, data: object) -> Iterator[Fault]:
+    """Everything that the schema has against ``data``; each unknown key by itself."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import best_match
+
+    for outer in Draft202012Validator(load(name)).iter_errors(data):
+        error = best_match([outer]) or outer  # of several forms a value may have, the nearest
+        path = tuple(error.absolute_path)
+        if error.validator == "additionalProperties" and error.validator_value is False:
+            known = list(error.schema.get("properties", {}))
+            yield from (Fault((*path, k), _unknown(k, known)) for k in error.instance if k not in known)
+        else:
+            yield Fault(path, _short(error.message))
+
+
 def check(name: str, data: object, path: object) -> None:
     """Validate ``data``; raises DocumentError("invalid") naming the key."""
     from jsonschema import Draft202012Validator
@@ -34,7 +59,16 @@ def check(name: str, data: object, path: object) -> None:
     error = best_match(Draft202012Validator(load(name)).iter_errors(data))
     if error is not None:
         where = ".".join(str(p) for p in error.absolute_path) or "the top level"
-        said = (
-            error.message if len(error.message) < 300 else f"{error.message[:100]} … {error.message[-100:]}"
-        )
-        raise DocumentError("invalid", path=path, problem=f"at {where}: {said}")
+        raise DocumentError("invalid", path=path, problem=f"at {where}: {_short(error.message)}")
+
+
+def _unknown(key: str, known: Sequence[str]) -> str:
+    if "parameters" in known and key in load("document")["properties"]["parameters"]["properties"]:
+        return "it belongs under parameters"
+    near = get_close_matches(key, known, 3)
+    return "there is no such key here" + (f"; near names: {', '.join(near)}" if near else "")
+
+
+def _short(message: str) -> str:
+    """The schema quotes the whole value; its ends tell what it is."""
+    return message if len(message) < 300 else f"{message[:100]} … {message[-100:]}"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from importer.document import schema
+from importer.document.check import checked
 from importer.document.digest import digest
 from importer.document.files import make_folder, write_all
 from importer.document.receipt import Receipt, parse
@@ -22,9 +23,10 @@ from importer.errors import DocumentError
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A document on disk: its data, the digest of that data, and its receipt if there is a readable one."""
+    """A document on disk: text, data and their digest, and its receipt if there is a readable one."""
 
     path: Path
+    text: str
     data: dict[str, Any]
     digest: str
     receipt: Receipt | None
@@ -43,6 +45,10 @@ class Stored:
         said = [block.get("model_id")] if isinstance(block, dict) else []
         said += [parameters.get("model")] if isinstance(parameters, dict) else []
         return next((s for s in said if isinstance(s, str)), None)
+
+    def check(self) -> None:
+        """Raises DocumentError("invalid") with every problem and its line, where the schema forbids it."""
+        checked(self.text, self.path)
 
     def need_receipt(self) -> Receipt:
         """The receipt; raises DocumentError("no-receipt")."""
@@ -130,14 +136,14 @@ class Store:
 def load(path: Path) -> Stored:
     """Read the document at ``path``; raises DocumentError("no-such-document") and ("invalid")."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_bytes().decode()  # its own line ends stay, whoever writes it back
     except FileNotFoundError:
         raise DocumentError("no-such-document", name=path.name, folder=path.parent) from None
     except (OSError, UnicodeDecodeError) as error:
         problem = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise DocumentError("invalid", path=path, problem=problem) from None
     data = read(text, path)
-    return Stored(path, data, digest(data), _receipt(receipt_path(path)))
+    return Stored(path, text, data, digest(data), _receipt(receipt_path(path)))
 
 
 def _is_document(name: str) -> bool:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
 import yaml
 
 from importer.document.build import Built
+from importer.document.where import Unreadable, parse
 from importer.errors import DocumentError
 
 SCHEMA_FILE = ".importer/document.schema.json"
-MOST_VALUES = 100_000  # in one document, aliases counted as often as they are used
 HEADER = f"# yaml-language-server: $schema={SCHEMA_FILE}\n"
 
 
@@ -55,39 +54,6 @@ def _printable(text: str) -> str:
 def read(text: str, path: object) -> dict[str, Any]:
     """Parse a document's text; raises DocumentError("invalid") with the line."""
     try:
-        data = yaml.safe_load(text)
-    except yaml.MarkedYAMLError as error:
-        where = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        raise DocumentError("invalid", path=path, problem=f"{where}{error.problem or error}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise DocumentError("invalid", path=path, problem=error) from None
-    if not isinstance(data, dict):
-        raise DocumentError("invalid", path=path, problem="it is not a map of keys")
-    problem = _unspeakable(data)
-    if problem:
-        raise DocumentError("invalid", path=path, problem=problem)
-    return data
-
-
-def _unspeakable(data: object) -> str | None:
-    """What keeps data from being JSON, as digests, receipts and engines need it."""
-    waiting, seen = [data], 0
-    while waiting:
-        value = waiting.pop()
-        seen += 1
-        if seen > MOST_VALUES:
-            return "it holds too many values, or one that holds itself"
-        if isinstance(value, dict):
-            waiting += [*value, *value.values()]
-            if not all(isinstance(key, str) for key in value):
-                return f"the key {next(k for k in value if not isinstance(k, str))!r} is not text; quote it"
-        elif isinstance(value, list):
-            waiting += value
-        elif isinstance(value, float) and not math.isfinite(value):
-            return f"{value} is not a number that JSON has"
-        elif isinstance(value, str):
-            if any("\ud800" <= c <= "\udfff" for c in value):
-                return f"{value!r} is not text"
-        elif not (value is None or isinstance(value, bool | int | float)):
-            return f"{value!s:.80} is a {type(value).__name__}, which JSON does not have; quote it"
-    return None
+        return parse(text)
+    except Unreadable as error:
+        raise DocumentError("invalid", path=path, problem=error.problem) from None

@@ -1,0 +1,147 @@
+"""A document's text and the places in it: what is wrong is said with the line that it stands on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from importer.document.diff import Path, dotted
+
+MOST_VALUES = 100_000  # in one document, aliases counted as often as they are used
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong at one place of a text; lines and columns count from 1."""
+
+    line: int
+    column: int
+    says: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.says}"
+
+
+class Unreadable(Exception):
+    """The text is no data that JSON has; ``problem`` says what and where."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        super().__init__(str(problem))
+
+
+def parse(text: str) -> dict[str, Any]:
+    """The data of a document's text; raises Unreadable."""
+    try:
+        data = yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        raise Unreadable(_marked(error)) from None
+    except yaml.reader.ReaderError as error:
+        before = text[: error.position]
+        column = len(before) - before.rfind("\n")
+        says = f"the character U+{ord(text[error.position]):04X} is not allowed; write it as an escape"
+        raise Unreadable(Problem(before.count("\n") + 1, column, says)) from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise Unreadable(Problem(1, 1, str(error))) from None
+    if not isinstance(data, dict):
+        raise Unreadable(Problem(1, 1, "it is not a map of keys"))
+    for path, says in _unspeakable(data):
+        raise Unreadable(Places(text).problem(path, says))
+    return data
+
+
+class Places:
+    """Where the paths of a text's data stand. The text is one that ``parse`` has read."""
+
+    def __init__(self, text: str) -> None:
+        self._root = yaml.compose(text, Loader=yaml.SafeLoader)
+
+    def problem(self, path: Path, says: str) -> Problem:
+        """``says`` about a path, at its key; of a path that is not there at the last step that is."""
+        mark, node = None, self._root
+        for step in path:
+            found = _step(node, step)
+            if found is None:
+                break
+            mark, node = found
+        said = f"{dotted(path)}: {says}" if path else says
+        return Problem(1, 1, said) if mark is None else Problem(mark.line + 1, mark.column + 1, said)
+
+    def repeated(self) -> Iterator[Problem]:
+        """Keys that stand twice in one map: YAML readers take the last one, or refuse the file."""
+        waiting: list[tuple[Path, yaml.Node | None]] = [((), self._root)]
+        met: set[int] = set()
+        while waiting:
+            path, node = waiting.pop()
+            if node is None or id(node) in met:
+                continue
+            met.add(id(node))
+            if isinstance(node, yaml.SequenceNode):
+                waiting += [((*path, index), inner) for index, inner in enumerate(node.value)]
+            elif isinstance(node, yaml.MappingNode):
+                first: dict[str, int] = {}
+                for key, value in node.value:
+                    line = key.start_mark.line + 1
+                    if key.value in first:
+                        says = f"it stands on line {first[key.value]} already"
+                        yield Problem(
+                            line, key.start_mark.column + 1, f"{dotted((*path, key.value))}: {says}"
+                        )
+                    first.setdefault(key.value, line)
+                    waiting.append(((*path, key.value), value))
+
+
+def _marked(error: yaml.MarkedYAMLError) -> Problem:
+    """Where YAML stopped, and what it was in the middle of where that began earlier."""
+    mark, began = error.problem_mark or error.context_mark, error.context_mark
+    line, column = (1, 1) if mark is None else (mark.line + 1, mark.column + 1)
+    says = error.problem or "it is no YAML"
+    if error.context and began is not None and began.line + 1 < line:
+        says += f", {error.context} that begins on line {began.line + 1}"
+    return Problem(line, column, says)
+
+
+def _step(node: yaml.Node | None, step: str | int) -> tuple[yaml.Mark, yaml.Node] | None:
+    """The key's place and its value's node; the last of repeated keys is the one that counts."""
+    if isinstance(node, yaml.MappingNode):
+        named = (pair for pair in reversed(node.value) if pair[0].value == str(step))
+        return next(((key.start_mark, value) for key, value in named), None)
+    if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+        return node.value[step].start_mark, node.value[step]
+    return None
+
+
+def _unspeakable(data: object) -> Iterator[tuple[Path, str]]:
+    """What keeps data from being JSON, as digests, receipts and engines need it; the first is enough."""
+    waiting: list[tuple[Path, object]] = [((), data)]
+    seen = 0
+    while waiting:
+        path, value = waiting.pop()
+        seen += 1
+        if seen > MOST_VALUES:
+            yield (), "it holds too many values, or one that holds itself"
+            return
+        if isinstance(value, dict):
+            for key in value:
+                if not isinstance(key, str):
+                    yield (*path, str(key)), f"the key {key!r} is not text; quote it"
+            waiting += [((*path, key), key) for key in value]
+            waiting += [((*path, key), inner) for key, inner in value.items()]
+        elif isinstance(value, list):
+            waiting += [((*path, index), inner) for index, inner in enumerate(value)]
+        elif (says := _no_json(value)) is not None:
+            yield path, says
+
+
+def _no_json(value: object) -> str | None:
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{value} is not a number that JSON has"
+    if isinstance(value, str):
+        return f"{value!r} is not text" if any("\ud800" <= c <= "\udfff" for c in value) else None
+    if value is None or isinstance(value, bool | int | float):
+        return None
+    return f"{value!s:.80} is a {type(value).__name__}, which JSON does not have; quote it"
