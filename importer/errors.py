@@ -63,6 +63,8 @@ class UsageError(ImporterError):
              "Name the revision once."),
         Kind("bad-option", "{option}: {problem}.", "See 'importer --help'."),
         Kind("unknown-parser", "{engine} {version} has no {field} named {name!r}.", "Near names: {near}."),
+        Kind("editor", "The editor {editor!r} failed: {problem}. Nothing was changed.",
+             "Set VISUAL or EDITOR to an editor that waits until you are done."),
         Kind("no-such-directory", "There is no directory {path}.", "Check the path; a Hub id has the form owner/name."),
     )  # fmt: skip
 
@@ -124,6 +126,9 @@ class DocumentError(ImporterError):
         Kind("cannot-write", "{path} could not be written: {problem}.", "Free space, or choose another place with --output or IMPORTER_HOME; nothing was left behind."),
         Kind("no-such-document", "There is no document {name!r} in {folder}.", "See 'importer list'."),
         Kind("invalid", "{path} is not a valid document: {problem}.", "Fix the named key; docs/document.md lists them all."),
+        Kind("changed", "{path} has changed since it was shown: its digest is {now}, not {seen}.",
+             "Look at it again with 'importer review {name}'."),
+        Kind("edited", "{path} changed while it was being edited, so it was left as it is now.", "Your text is kept in {copy}."),
         Kind("no-receipt", "{path} has no readable receipt beside it: {problem}.", "Import the model again."),
     )  # fmt: skip
 

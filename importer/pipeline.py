@@ -117,6 +117,7 @@ class Plan(Decided):
             unknown=dict(self.snapshot.unknown),
             review={"state": "pending", "by": None, "at": None, "digest": None},
             proof=None if self.proof is None else self.proof.to_json(),
+            base=self.built.data,
             request=self.request.to_json(),
         )
 

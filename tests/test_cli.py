@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from importer import __version__
+from importer.cli.arguments import COMMANDS
 from importer.document import schema
 from tests.commandline import BASE, CHAT, REPO, TOKEN, Desk, desk
 from tests.hubserver import Repo
@@ -499,7 +500,7 @@ def test_list_show_and_nothing(desk: Desk) -> None:
 def test_only_what_is_in_the_folder_is_shown_or_approved(desk: Desk, name: str) -> None:
     desk("acme/base")
     before = desk.files()
-    for command in ("show", "approve"):
+    for command in ("show", "review", "approve"):
         ran = desk(command, name)
         assert (ran.code, desk.files()) == (5, before)
         assert "There is no document" in ran.err
@@ -561,14 +562,14 @@ def test_doctor(desk: Desk) -> None:
     assert "engine install mlx" in desk("doctor").out
 
 
-@pytest.mark.parametrize("command", ["", "match", "list", "show", "approve", "validate", "engine", "doctor"])
+@pytest.mark.parametrize("command", ["", *COMMANDS])
 def test_help(desk: Desk, command: str) -> None:
     ran = desk(*command.split(), "--help")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith("usage: importer")
     if not command:
         assert "examples:\n  importer Qwen/Qwen3-8B" in ran.out
-        assert all(f"importer {c}" in ran.out for c in ("match", "list", "show", "approve", "doctor"))
+        assert all(f"importer {c}" in ran.out for c in COMMANDS)
 
 
 def test_every_option_is_explained(desk: Desk) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import pty
 import re
 import select
 import subprocess
-import termios
 import time
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.commandline import BASE, Desk, desk
+from tests.terminal import take_terminal
 
 __all__ = ["desk"]
 COLOUR = re.compile(r"\x1b\[[0-9;]*(?:3[0-7]|4[0-7]|9[0-7])m")
@@ -50,12 +49,6 @@ def at_terminal(desk: Desk, *words: str, answer: str, **env: str) -> tuple[int, 
         code = process.wait(10)  # before the terminal goes: its end is a SIGHUP
         os.close(mine)
         return code, shown.decode()
-
-
-def take_terminal() -> None:
-    """In the child: standard input is its terminal, so that Ctrl-C is a signal."""
-    os.setsid()
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 def test_accepted_at_the_terminal(desk: Desk) -> None:

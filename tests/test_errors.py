@@ -116,6 +116,10 @@ def invalid(desk: Desk) -> Words:
     return ("validate", "toy")
 
 
+def changed(desk: Desk) -> Words:
+    return ("review", document(desk), "--approve", "--digest", "sha256:" + "0" * 64)
+
+
 def no_receipt(desk: Desk) -> Words:
     (desk.folder / "models" / f"{document(desk)}.receipt.json").write_text("{")
     return ("show", "toy")
@@ -215,6 +219,7 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "not-a-folder": not_a_folder,
     "no-such-document": typed("show", "nobody"),
     "invalid": invalid,
+    "changed": changed,
     "no-receipt": no_receipt,
     "unknown-engine": typed("acme/base", "--validate=llama"),
     "engine-missing": lambda desk: ("validate", document(desk)),
@@ -228,7 +233,10 @@ CASES: dict[str, Callable[[Desk], Words]] = {
 }
 AFTER_SHOWING = {"exists", "not-a-folder"}  # met when the decisions have been shown already
 # Have a test of their own below: they need a process of their own, or have no --json.
-APART = {"install-failed", "probes-failed", "output-closed", "interrupted", "cannot-write", "worker-failed"}
+APART = {
+    "install-failed", "probes-failed", "output-closed", "interrupted", "cannot-write", "worker-failed",
+    "editor", "edited",  # tests/test_review_terminal.py
+}  # fmt: skip
 
 
 def check(kind: str, ran: Ran) -> None:
@@ -258,7 +266,7 @@ def test_a_failure_is_a_sentence_a_step_and_a_code(desk: Desk, kind: str) -> Non
     machine = desk(*words, "--json")
     check(kind, machine)
     told = machine.line
-    subject = {"validate": 1, "show": 1}.get(str(words[0]), 0)
+    subject = {"validate": 1, "show": 1, "review": 1}.get(str(words[0]), 0)
     assert told["reference"] == (None if words[0] == "engine" else words[subject])
     assert told["error"]["kind"] == kind
     assert machine.err.splitlines()[-2:] == [f"importer: {told['error']['message']}", told["error"]["hint"]]

@@ -46,6 +46,7 @@ MAY_CONNECT = {
 MAY_START = {
     "importer.template.render", "importer.engines.environment", "importer.engines.group",
     "importer.engines.guardian", "importer.engines.lines", "importer.engines.process",
+    "importer.cli.editing",  # the person's own editor
 }  # fmt: skip
 FORBIDDEN = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "multiprocessing", "torch", "vllm", "mlx"}
 

@@ -12,8 +12,8 @@ from importer.errors import UsageError
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-COMMANDS = ("match", "list", "show", "approve", "validate", "engine", "doctor")
-NAMING = ("show", "approve", "validate")  # commands on one document
+COMMANDS = ("match", "list", "show", "review", "approve", "validate", "engine", "doctor")
+NAMING = ("show", "review", "approve", "validate")  # commands on one document
 INSTALLED = "installed"  # what a bare --validate means: the engine the document names
 
 EXAMPLES = """\
@@ -29,7 +29,8 @@ commands:
   importer match NAME...        what the tables alone say of a name
   importer list                 the documents, their review and their validation
   importer show NAME            one document with its decisions and probes
-  importer approve NAME         approve what the document holds now
+  importer review NAME          one document: accept, edit or reject it
+  importer approve NAME         approve what it holds now, as 'review NAME --approve' does
   importer validate NAME|FILE   run it and probe it
   importer engine install|list|remove
   importer doctor               what would stand in the way of a run
@@ -85,7 +86,7 @@ def reference(argv: list[str]) -> str | None:
         return None
     words = argv if command is None else argv[1:]
     taking = {"--output", "--name", "--backend", "--engine-version", "--revision", "--set", "--from"}
-    taking |= {"--engine", "--port"}
+    taking |= {"--engine", "--port", "--digest", "--note", "--reject"}
     free = [w for before, w in zip(["", *words], words, strict=False) if before not in taking]
     if "--" in free:
         return next(iter(free[free.index("--") + 1 :]), None)
@@ -163,9 +164,16 @@ def _commands() -> Parser:
     _output(p)
     p.add_argument("--json", action="store_true", help="the document and its receipt as one line of JSON")
 
-    p = sub.add_parser("approve", help="approve what the document holds now")
-    p.add_argument("name", metavar="NAME")
-    _output(p)
+    p = sub.add_parser("review", help="one document: accept, edit or reject it")
+    group = p.add_mutually_exclusive_group()
+    group.add_argument("--approve", action="store_true", help="approve what it holds now")
+    group.add_argument("--reject", metavar="NOTE", help="reject it, saying why")
+    p.add_argument("--explain", action="store_true", help="print the chain of evidence")
+    _review(p)
+
+    p = sub.add_parser("approve", help="approve what a document holds now: review NAME --approve")
+    p.set_defaults(approve=True, reject=None, explain=False)
+    _review(p)
 
     p = sub.add_parser("validate", help="run a document and probe it")
     p.add_argument("name", metavar="NAME|FILE")
@@ -195,6 +203,14 @@ def _port(text: str) -> int:
     if not (text.isdecimal() and text.isascii() and 0 < int(text[:9]) < 65536):
         raise argparse.ArgumentTypeError("a port is a number from 1 to 65535")
     return int(text)
+
+
+def _review(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME")
+    _output(parser)
+    parser.add_argument("--note", help="what there is to say of the approval")
+    parser.add_argument("--digest", help="refuse where the document no longer has this digest")
+    parser.add_argument("--json", action="store_true", help="what a reviewer is shown as one line of JSON")
 
 
 def _output(parser: argparse.ArgumentParser) -> None:

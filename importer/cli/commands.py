@@ -63,18 +63,11 @@ def show_document(arguments: argparse.Namespace) -> None:
     show.line(f"review: {state['review']}; validation: {state['validation']}")
 
 
-def approve(arguments: argparse.Namespace) -> None:
-    """Approve the digest that the document has now."""
-    from importer.cli.importing import user
-    from importer.document.receipt import Word
-    from importer.pipeline import now
+def review(arguments: argparse.Namespace) -> None:
+    """Show a document, ask what to do with it, or say it outright."""
+    from importer.cli.reviewing import review as run
 
-    store = _store(arguments)
-    stored = store.load(arguments.name)
-    stored.check()
-    word = Word("approved", user(), now())
-    store.write_receipt(stored.name, stored.need_receipt().with_review(word, stored.data))
-    show.note(f"Approved {stored.name} at {stored.digest}.")
+    run(arguments)
 
 
 def validate(arguments: argparse.Namespace) -> None:
@@ -129,6 +122,8 @@ def _store(arguments: argparse.Namespace) -> Store:
 
 def _state(store: Store, name: str) -> dict[str, Any]:
     """One row of the list; a document that cannot be read is one, too."""
+    from importer.document.review import row
+
     try:
         stored = store.load(name)
     except DocumentError:
@@ -140,16 +135,7 @@ def _state(store: Store, name: str) -> dict[str, Any]:
             "review": "invalid",
             "validation": "never",
         }
-    data, receipt = stored.data, stored.receipt
-    block = data.get("importer")
-    return {
-        "name": name,
-        "model": stored.model,
-        "revision": block.get("revision") if isinstance(block, Mapping) else None,
-        "backend": data.get("backend"),
-        "review": receipt.state(stored.digest) if receipt else "no receipt",
-        "validation": receipt.validated(stored.digest) if receipt else "never",
-    }
+    return row(stored)
 
 
 def _lines(items: list[dict[str, Any]]) -> None:
@@ -161,7 +147,8 @@ COMMANDS: Mapping[str, Callable[[argparse.Namespace], None]] = {
     "match": match,
     "list": list_documents,
     "show": show_document,
-    "approve": approve,
+    "review": review,
+    "approve": review,
     "validate": validate,
     "engine": engine,
     "doctor": doctor,

@@ -12,7 +12,7 @@ from importer.cli import show
 from importer.cli.arguments import INSTALLED
 from importer.decide.decision import to_json
 from importer.document.naming import Names
-from importer.document.receipt import Word
+from importer.document.receipt import Word, evidence_json
 from importer.document.store import Store
 from importer.engines import get
 from importer.errors import ImporterError, ValidationError
@@ -32,7 +32,8 @@ def run(arguments: argparse.Namespace) -> None:
     if not arguments.json:
         _show(planned, path)
     if arguments.explain:
-        _explain(planned)
+        proof = None if planned.proof is None else planned.proof.to_json()
+        show.explain(evidence_json(planned.evidence), proof)
     if arguments.dry_run:
         show.note("Dry run: nothing was written.")
     elif (review := _review(arguments)) is not False:
@@ -63,31 +64,20 @@ def _show(planned: Plan, path: Path) -> None:
         show.line(show.plain(f"unknown: {name}: {reason}"))
 
 
-def _explain(planned: Plan) -> None:
-    rows = [
-        (e.key, e.rule, show.value(e.value), e.source, e.says + (f"\n“{e.quote}”" if e.quote else ""))
-        for e in planned.evidence
-        if e.rule != "proof"  # told in full below the table
-    ]
-    console = show.console(stderr=True)
-    console.print(show.table(("decision", "rule", "value", "source", "what it says"), rows, "evidence"))
-    if planned.proof is not None:
-        for text in planned.proof.explain():
-            console.print(show.plain(text), markup=False)
-
-
 def _review(arguments: argparse.Namespace) -> Word | bool:
     """Approval by --yes or at the terminal; True leaves it pending; False means the user stopped."""
     if arguments.yes:
         return approval_by_option()
     if not (sys.stdin.isatty() and sys.stderr.isatty()) or arguments.json:
         return True
-    sys.stderr.write("Accept these decisions and write the document? [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() in {"y", "yes"}:
+    answer = show.ask("Accept these decisions and write the document? [y/N] ") or ""
+    if answer.strip().lower() in {"y", "yes"}:
         return Word("approved", user(), now())
     show.note("Stopped: nothing was written.")
     return False
+
+
+STANDING = {"draft": "a draft", "stale": "not what was approved", "rejected": "what was rejected"}
 
 
 def _write(arguments: argparse.Namespace, planned: Plan, store: Store, review: Word | bool) -> None:
@@ -97,6 +87,9 @@ def _write(arguments: argparse.Namespace, planned: Plan, store: Store, review: W
         receipt = write(planned, store, review if isinstance(review, Word) else None)
     state = receipt.state(planned.digest)
     show.note(f"Wrote {store.path(planned.name)}; review: {'pending' if state == 'draft' else state}.")
+    if state in STANDING:
+        how = show.typed("review", planned.name, arguments.output)
+        show.note(f"It is {STANDING[state]}: {how} shows it and asks.")
     try:
         after_import(arguments, planned, store)
     except ValidationError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import threading
 import unicodedata
@@ -37,6 +38,12 @@ def console(*, stderr: bool = False) -> Console:
 def note(text: str) -> None:
     """One line to stderr."""
     streams.to_stderr(plain(text))
+
+
+def typed(command: str, name: str, folder: str) -> str:
+    """A command on a document as it would be typed here."""
+    words = ["importer", command, name, *(["--output", folder] if folder != "models" else [])]
+    return f"'{shlex.join(words)}'"
 
 
 def line(text: str) -> None:
@@ -101,6 +108,49 @@ def outcomes(report: Mapping[str, Any]) -> Table:
         (o["probe"], o["outcome"], str(o.get("attribution") or ""), o["reason"]) for o in report["outcomes"]
     ]
     return table(("probe", "outcome", "blame", "reason"), rows)
+
+
+def change(changed: Mapping[str, Any]) -> str:
+    """``path: before → after``, as ``document.review.change_json`` gives a change."""
+    from importer.document.diff import ABSENT, shown
+
+    return (
+        f"{changed['path']}: {shown(changed.get('before', ABSENT))} → {shown(changed.get('after', ABSENT))}"
+    )
+
+
+def explain(evidence: Sequence[Mapping[str, Any]], proof: Mapping[str, Any] | None) -> None:
+    """The chain of evidence to stderr, and what was rendered and read; both as they stand in a receipt."""
+    from importer.proof import Proof
+
+    rows = [
+        (
+            e["key"],
+            e["rule"],
+            value(e["value"]),
+            e["source"],
+            e["says"] + (f"\n“{e['quote']}”" if e["quote"] else ""),
+        )
+        for e in evidence
+        if e["rule"] != "proof"  # told in full below the table
+    ]
+    out = console(stderr=True)
+    out.print(table(("decision", "rule", "value", "source", "what it says"), rows, "evidence"))
+    if proof is None:
+        return
+    try:
+        told = list(Proof.from_json(proof).explain())
+    except (KeyError, TypeError, ValueError, AttributeError):
+        told = ["the receipt's proof cannot be read"]
+    for text in told:
+        out.print(plain(text), markup=False)
+
+
+def ask(question: str) -> str | None:
+    """What a person answers at the terminal; None at the end of input."""
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    return sys.stdin.readline() or None
 
 
 def value(data: Any) -> str:

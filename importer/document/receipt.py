@@ -50,6 +50,7 @@ class Receipt:
     review: Mapping[str, Any]
     validation: Mapping[str, Any] | None = None
     proof: Mapping[str, Any] | None = None
+    base: Mapping[str, Any] | None = None
     request: Mapping[str, Any] | None = None
     approved: Mapping[str, Any] | None = None
     history: Sequence[Mapping[str, Any]] = ()

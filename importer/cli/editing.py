@@ -1,0 +1,170 @@
+"""A document in the person's own editor: on a copy, checked on each save, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from importer.cli import show
+from importer.document import schema
+from importer.document.check import problems
+from importer.document.files import write_all
+from importer.document.store import Store
+from importer.document.text import SCHEMA_FILE
+from importer.errors import DocumentError, UsageError
+
+FALLBACK = "vi"
+REMARK = "# importer: "
+HEADING = "this cannot be saved as it is; these comments are taken out again"
+MOST_REMARKS = 20
+
+
+class _Remark(NamedTuple):
+    """A problem with its line's number, and that line."""
+
+    says: str
+    line: str = ""
+
+
+def edit(store: Store, path: Path) -> bool:
+    """Let the person edit a document until it is right or given up; whether it was written.
+
+    Raises UsageError where the editor fails, DocumentError("edited") where the file changed meanwhile; the
+    document is as it was then.
+    """
+    before = _read(path)
+    with tempfile.TemporaryDirectory(prefix="importer-") as folder:
+        copy = Path(folder) / path.name
+        write_all({Path(folder) / SCHEMA_FILE: schema.text("document")})
+        text, remarks = before, _remarks_on(before)
+        while True:
+            _write(copy, _with_remarks(text, remarks))
+            _run(copy)
+            text = _without_remarks(_read(copy))
+            if text == before:
+                show.note("Nothing was changed.")
+                return False
+            remarks = _remarks_on(text)
+            if not remarks:
+                break
+            _tell(remarks)
+            answer = show.ask("Edit it again? [Y/n] ")
+            if answer is None or answer.strip().lower() in {"n", "no"}:
+                show.note(f"Given up: {path} is as it was.")
+                return False
+    _replace(store, path, before, text)
+    show.note(f"Wrote {path}.")
+    return True
+
+
+def command() -> list[str]:
+    """The editor's words, by VISUAL, then EDITOR, then vi; no shell reads them. Raises UsageError."""
+    typed = next((v for n in ("VISUAL", "EDITOR") if (v := os.environ.get(n, "").strip())), FALLBACK)
+    try:
+        return shlex.split(typed)
+    except ValueError as error:
+        raise UsageError("editor", editor=typed, problem=error) from None
+
+
+def _run(copy: Path) -> None:
+    """Raises UsageError where the editor cannot be started or ends with anything but success."""
+    words = command()
+    try:
+        with _its_terminal(), subprocess.Popen([*words, str(copy)]) as process:
+            try:
+                code = process.wait()
+            except BaseException:
+                process.kill()
+                raise
+    except OSError as error:
+        raise UsageError("editor", editor=words[0], problem=error.strerror or error) from None
+    if code:
+        ended = f"exit code {code}" if code > 0 else f"signal {-code}"
+        raise UsageError("editor", editor=words[0], problem=f"it ended with {ended}")
+
+
+@contextmanager
+def _its_terminal() -> Iterator[None]:
+    """Ctrl-C is the editor's while it runs, and one that dies leaves the terminal as it found it."""
+    import termios
+
+    # A handler and not SIG_IGN, which the editor would inherit.
+    handler = signal.signal(signal.SIGINT, lambda *_: None)
+    modes = None
+    with suppress(termios.error, OSError, ValueError):
+        modes = termios.tcgetattr(sys.stdin.fileno())
+    try:
+        yield
+    finally:
+        if modes is not None:
+            with suppress(termios.error):
+                termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, modes)
+        signal.signal(signal.SIGINT, handler)
+
+
+def _remarks_on(text: str) -> list[_Remark]:
+    """What is wrong with the text, numbered as it is with these remarks above it; none where nothing is."""
+    number = len(problems(text))
+    shown = min(number, MOST_REMARKS)
+    below = "#\n" * (1 + shown + (number > shown)) + text
+    lines = below.splitlines()
+    remarks = [
+        _Remark(
+            " ".join(show.plain(str(p)).split()), lines[p.line - 1].strip() if p.line <= len(lines) else ""
+        )
+        for p in problems(below)[:shown]
+    ]
+    return remarks + [_Remark(f"and {number - shown} more")] * (number > shown)
+
+
+def _with_remarks(text: str, remarks: Sequence[_Remark]) -> str:
+    above = [HEADING, *(r.says for r in remarks)] if remarks else []
+    return "".join(f"{REMARK}{line}\n" for line in above) + text
+
+
+def _without_remarks(text: str) -> str:
+    lines = text.splitlines(keepends=True)
+    first = next((n for n, line in enumerate(lines) if not line.startswith(REMARK)), len(lines))
+    return "".join(lines[first:])
+
+
+def _tell(remarks: Sequence[_Remark]) -> None:
+    """Each problem, and below it the line that it stands on."""
+    show.note("This cannot be saved as it is:")
+    for remark in remarks:
+        show.note(f"  {remark.says}" + (f"\n      {remark.line[:200]}" if remark.line else ""))
+
+
+def _replace(store: Store, path: Path, before: str, text: str) -> None:
+    """Write what was edited unless somebody else wrote meanwhile; then it is kept beside."""
+    with store.locked():
+        if _read(path) == before:
+            write_all({path: text})
+            return
+    descriptor, name = tempfile.mkstemp(prefix=f"{path.stem}-", suffix=path.suffix)
+    os.close(descriptor)
+    _write(Path(name), text)
+    raise DocumentError("edited", path=path, copy=name)
+
+
+def _read(path: Path) -> str:
+    """A file's text, whatever its bytes: what is no UTF-8 shows when it is checked."""
+    try:
+        return path.read_bytes().decode(errors="surrogateescape")
+    except OSError as error:
+        raise DocumentError("invalid", path=path, problem=error.strerror or error) from None
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_bytes(text.encode(errors="surrogateescape"))
+    except OSError as error:
+        raise DocumentError("cannot-write", path=path, problem=error.strerror or error) from None

@@ -1,0 +1,210 @@
+"""``importer review``: show a document, then accept, edit or reject it, at a terminal or by an option."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from importer.cli import editing, show
+from importer.cli.importing import user
+from importer.document.receipt import Word
+from importer.document.review import page, say
+from importer.document.store import Store, Stored
+from importer.errors import DocumentError, UsageError
+from importer.pipeline import now
+
+QUESTION = "Accept, edit, evidence, reject or quit? [a/e/v/r/q] "
+CHOICES = {"a": "accept", "e": "edit", "v": "evidence", "r": "reject", "q": "quit"}
+HELP = (
+    "a accepts it as it is, e opens your editor, v KEY shows what was found, r NOTE rejects it, q leaves it."
+)
+DIGEST = re.compile("sha256:[0-9a-f]{64}")
+LONGEST_NOTE = 4000  # characters
+State = Literal["approved", "rejected"]
+
+
+def review(arguments: argparse.Namespace) -> None:
+    """The commands ``review NAME`` and ``approve NAME``; raises ImporterError."""
+    _check(arguments)
+    store, name = Store(Path(arguments.output)), arguments.name
+    said: State | None = "approved" if arguments.approve else None if arguments.reject is None else "rejected"
+    if said is not None:
+        stored = _say(store, name, said, arguments.reject or arguments.note, arguments.digest)
+    elif arguments.json or not _at_terminal():
+        stored = store.load(name)
+    else:
+        _Interview(store, name, arguments.explain).run()
+        return
+    if arguments.json:
+        show.json_line(show.json_text(page(stored)))
+    elif said is None:
+        _show(page(stored))
+        show.note("No terminal, so nothing was asked: --approve and --reject NOTE say it.")
+    if arguments.explain:
+        _evidence(stored)
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Raises UsageError for what cannot be meant."""
+    if arguments.note is not None and not arguments.approve:
+        raise UsageError("bad-option", option="--note", problem="it goes with --approve")
+    if arguments.digest is not None:
+        if not (arguments.approve or arguments.reject is not None):
+            raise UsageError("bad-option", option="--digest", problem="it goes with --approve or --reject")
+        if not DIGEST.fullmatch(arguments.digest):
+            problem = "a digest is 'sha256:' and 64 hex digits, as a review shows it"
+            raise UsageError("bad-option", option=f"--digest {arguments.digest}", problem=problem)
+    for option, text in (("--note", arguments.note), ("--reject", arguments.reject)):
+        if text is not None and (unfit := _unfit(text)):
+            raise UsageError("bad-option", option=option, problem=unfit)
+
+
+def _unfit(note: str) -> str | None:
+    """Why a receipt cannot hold a note."""
+    if not note.strip():
+        return "a note says why"
+    if len(note) > LONGEST_NOTE:
+        return f"a note has at most {LONGEST_NOTE} characters"
+    return "it is not text" if any("\ud800" <= c <= "\udfff" for c in note) else None
+
+
+def _at_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
+
+
+class _Interview:
+    """Asks until something is said or the person leaves; what cannot be done is told, and asked again."""
+
+    def __init__(self, store: Store, name: str, explain: bool) -> None:
+        self._store, self._name = store, name
+        self._stored = self._look()
+        if explain:
+            self._evidence("")
+
+    def run(self) -> None:
+        """Raises ImporterError where the document is gone."""
+        done = False
+        actions = {
+            "accept": self._accept, "edit": self._edit, "evidence": self._evidence, "reject": self._reject,
+        }  # fmt: skip
+        while not done:
+            choice, rest = _choice()
+            if choice == "quit":
+                return
+            try:
+                done = actions[choice](rest)
+            except (DocumentError, UsageError) as error:
+                show.note(f"{error.message} {error.hint}")
+                if error.kind == "changed":
+                    self._stored = self._look()
+
+    def _look(self) -> Stored | None:
+        """Show the document as it lies there; None where its text cannot be read, which is told."""
+        try:
+            stored = self._store.load(self._name)
+        except DocumentError as error:
+            if error.kind != "invalid":
+                raise
+            show.note(f"{error.message} {error.hint}")
+            return None
+        _show(page(stored))
+        return stored
+
+    def _accept(self, note: str) -> bool:
+        return self._say("approved", note)
+
+    def _reject(self, note: str) -> bool:
+        note = note or (show.ask("Why? ") or "").strip()
+        if note:
+            return self._say("rejected", note)
+        show.note("Not rejected: a rejection says why.")
+        return False
+
+    def _say(self, state: State, note: str) -> bool:
+        problem = _unfit(note) if note else None
+        if self._stored is None or problem is not None:
+            show.note(f"Not {state}: {problem or 'it cannot be read as it is; e opens your editor'}.")
+            return False
+        _say(self._store, self._name, state, note or None, self._stored.digest)
+        return True
+
+    def _edit(self, _: str) -> bool:
+        if editing.edit(self._store, self._store.path(self._name)):
+            self._stored = self._look()
+        return False
+
+    def _evidence(self, key: str) -> bool:
+        if self._stored is not None:
+            _evidence(self._stored, key)
+        return False
+
+
+def _choice() -> tuple[str, str]:
+    """What the person chose, and what they typed behind it; the end of input is to leave."""
+    while True:
+        answer = show.ask(QUESTION)
+        word, _, rest = ("q" if answer is None else answer.strip()).partition(" ")
+        choice = CHOICES.get(word.lower(), word.lower())
+        if choice in CHOICES.values():
+            return choice, rest.strip()
+        show.note(HELP)
+
+
+def _say(store: Store, name: str, state: State, note: str | None, seen: str | None) -> Stored:
+    note = None if note is None else note.strip()
+    stored = say(store, name, Word(state, user(), now(), note), seen)
+    show.note(f"{state.capitalize()} {name} at {stored.digest}{f': {note}' if note else ''}.")
+    return stored
+
+
+def _show(found: Mapping[str, Any]) -> None:
+    """The page for a person: decisions first, what needs a look below them, the states last."""
+    revision = f" at {found['revision']}" if found["revision"] else ""
+    show.line(show.plain(f"{found['model']}{revision} → {found['path']}"))
+    show.console().print(show.decisions(found["decisions"]))
+    lines = [f"proof: {text}" for text in found["proof"]]
+    lines += [f"warning: {text}" for text in found["warnings"]]
+    lines += [f"unknown: {name}: {reason}" for name, reason in found["unknown"].items()]
+    if found["edited"]:
+        lines += ["Edited since it was imported:", *_changes(found["edited"])]
+    lines += _approval(found)
+    if found["problems"]:
+        lines += ["It cannot be approved as it is:", *(f"  {p}" for p in found["problems"])]
+    if found["word"]["state"] == "rejected":
+        lines.append(f"Rejected by {_who(found['word'])}: {found['word'].get('note')}")
+    lines.append(f"digest: {found['digest']}")
+    for text in lines:
+        show.line(show.plain(text))
+    show.line(f"review: {found['review']}; validation: {found['validation']}")
+
+
+def _approval(found: Mapping[str, Any]) -> list[str]:
+    """What differs from the version that was approved last."""
+    if (
+        found["approved"] is None and found["word"]["state"] == "approved"
+    ):  # a receipt from before it was kept
+        return [f"Approved by {_who(found['word'])}."]
+    if found["approved"] is None:
+        return ["Never approved."]
+    who = _who(found["approved"])
+    if not found["differences"]:
+        return [f"The same data as approved by {who}."]
+    return [f"Changed since it was approved by {who}:", *_changes(found["differences"])]
+
+
+def _changes(changes: list[dict[str, Any]]) -> list[str]:
+    return [f"  {show.change(change)}" for change in changes]
+
+
+def _who(word: Mapping[str, Any]) -> str:
+    return f"{word.get('by')}, {word.get('at')}"
+
+
+def _evidence(stored: Stored, key: str = "") -> None:
+    receipt = stored.need_receipt()
+    told = [e for e in receipt.evidence if not key or key in (e["key"], str(e["key"]).rpartition(".")[2])]
+    show.explain(told, None if key else receipt.proof)

@@ -1,0 +1,90 @@
+"""A review: what a person is shown of a document, and what becomes of what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from importer.document.check import problems
+from importer.document.diff import ABSENT, Change, differences, dotted
+from importer.document.receipt import Receipt, Word
+from importer.document.store import Store, Stored
+from importer.errors import DocumentError
+
+OVERDUE = "warning: "  # how a decision's reason begins that a reviewer must not miss
+
+
+def say(store: Store, name: str, word: Word, seen: str | None = None) -> Stored:
+    """Put a person's word on a document into its receipt; the document as it was then.
+
+    ``seen`` is the digest of what they looked at. Raises DocumentError: "changed" where the document holds
+    other data by now, "invalid" where an approval would be of a document that the schema forbids.
+    """
+    with store.locked():
+        stored = store.load(name)
+        if seen is not None and stored.digest != seen:
+            raise DocumentError("changed", path=stored.path, name=name, now=stored.digest, seen=seen)
+        if word.state == "approved":
+            stored.check()
+        receipt = stored.need_receipt().with_review(word, stored.data)
+        store.write_receipt(name, receipt)
+    return Stored(stored.path, stored.text, stored.data, stored.digest, receipt)
+
+
+def row(stored: Stored) -> dict[str, Any]:
+    """The document in a list: its model, its backend and its two states."""
+    block, receipt = stored.data.get("importer"), stored.receipt
+    return {
+        "name": stored.name,
+        "model": stored.model,
+        "revision": block.get("revision") if isinstance(block, Mapping) else None,
+        "backend": stored.data.get("backend"),
+        "review": receipt.state(stored.digest) if receipt else "no receipt",
+        "validation": receipt.validated(stored.digest) if receipt else "never",
+    }
+
+
+def page(stored: Stored) -> dict[str, Any]:
+    """Everything that a reviewer is shown, evidence aside. Raises DocumentError("no-receipt")."""
+    receipt = stored.need_receipt()
+    approved = receipt.approved
+    return {
+        **row(stored),
+        "path": str(stored.path),
+        "digest": stored.digest,
+        "problems": [str(p) for p in problems(stored.text)],
+        "decisions": receipt.decisions,
+        "proof": [str(e["says"]) for e in receipt.evidence if e["rule"] == "proof"],
+        "warnings": list(_warnings(stored, receipt)),
+        "unknown": receipt.unknown,
+        "edited": None if receipt.base is None else _changes(receipt.base, stored.data),
+        "approved": None if approved is None else {k: v for k, v in approved.items() if k != "data"},
+        "differences": None if approved is None else _changes(approved["data"], stored.data),
+        "word": receipt.review,
+        "history": receipt.history,
+    }
+
+
+def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [change_json(change) for change in differences(before, after)]
+
+
+def change_json(change: Change) -> dict[str, Any]:
+    """``path``, ``before``, ``after``; a side that is not there is left out, for null is a value."""
+    sides = {"before": change.before, "after": change.after}
+    return {"path": dotted(change.path)} | {k: v for k, v in sides.items() if v is not ABSENT}
+
+
+def _warnings(stored: Stored, receipt: Receipt) -> Iterator[str]:
+    for key, decision in receipt.decisions.items():
+        for why in decision["why"]:
+            if why.startswith(OVERDUE):
+                yield f"{key}: {why.removeprefix(OVERDUE)}"
+    block = stored.data.get("importer")
+    streaming = block.get("streaming") if isinstance(block, Mapping) else None
+    for key, finding in streaming.items() if isinstance(streaming, Mapping) else ():
+        yield f"{key}: in pieces it reads less: {finding}"
+    report = receipt.validation
+    for outcome in report["outcomes"] if report is not None and not report["passed"] else ():
+        if outcome["outcome"] in ("fail", "inconclusive"):
+            yield f"probe {outcome['probe']}: {outcome['outcome']}: {outcome['reason']}"

@@ -1,0 +1,358 @@
+"""A review at a terminal: what is asked, the person's own editor, and everything that can go wrong in it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.commandline import BASE, Desk, desk
+from tests.hubserver import Repo
+from tests.terminal import Terminal
+from tests.test_cli import document, receipt, state
+
+__all__ = ["desk"]
+ASKED = "[a/e/v/r/q] "
+AGAIN = "Edit it again? [Y/n] "
+
+# An editor: each start does the next of its steps; a step is what to replace, or Python on ``path``.
+EDITOR = """
+import os, pathlib, signal, sys, time
+here, path = pathlib.Path(__file__), pathlib.Path(sys.argv[-1])
+seen = here.with_name("seen")
+seen.mkdir(exist_ok=True)
+number = len(list(seen.iterdir()))
+(seen / str(number)).write_bytes(path.read_bytes())
+step = STEPS[number]
+if isinstance(step, str):
+    exec(step)
+else:
+    text = path.read_text()
+    for old, new in step.items():
+        assert old in text, text
+        text = text.replace(old, new)
+    path.write_text(text)
+"""
+
+
+def editor(desk: Desk, *steps: dict[str, str] | str) -> dict[str, str]:
+    """The environment with an editor that does these steps; its path has a blank, and so has an argument."""
+    script = desk.folder / "my editor" / "edit.py"
+    script.parent.mkdir()
+    script.write_text(f"STEPS = {list(steps)!r}\n{EDITOR}")
+    return {"EDITOR": f"{sys.executable} '{script}' --wait 'a b'", "VISUAL": ""}
+
+
+def seen(desk: Desk, number: int = 0) -> str:
+    """What the editor was shown at its start."""
+    return (desk.folder / "my editor" / "seen" / str(number)).read_text()
+
+
+def yaml_of(desk: Desk) -> bytes:
+    return (desk.folder / "models" / "base.yaml").read_bytes()
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(desk: Desk, tmp_path: Path) -> None:
+    """Copies for the editor go into a folder of this test."""
+    (tmp_path / "tmp").mkdir()
+    desk.monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+
+
+def left(desk: Desk) -> list[Path]:
+    return list((desk.folder / "tmp").iterdir())
+
+
+WARMER = {"temperature: 0.6": "temperature: 0.5"}
+
+
+def test_edit_until_right_then_accept(desk: Desk) -> None:
+    desk("acme/base", "--yes")
+    wrong = {"temperature: 0.6": "temperature: 7", "description:": "descripton:"}
+    env = editor(desk, wrong, {v: k for k, v in wrong.items()} | {"temperature: 7": "temperature: 0.5"})
+    before = yaml_of(desk).decode()
+    with Terminal(desk, "review", "base", **env) as at:
+        shown = at.expect(ASKED)
+        assert "The same data as approved by" in shown
+        assert "review: approved" in shown
+        at.type("e\n")
+        told = at.expect(AGAIN)
+        hot = line_of(before, "temperature") + 3  # below two problems and their heading
+        odd = line_of(before, "description") + 3
+        too_hot = f"line {hot}: parameters.temperature: 7 is greater than the maximum of 5"
+        assert f"  {too_hot}\n      temperature: 7" in told
+        assert f"  line {odd}: descripton: there is no such key here; near names: description\n" in told
+        at.type("\n")
+        assert "parameters.temperature: 0.6 → 0.5" in at.expect("review: stale")
+        at.expect(ASKED)
+        at.type("accept looks fine\n")
+        assert at.end() == 0
+    assert seen(desk, 0) == before
+    assert seen(desk, 1).splitlines()[2] == f"# importer: {too_hot}"
+    assert line_of(seen(desk, 1), "temperature: 7") == hot
+    assert yaml_of(desk).decode() == before.replace("temperature: 0.6", "temperature: 0.5")
+    assert (state(desk)[0], receipt(desk)["review"]["note"]) == ("approved", "looks fine")
+    assert left(desk) == []
+
+
+def line_of(text: str, word: str) -> int:
+    return next(n for n, line in enumerate(text.splitlines(), 1) if word in line and line[:2] != "# ")
+
+
+def test_given_up(desk: Desk) -> None:
+    desk("acme/base")
+    before = desk.files()
+    with Terminal(desk, "review", "base", **editor(desk, {"backend: vllm": "backend: ["}, "")) as at:
+        at.expect(ASKED)
+        at.type("e\n")
+        assert "found '-'\n      - completion\n" in at.expect(AGAIN)
+        at.type("n\n")
+        at.expect("Given up: models/base.yaml is as it was.")
+        at.expect(ASKED)
+        at.type("e\n")
+        at.expect("Nothing was changed.")
+        at.expect(ASKED)
+        at.type("\x04")
+        assert at.end() == 0
+    assert (desk.files(), left(desk)) == (before, [])
+
+
+@pytest.mark.parametrize(
+    ("step", "says"),
+    [
+        ("path.write_text('x'); sys.exit(3)", "it ended with exit code 3"),
+        ("path.write_text('x'); os.kill(os.getpid(), signal.SIGKILL)", "it ended with signal 9"),
+        ("path.unlink()", "No such file"),
+        ("import tty; tty.setraw(0); os.kill(os.getpid(), signal.SIGSEGV)", "it ended with signal 11"),
+    ],
+)
+def test_an_editor_that_fails_changes_nothing(desk: Desk, step: str, says: str) -> None:
+    """The last one leaves the terminal in raw mode, where Enter is no end of a line."""
+    desk("acme/base")
+    before = desk.files()
+    with Terminal(desk, "review", "base", **editor(desk, step)) as at:
+        at.expect(ASKED)
+        at.type("e\n")
+        assert says in at.expect(ASKED)
+        at.type("q\r")
+        assert at.end() == 0
+    assert (desk.files(), left(desk)) == (before, [])
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("/nonexistent/editor -w", "The editor '/nonexistent/editor' failed: No such file"),
+        ("vi 'unclosed", "failed: No closing quotation"),
+        ("touch pwned;", "Nothing was changed."),
+        ("/", "Permission denied"),
+    ],
+)
+def test_an_editor_that_is_none(desk: Desk, command: str, says: str) -> None:
+    desk("acme/base")
+    before = desk.files()
+    with Terminal(desk, "review", "base", VISUAL=command, EDITOR="true") as at:
+        at.expect(ASKED)
+        at.type("e\n")
+        assert says in " ".join(at.expect(ASKED).split())
+        at.type("q\n")
+        assert at.end() == 0
+    assert desk.files() == before
+    assert not (desk.folder / "pwned").exists()  # no shell reads the command: at most a file 'pwned;'
+
+
+def test_a_file_that_changed_while_it_was_edited(desk: Desk) -> None:
+    desk("acme/base")
+    theirs = "p = pathlib.Path('models/base.yaml'); p.write_text(p.read_text() + '# theirs')"
+    mine = "path.write_text(path.read_text().replace('0.6', '0.5'))"
+    with Terminal(desk, "review", "base", **editor(desk, f"{theirs}; {mine}")) as at:
+        at.expect(ASKED)
+        at.type("e\n")
+        told = at.expect(ASKED)
+        assert "models/base.yaml changed while it was being edited, so it was left as it is now." in told
+        at.type("q\n")
+        assert at.end() == 0
+    assert document(desk)["parameters"]["temperature"] == 0.6
+    assert yaml_of(desk).endswith(b"# theirs")
+    [kept] = left(desk)
+    assert f"Your text is kept in {kept}." in told
+    assert "temperature: 0.5" in kept.read_text()
+
+
+def test_a_file_that_changed_while_it_was_looked_at(desk: Desk) -> None:
+    desk("acme/base")
+    path = desk.folder / "models" / "base.yaml"
+    with Terminal(desk, "review", "base") as at:
+        at.expect(ASKED)
+        path.write_text(path.read_text().replace("0.6", "0.9"))
+        at.type("a\n")
+        at.expect("models/base.yaml has changed since it was shown")
+        at.expect("parameters.temperature: 0.6 → 0.9")
+        at.expect(ASKED)
+        assert state(desk)[0] == "draft"
+        at.type("a\n")
+        assert at.end() == 0
+    assert receipt(desk)["approved"]["data"]["parameters"]["temperature"] == 0.9
+
+
+def test_rejected_with_a_note_and_drafted_again_by_an_edit(desk: Desk) -> None:
+    desk("acme/base")
+    with Terminal(desk, "review", "base", **editor(desk, WARMER)) as at:
+        at.expect(ASKED)
+        at.type("r\n")
+        at.expect("Why? ")
+        at.type("\n")
+        at.expect("Not rejected: a rejection says why.")
+        at.expect(ASKED)
+        at.type("r\n")
+        at.expect("Why? ")
+        at.type("too hot\n")
+        assert at.end() == 0
+    assert state(desk)[0] == "rejected"
+    assert receipt(desk)["history"][0] == receipt(desk)["review"]
+    with Terminal(desk, "review", "base", **editor_of(desk)) as at:
+        at.expect(": too hot\n")
+        at.expect("review: rejected")
+        at.expect(ASKED)
+        at.type("e\n")
+        at.expect(": too hot\n")
+        at.expect("review: draft")
+        at.expect(ASKED)
+        at.type("q\n")
+        assert at.end() == 0
+    assert state(desk)[0] == "draft"
+
+
+def editor_of(desk: Desk) -> dict[str, str]:
+    """The editor that was made already."""
+    return {"EDITOR": f"{sys.executable} '{desk.folder / 'my editor' / 'edit.py'}'", "VISUAL": ""}
+
+
+def test_evidence_and_words_that_are_no_choice(desk: Desk) -> None:
+    desk("acme/base")
+    with Terminal(desk, "review", "base") as at:
+        at.expect(ASKED)
+        at.type("v\n")
+        told = at.expect(ASKED)
+        assert "generation-config" in told
+        assert "max_position_embeddings: 512" in told
+        at.type("v temperature\n")
+        told = at.expect(ASKED)
+        assert "generation-config" in told
+        assert "max_position_embeddings" not in told
+        for word in ("", "y", "approve", "\x1b[A"):
+            at.type(f"{word}\n")
+            at.expect("a accepts it as it is")
+            at.expect(ASKED)
+        at.type("Q\n")
+        assert at.end() == 0
+    assert receipt(desk)["review"]["state"] == "pending"
+
+
+def test_a_document_that_cannot_be_read_can_be_edited(desk: Desk) -> None:
+    desk("acme/base")
+    path = desk.folder / "models" / "base.yaml"
+    good = path.read_bytes()
+    path.write_bytes(good.replace(b"backend: vllm", b"backend: \xff["))
+    with Terminal(desk, "review", "base", **editor(desk, f"path.write_bytes({good!r})")) as at:
+        at.expect("it is not UTF-8 text")
+        at.expect(ASKED)
+        at.type("a\n")
+        at.expect("Not approved: it cannot be read as it is")
+        at.expect(ASKED)
+        at.type("e\n")
+        at.expect("review: draft")
+        at.expect(ASKED)
+        at.type("q\n")
+        assert at.end() == 0
+    assert path.read_bytes() == good
+
+
+def test_what_the_schema_forbids_is_not_accepted(desk: Desk) -> None:
+    desk("acme/base")
+    path = desk.folder / "models" / "base.yaml"
+    path.write_text(path.read_text().replace("0.6", "hot"))
+    with Terminal(desk, "review", "base") as at:
+        at.expect("It cannot be approved as it is:\n  line ")
+        at.expect(ASKED)
+        at.type("a\n")
+        at.expect("parameters.temperature: 'hot' is not of type 'number'")
+        at.expect(ASKED)
+        at.type("r not a number\n")
+        assert at.end() == 0
+    assert state(desk)[0] == "rejected"
+
+
+@pytest.mark.parametrize("when", ["asked", "why", "again", "editing"])
+def test_ctrl_c_leaves_the_document_as_it_was(desk: Desk, when: str) -> None:
+    """In the editor it is the editor's: one that dies of it is told of, and the review goes on."""
+    desk("acme/base")
+    before = desk.files()
+    waiting = "signal.signal(2, signal.SIG_DFL); print('editing', flush=True); time.sleep(60)"
+    wrong = {"backend: vllm": "backend: tpu"}
+    with Terminal(desk, "review", "base", **editor(desk, waiting if when == "editing" else wrong)) as at:
+        at.expect(ASKED)
+        if when != "asked":
+            at.type("r\n" if when == "why" else "e\n")
+            at.expect({"why": "Why? ", "again": AGAIN, "editing": "editing"}[when])
+        stop(at)
+        if when == "editing":
+            at.expect("it ended with signal 2")
+            at.expect(ASKED)
+            stop(at)
+        assert at.end() == 130
+    assert "Stopped." in at.shown
+    assert (desk.files(), left(desk)) == (before, [])
+
+
+def stop(at: Terminal) -> None:
+    """Ctrl-C, once the reading of an answer has begun."""
+    time.sleep(0.3)
+    at.type("\x03")
+
+
+def test_a_service_manager_stops_it_while_the_editor_runs(desk: Desk) -> None:
+    desk("acme/base")
+    before = desk.files()
+    pid = desk.folder / "pid"
+    waiting = f"pathlib.Path({str(pid)!r}).write_text(str(os.getpid()))"
+    waiting += "; print('editing', flush=True); time.sleep(60)"
+    with Terminal(desk, "review", "base", **editor(desk, waiting)) as at:
+        at.expect(ASKED)
+        at.type("e\n")
+        at.expect("editing")
+        at.signal(signal.SIGTERM)
+        assert at.end() == 130
+    assert (desk.files(), left(desk)) == (before, [])
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
+
+
+def test_the_editor_finds_the_schema_beside_the_copy(desk: Desk) -> None:
+    desk("acme/base")
+    look = (
+        "assert (path.parent / '.importer' / 'document.schema.json').is_file() and path.name == 'base.yaml'"
+    )
+    with Terminal(desk, "review", "base", **editor(desk, look)) as at:
+        at.expect(ASKED)
+        at.type("e\n")
+        at.expect("Nothing was changed.")
+        at.type("q\n")
+        assert at.end() == 0
+
+
+def test_words_of_a_repository_do_not_steer_the_terminal(desk: Desk) -> None:
+    evil = "\x1b]0;owned\x07\u202e"
+    desk.hub.repos["acme/odd"] = Repo({**BASE, "config.json": {"model_type": evil, "architectures": [evil]}})
+    desk("acme/odd", "--set", "system_prompt=a\nb")
+    with Terminal(desk, "review", "odd", TERM="dumb") as at:
+        at.expect(ASKED)
+        at.type("v\n")
+        at.expect(ASKED)
+        at.type("q\n")
+        assert at.end() == 0
+    assert not [c for c in at.shown if not (c.isprintable() or c == "\n")]
