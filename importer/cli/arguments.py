@@ -12,8 +12,8 @@ from importer.errors import UsageError
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-COMMANDS = ("match", "list", "show", "review", "approve", "validate", "engine", "doctor")
-NAMING = ("show", "review", "approve", "validate")  # commands on one document
+COMMANDS = ("match", "list", "show", "review", "approve", "recheck", "validate", "engine", "doctor")
+NAMING = ("show", "review", "approve", "recheck", "validate")  # commands on one document
 INSTALLED = "installed"  # what a bare --validate means: the engine the document names
 
 EXAMPLES = """\
@@ -31,12 +31,13 @@ commands:
   importer show NAME            one document with its decisions and probes
   importer review NAME          one document: accept, edit or reject it
   importer approve NAME         approve what it holds now, as 'review NAME --approve' does
+  importer recheck [NAME...]    what importing again would change, and why
   importer validate NAME|FILE   run it and probe it
   importer engine install|list|remove
   importer doctor               what would stand in the way of a run
 
-'importer COMMAND --help' tells more. Exit codes: 0 done, 1 a probe failed, 2 usage, 3 Hub, 4 repository,
-5 document, 6 engine, 130 stopped.
+'importer COMMAND --help' tells more. Exit codes: 0 done, 1 a probe failed or a recheck found
+changes, 2 usage, 3 Hub, 4 repository, 5 document, 6 engine, 130 stopped.
 """
 
 
@@ -174,6 +175,12 @@ def _commands() -> Parser:
     p = sub.add_parser("approve", help="approve what a document holds now: review NAME --approve")
     p.set_defaults(approve=True, reject=None, explain=False)
     _review(p)
+
+    p = sub.add_parser("recheck", help="what importing again would change, and why; writes nothing")
+    p.add_argument("names", nargs="*", metavar="NAME", help="documents (default: all in the folder)")
+    _output(p)
+    p.add_argument("--offline", action="store_true", help="use what is cached; no request to the Hub")
+    p.add_argument("--json", action="store_true", help="one line of JSON per document")
 
     p = sub.add_parser("validate", help="run a document and probe it")
     p.add_argument("name", metavar="NAME|FILE")

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Thread
 
-from importer.cli import show
+from importer.cli import crew, show
 from importer.cli.importing import approval_by_option, error_line, request_from
 from importer.cli.journal import Journal
 from importer.cli.pace import Pace
@@ -23,7 +20,6 @@ from importer.errors import ImporterError, InternalError, UsageError
 from importer.pipeline import Decided, Request, lay_out, resolve_and_decide, write
 from importer.workbench import Workbench
 
-AT_A_TIME = 8  # imports under way; what each waits for is the network
 Decide = Callable[[Request], Decided]
 Finish = Callable[[Decided], str]
 
@@ -72,36 +68,9 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def answers(requests: Iterable[Request], decide: Decide, finish: Finish) -> Iterator[str]:
-    """One line per request, in order, with a bounded number under way: memory stays flat.
-
-    ``decide`` runs in several threads, ``finish`` in this one. The threads are daemons, so that Ctrl-C need
-    not wait for a server that does not answer.
-    """
-    queue: SimpleQueue[tuple[Future[Decided], Request] | None] = SimpleQueue()
-    waiting: deque[tuple[Request, Future[Decided]]] = deque()
-    for _ in range(AT_A_TIME):
-        Thread(target=_work, args=(queue, decide), daemon=True).start()
-    try:
-        for request in requests:
-            future: Future[Decided] = Future()
-            queue.put((future, request))
-            waiting.append((request, future))
-            if len(waiting) >= 2 * AT_A_TIME:
-                yield _answer(*waiting.popleft(), finish)
-        while waiting:
-            yield _answer(*waiting.popleft(), finish)
-    finally:
-        for _ in range(AT_A_TIME):
-            queue.put(None)
-
-
-def _work(queue: SimpleQueue[tuple[Future[Decided], Request] | None], decide: Decide) -> None:
-    while (task := queue.get()) is not None:
-        future, request = task
-        try:
-            future.set_result(decide(request))
-        except BaseException as error:  # carried to the thread that waits for it
-            future.set_exception(error)
+    """One line per request, in order. ``decide`` runs in several threads, ``finish`` in this one."""
+    for request, future in crew.in_order(requests, decide):
+        yield _answer(request, future, finish)
 
 
 def _answer(request: Request, future: Future[Decided], finish: Finish) -> str:

@@ -70,6 +70,13 @@ def review(arguments: argparse.Namespace) -> None:
     run(arguments)
 
 
+def recheck(arguments: argparse.Namespace) -> int:
+    """What importing again would change; 1 where anything would."""
+    from importer.cli.rechecking import recheck as run
+
+    return run(arguments)
+
+
 def validate(arguments: argparse.Namespace) -> None:
     """Run a document and probe it."""
     from importer.cli.validating import validate as run
@@ -143,12 +150,13 @@ def _lines(items: list[dict[str, Any]]) -> None:
         show.json_line(show.json_text(item))
 
 
-COMMANDS: Mapping[str, Callable[[argparse.Namespace], None]] = {
+COMMANDS: Mapping[str, Callable[[argparse.Namespace], int | None]] = {
     "match": match,
     "list": list_documents,
     "show": show_document,
     "review": review,
     "approve": review,
+    "recheck": recheck,
     "validate": validate,
     "engine": engine,
     "doctor": doctor,

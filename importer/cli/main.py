@@ -44,24 +44,25 @@ def _guarded(argv: list[str]) -> int:
 def _finished(argv: list[str]) -> int:
     code = 0
     try:
-        _dispatch(typed.parse(argv))
+        code = _dispatch(typed.parse(argv))
     except SystemExit as left:  # how argparse ends after --help and --version
         code = int(left.code or 0)
     sys.stdout.flush()
     return code
 
 
-def _dispatch(parsed: argparse.Namespace) -> None:
+def _dispatch(parsed: argparse.Namespace) -> int:
+    """0, or what a command that found something answers instead."""
     if parsed.command == "import":
         if parsed.source is None:
             from importer.cli.importing import run as run_import
         else:
             from importer.cli.bulk import run as run_import
         run_import(parsed)
-        return
+        return 0
     from importer.cli.commands import COMMANDS
 
-    COMMANDS[parsed.command](parsed)
+    return COMMANDS[parsed.command](parsed) or 0
 
 
 def _internal(argv: list[str], error: Exception) -> int:

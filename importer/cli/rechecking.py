@@ -1,0 +1,130 @@
+"""``importer recheck``: what importing again would change, one document after another."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from importer.cli import crew, show
+from importer.cli.pace import Pace
+from importer.document.diff import shown
+from importer.document.store import Store
+from importer.errors import ImporterError, InternalError
+from importer.recheck.again import recheck as plan_again
+from importer.recheck.finding import Altered, Cause, Finding, Yours
+from importer.workbench import Workbench
+
+CHANGED = 1  # the exit code where something would change, as diff has it
+# What follows from a cause that is told already.
+FOLLOWING = {
+    "commit": (("importer", "revision"), ("artifacts",)),
+    "engine": (("importer", "engine", "version"),),
+    "backend": (("importer", "engine", "name"),),
+    "model": (("importer", "model_id"), ("parameters", "model"), ("description",)),
+}
+
+
+def recheck(arguments: argparse.Namespace) -> int:
+    """1 where something would change, else 0; where one could not be checked, the first such error's code."""
+    store = Store(Path(arguments.output))
+    names = list(dict.fromkeys(arguments.names)) or store.names()
+    code = failed = 0
+    with show.progress("recheck") as progress, Workbench() as bench:
+        pace = Pace(progress)
+
+        def work(name: str) -> Finding:
+            return pace.keep(lambda: plan_again(store, name, bench, offline=arguments.offline))
+
+        for number, (name, future) in enumerate(crew.in_order(names, work), 1):
+            try:
+                found = future.result()
+            except ImporterError as error:
+                failed = failed or error.exit_code
+                _tell_error(name, error, as_json=arguments.json)
+            except Exception as error:  # one document must not cost the others their answers
+                problem = f"{type(error).__name__}: {error}"
+                failed = failed or InternalError.exit_code
+                _tell_error(name, InternalError("internal", problem=problem), as_json=arguments.json)
+            else:
+                code = CHANGED if found.changed else code
+                _tell(found, arguments.output, as_json=arguments.json)
+            progress(f"{number} of {len(names)}")
+    return failed or code
+
+
+def _tell_error(name: str, error: ImporterError, *, as_json: bool) -> None:
+    if as_json:
+        said = {"kind": error.kind, "message": error.message, "hint": error.hint}
+        show.json_line(show.json_text({"schema": 1, "name": name, "error": said}))
+    else:
+        show.line(show.plain(f"{name}: not checked: {error.message} {error.hint}"))
+
+
+def _tell(found: Finding, folder: str, *, as_json: bool) -> None:
+    if as_json:
+        show.json_line(show.json_text(found.to_json()))
+        return
+    if not found.changed:
+        show.line(show.plain(f"{found.name}: nothing would change."))
+        return
+    show.line(show.plain(f"{found.name}: {_headline(found)}"))
+    for line in _lines(found):
+        show.line(show.plain(f"  {line}"))
+    show.line(show.plain(f"  again: {again(found.request, folder)}"))
+
+
+def _headline(found: Finding) -> str:
+    if found.refused is not None:
+        return "it would not be imported again."
+    number = len(found.decisions)
+    if not number:
+        return "no decision would change, but what is written of them."
+    return f"{number} decision{'s' if number > 1 else ''} would change."
+
+
+def _lines(found: Finding) -> Iterator[str]:
+    if found.refused is not None:
+        yield f"{found.refused.message} {found.refused.hint}"
+    yield from map(_cause, found.causes)
+    for altered in found.decisions:
+        yield f"{altered.key}: {_change(altered)}"
+        yield from (f"    {why}" for why in altered.why)
+        yield from _covered(altered.yours)
+    told = [path for cause in found.causes for path in FOLLOWING.get(cause.what, ())]
+    for moved in found.moved:
+        if not any(moved.change.path[: len(path)] == path for path in told):
+            yield moved.change.line()
+            yield from _covered(moved.yours)
+
+
+def _cause(cause: Cause) -> str:
+    return f"{cause.what}: {cause.before or 'none'} → {cause.after or 'none'}"
+
+
+def _change(altered: Altered) -> str:
+    if altered.before == altered.after:
+        return f"{shown(altered.after)}, with a warning"
+    return f"{shown(altered.before)} → {shown(altered.after)}"
+
+
+def _covered(yours: Yours | None) -> Iterator[str]:
+    if yours is not None:
+        yield f"    yours stays: {shown(yours.value)}"
+
+
+def again(request: Mapping[str, Any], folder: str) -> str:
+    """The command that imports the same again: every option that was given then."""
+    wishes = dict(request.get("preferences", {}))
+    words = ["importer", str(request["reference"])]
+    backend = wishes.pop("backend", None)
+    words += ["--backend", str(backend)] if backend else []
+    words += [w for key, value in wishes.items() for w in ("--set", f"{key}={json.dumps(value)}")]
+    for key, value in request.items():
+        if key not in ("reference", "preferences") and value not in (None, False):
+            words += [f"--{key.replace('_', '-')}", *([] if value is True else [str(value)])]
+    words += ["--output", folder] if folder != "models" else []
+    return shlex.join(words)

@@ -1,0 +1,133 @@
+"""A document planned again from what its receipt says was asked for, and compared with what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from importer import __version__
+from importer.decide.decision import to_json
+from importer.decide.target import Target
+from importer.document import options
+from importer.document.diff import ABSENT, Change, Path, differences, same
+from importer.document.naming import Names
+from importer.document.places import FACTS, OPTIONS, path_of
+from importer.document.receipt import Receipt, evidence_json
+from importer.document.review import OVERDUE
+from importer.document.store import Store, Stored
+from importer.errors import DocumentError, RepositoryError, UsageError
+from importer.pipeline import Plan, Request, lay_out, resolve_and_decide
+from importer.recheck.finding import Altered, Cause, Finding, Moved, Yours
+from importer.recheck.reasons import Side, reasons
+from importer.target import bind
+from importer.workbench import Workbench
+
+GONE: Mapping[str, Any] = {"value": None, "why": ()}  # a decision that nobody makes
+
+
+def recheck(store: Store, name: str, bench: Workbench, *, offline: bool = False) -> Finding:
+    """What an import now would alter in a document; writes nothing, and may be run side by side.
+
+    Raises DocumentError for what cannot be read, HubError and UsageError for what cannot be reached.
+    """
+    stored = store.load(name)
+    receipt = stored.need_receipt()
+    if receipt.request is None or receipt.base is None:
+        raise DocumentError("no-receipt", path=stored.path, problem="it does not say what was asked for")
+    try:
+        planned = _plan(Request.from_json(receipt.request, offline=offline), receipt, store, bench)
+    except (RepositoryError, UsageError) as error:
+        if error.kind == "no-such-directory":
+            raise
+        return Finding(stored.name, stored.model, receipt.request, refused=error)
+    edits = differences(receipt.base, stored.data)
+    altered = tuple(_altered(stored, receipt, planned, edits))
+    paths = [_place(a.key) for a in altered]
+    moved = tuple(
+        Moved(change, _yours(stored, change.path, edits))
+        for change in differences(receipt.base, planned.built.data)
+        if not any(_touch(change.path, path) for path in paths)
+    )
+    causes = tuple(_causes(receipt, planned))
+    return Finding(stored.name, stored.model, receipt.request, causes, altered, moved)
+
+
+def _plan(request: Request, receipt: Receipt, store: Store, bench: Workbench) -> Plan:
+    """Under the name that the document has; a directory is where it was, wherever this process is."""
+    found = request if receipt.directory is None else replace(request, reference=receipt.directory)
+    decided = resolve_and_decide(found, bench)
+    return lay_out(replace(decided, request=replace(request, name=receipt.name)), Names(store))
+
+
+def _causes(receipt: Receipt, planned: Plan) -> Iterator[Cause]:
+    engine, target = receipt.engine, planned.target
+    pairs = {
+        "model": (receipt.model_id, planned.snapshot.model_id),
+        "commit": (receipt.revision, planned.snapshot.revision),
+        "backend": (engine["name"], target.backend),
+        "engine": (engine.get("version"), target.version),
+        "importer": (receipt.importer, __version__),
+    }
+    for what, (before, after) in pairs.items():
+        if before != after:
+            yield Cause(what, before, after)
+
+
+def _altered(stored: Stored, receipt: Receipt, planned: Plan, edits: tuple[Change, ...]) -> Iterator[Altered]:
+    decided = {key: to_json(decision) for key, decision in planned.decisions.items()}
+    evidence = evidence_json(planned.evidence)
+    target = _recorded(receipt)
+    for key in dict.fromkeys((*receipt.decisions, *decided)):
+        old = Side(
+            receipt.decisions.get(key, GONE),
+            [e for e in receipt.evidence if e["key"] == key], target, receipt.importer,
+        )  # fmt: skip
+        new = Side(
+            decided.get(key, GONE), [e for e in evidence if e["key"] == key], planned.target, __version__
+        )
+        if same(old.value, new.value):
+            known = old.decision["why"]
+            why = tuple(w for w in new.decision["why"] if w.startswith(OVERDUE) and w not in known)
+        else:
+            why = reasons(key, old, new)
+        if why:
+            yield Altered(key, old.value, new.value, why, _yours(stored, _place(key), edits))
+
+
+def _recorded(receipt: Receipt) -> Target:
+    """The engine that the document was written for, with its parsers where they are still known."""
+    name, version = receipt.engine["name"], receipt.engine.get("version")
+    try:
+        return bind(name, version, ask=False).target
+    except UsageError:
+        return Target(name, version)
+
+
+def _place(key: str) -> Path:
+    """Where the document holds a decision."""
+    if key in OPTIONS:
+        return (options.KEY, key)
+    return ("importer", key) if key in FACTS else path_of(key) or (key,)
+
+
+def _yours(stored: Stored, path: Path, edits: tuple[Change, ...]) -> Yours | None:
+    """What the person wrote at a path, where they touched it."""
+    touched = [edit for edit in edits if _touch(edit.path, path)]
+    if not touched:
+        return None
+    exact = next((edit for edit in touched if edit.path == path), None)
+    return Yours(_at(stored.data, path) if exact is None else exact.after)
+
+
+def _touch(one: Path, other: Path) -> bool:
+    """Whether one path is the other or leads to it."""
+    shorter = min(len(one), len(other))
+    return one[:shorter] == other[:shorter]
+
+
+def _at(data: Mapping[str, Any], path: Path) -> Any:
+    value: Any = data
+    for step in path:
+        value = value.get(step, ABSENT) if isinstance(value, Mapping) else ABSENT
+    return value
