@@ -426,7 +426,8 @@ def test_brackets_are_no_markup_on_a_terminal(importer_home: Path, tmp_path: Pat
 def test_yaml_tags_are_refused(importer: Command, tmp_path: Path, evil: str) -> None:
     mark = tmp_path / "mark"
     folder(tmp_path / "out", {"evil.yaml": evil.replace("MARK", str(mark))})
-    for words in (("show", "evil"), ("approve", "evil"), ("validate", "evil"), ("list",)):
+    commands = [(c, "evil") for c in ("show", "review", "approve", "recheck", "validate")]
+    for words in (*commands, ("list",)):
         ran = importer(*words)
         assert "Traceback" not in ran.err
         assert ran.code == (0 if words == ("list",) else 5), (words, ran)
@@ -443,10 +444,11 @@ def test_a_yaml_bomb_is_one_sentence(importer: Command, tmp_path: Path) -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12)]
     folder(tmp_path / "out", {"bomb.yaml": "\n".join(lines), "deep.yaml": "[" * 500})
-    for name in ("bomb", "deep"):
-        ran = importer("show", name)
-        assert ran.code == 5
-        assert "Traceback" not in ran.err
+    for command in ("show", "review", "recheck", "validate"):
+        for name in ("bomb", "deep"):
+            ran = importer(command, name)
+            assert ran.code == 5
+            assert "Traceback" not in ran.err
 
 
 # --- The one fetch function, and the token ---
