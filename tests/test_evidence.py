@@ -69,33 +69,61 @@ def test_what_the_vendor_published() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("value", [0, 0.0, 5, 1e-3])
+@pytest.mark.parametrize("value", [0, 0.0, 2, 1e-3])
 def test_zero_is_a_value(value: float) -> None:
     assert values(temperature=value) == {"parameters.temperature": value}
 
 
 @pytest.mark.parametrize(
-    "value", [None, "0.7", True, False, [0.7], {"value": 0.7}, -0.1, 5.1, 10**400, -(10**400), float("nan"),
-              float("inf"), float("-inf")],
+    "value", [None, "0.7", True, False, [0.7], {"value": 0.7}, float("nan"), float("inf"), float("-inf")],
 )  # fmt: skip
 def test_what_is_no_temperature_is_no_fact(value: Any) -> None:
     assert values(temperature=value) == {}
 
 
 @pytest.mark.parametrize(
-    ("given", "found"), [(40, 40), (40.0, 40), (-1, -1), (0, 0), (40.5, None), (-2, None)]
-)
+    "given", [{"temperature": v} for v in (-0.1, 2.1, 5, 10**400, -(10**400))]
+    + [{"top_p": 0}, {"top_p": 1.1}, {"top_k": 40.5}, {"top_k": -2}, {"repetition_penalty": 0}],
+)  # fmt: skip
+def test_a_number_that_no_engine_takes_is_shown_without_a_value(given: dict[str, Any]) -> None:
+    (fact,) = sampling.evidence(snapshot(generation_config=given))
+    assert (fact.rule, fact.value) == ("generation-config-unusable", None)
+    assert len(fact.says) < 160
+
+
+@pytest.mark.parametrize(("given", "found"), [(40, 40), (40.0, 40), (-1, -1), (0, 0), (40.5, None)])
 def test_top_k_is_a_whole_number(given: float, found: int | None) -> None:
     got = values(top_k=given).get("parameters.top_k")
     assert got == found
     assert not isinstance(got, float)
 
 
-def test_greedy_decoding_is_temperature_zero_unless_one_is_named() -> None:
+def test_do_sample_false_is_greedy_and_true_alone_is_sampling_at_one() -> None:
     assert values(do_sample=False) == {"parameters.temperature": 0}
     assert values(do_sample=False, temperature=None) == {"parameters.temperature": 0}
-    assert values(do_sample=False, temperature=0.3) == {"parameters.temperature": 0.3}
-    assert values(do_sample=True) == values(do_sample=0) == {}
+    greedy, beside = sampling.evidence(snapshot(generation_config={"do_sample": False, "temperature": 0.3}))
+    assert (greedy.value, beside.value) == (0, 0.3)
+    (implied,) = sampling.evidence(snapshot(generation_config={"do_sample": True}))
+    assert (implied.rule, implied.value) == ("generation-config-implied", 1.0)
+    assert values(do_sample=True, temperature=0.3) == {"parameters.temperature": 0.3}
+    assert values(do_sample=0) == {}
+
+
+def test_limits_and_what_no_engine_does_are_told_apart_from_values() -> None:
+    config = {
+        "max_new_tokens": 512,
+        "max_length": 4096,
+        "num_beams": 4,
+        "typical_p": 1.0,
+        "penalty_alpha": 0.6,
+    }
+    facts = sampling.evidence(snapshot(generation_config=config))
+    assert [(e.rule, e.value) for e in facts if e.key == "parameters.max_tokens"] == [
+        ("generation-config-length", 512), ("generation-config-length", 4096),
+    ]  # fmt: skip
+    assert {e.key for e in facts if e.rule == "generation-config-other"} == {
+        "generation_config.num_beams", "generation_config.penalty_alpha",
+    }  # fmt: skip
 
 
 def test_a_broken_file_is_an_error_with_its_name() -> None:

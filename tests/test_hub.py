@@ -91,8 +91,27 @@ def test_what_a_snapshot_says(server: HubServer) -> None:
         "safetensors": {"F32": 250},
         "gated": False,
     }
-    assert snapshot.unknown == {"preprocessor_config.json": "it is not among the 6 files read"}
+    unread = "it is not among the 6 files read"
+    assert snapshot.unknown == {"preprocessor_config.json": unread, "README.md": unread}
     assert snapshot.directory is None
+
+
+def test_the_card_is_the_last_of_the_six(server: HubServer) -> None:
+    few = {
+        name: FILES[name]
+        for name in ("config.json", "generation_config.json", "README.md", "model.safetensors")
+    }
+    server.repos["Org/Few"] = Repo(few, info=INFO)
+    server.latency = 0.2
+    snapshot = resolve(parse("Org/Few"))
+    assert snapshot.texts["README.md"] == "# toy"
+    assert "README.md" not in snapshot.unknown
+    assert len(server.paths()) == 4
+    assert server.rounds() == 2
+    server.repos["Org/Few"].commit(few | {"README.md": "x" * (1024 * 1024 + 1)})
+    assert "larger than 1 MiB" in resolve(parse("Org/Few")).unknown["README.md"]
+    server.repos["Org/Few"].commit(few | {"README.md": b"\xff\xfe"})
+    assert "UTF-8" in resolve(parse("Org/Few")).unknown["README.md"], "an optional file stops nothing"
 
 
 def test_a_new_commit_is_read_and_an_old_one_stays_reachable(server: HubServer) -> None:

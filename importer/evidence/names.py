@@ -19,6 +19,7 @@ from importer.evidence.tables import (
     parser_table,
     sampling_table,
 )
+from importer.evidence.values import MODES_KEY
 from importer.hub.snapshot import Snapshot
 
 SOURCE = "parser_defaults.json"
@@ -93,11 +94,17 @@ def _claims(found: Match, name: str, rule: str) -> list[Evidence]:
 
 
 def _sampling(row: SamplingRow, name: str) -> list[Evidence]:
-    origin = f" (from {row.source})" if row.source else ""
+    origin = f", from {row.source}" if row.source else ""
     facts = []
     for key, value in row.values.items():
         says = f"the sampling table has {key} {value} for {row.family}{origin}"
         facts.append(Evidence("sampling-table", f"parameters.{key}", value, SAMPLING_SOURCE, says, name))
+    for mode, values in row.modes.items():
+        way = mode.replace("_", "-")
+        for key, value in values.items():
+            says = f"the sampling table has {key} {value} for {row.family} when {way}{origin}"
+            place = f"{MODES_KEY}.{mode}.{key}"
+            facts.append(Evidence("sampling-table", place, value, SAMPLING_SOURCE, says, name))
     return facts
 
 

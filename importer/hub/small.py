@@ -27,6 +27,7 @@ FILES: tuple[tuple[str, int, bool], ...] = (
     (r"preprocessor_config\.json", 1 * MIB, False),
     (r"params\.json", 1 * MIB, False),
     (r"model\.safetensors\.index\.json", 1 * MIB, False),
+    (r"README\.md", 1 * MIB, False),
 )
 EXPECTED = ("config.json", "tokenizer_config.json", "generation_config.json")  # their absence is worth a word
 
