@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 
 from importer import __version__
 from importer.decide.choose import PARSERS, decide
-from importer.decide.decision import Chosen, Decision, to_json
+from importer.decide.decision import Decision, to_json
 from importer.decide.settings import decide_setting
 from importer.decide.target import Preferences, Target
 from importer.document import schema
@@ -27,7 +27,6 @@ from importer.evidence.fact import Evidence
 from importer.hub.snapshot import Snapshot
 from importer.preferences import check_document, check_parsers
 from importer.proof import Proof
-from importer.template.study import Thinking
 from importer.workbench import Workbench
 
 Progress = Callable[[str], None]
@@ -176,9 +175,9 @@ def decide_snapshot(
         except EngineError as error:  # deciding needs no engine: a broken one costs the proof, not the import
             proof = unproved(f"{error.message} {error.hint}", target, study.digest)
         evidence += proof.evidence()
-    decisions = decide(evidence, request.preferences, target)
-    if proof is not None and study is not None and proof.pins(decisions["reasoning_parser"].value):
-        decisions.setdefault("chat_template_kwargs", _pinned(study.thinking, decisions["reasoning_parser"]))
+    thinking = study.thinking if study is not None and study.samples else None
+    pins = None if proof is None else proof.pins
+    decisions = decide(evidence, request.preferences, target, thinking, pins)
     return Decided(request, snapshot, target, tuple(evidence), decisions, proof)
 
 
@@ -199,9 +198,12 @@ def lay_out(decided: Decided, names: Names) -> Plan:
     )
     engine = {"name": target.backend, "version": target.version}
     built = build(subject, decisions, engine, _findings(decisions, decided.proof))
-    client = get(target.backend).client_sampling(built.data) if target.runs else {}
+    adapter = get(target.backend) if target.runs else None
+    client = {} if adapter is None else adapter.client_sampling(built.data)
     if client:
         built.data["importer"]["client_sampling"] = client
+    if adapter is not None:
+        decisions = _told(decisions, client, adapter.offers, engine)
     check_document(built.data, request.preferences)
     return Plan(request, snapshot, target, decided.evidence, decisions, decided.proof, name, built)
 
@@ -257,13 +259,22 @@ def _check_something(snapshot: Snapshot) -> None:
         )
 
 
-def _pinned(thinking: Thinking, parser: Decision) -> Decision:
-    """The template does not think unless told to, and the parser has to be told the same."""
-    says = (
-        f"the template does not think by default, and {parser.value} takes an answer for a thought unless "
-        f"the request says so, so the default is said here"
-    )
-    return Chosen(dict(thinking.off or {}), "proved", (says,))
+def _told(
+    decisions: Mapping[str, Decision],
+    client: Mapping[str, Any],
+    offers: Collection[str],
+    engine: Mapping[str, Any],
+) -> dict[str, Decision]:
+    """The decisions, with a word on each value that this version of the engine cannot be started with."""
+    name = " ".join(str(engine[k]) for k in ("name", "version") if engine[k])
+    sent = {key for one in client for key in (one, f"parameters.{one}")}
+    says = dict.fromkeys(sent, f"{name} cannot be started with it: clients have to send it")
+    if "stop" not in offers:
+        says["stopwords"] = f"{name} heeds no stop words, neither at its start nor in requests"
+    return {
+        key: replace(d, why=(*d.why, says[key])) if key in says and d.value is not None else d
+        for key, d in decisions.items()
+    }
 
 
 def _findings(decisions: Mapping[str, Decision], proof: Proof | None) -> dict[str, Any]:

@@ -46,11 +46,10 @@ def run_document(
 
     engine = get(engine_name)
     installed = environment.need(engine)
-    document = {**stored.data, "backend": engine_name}
-    sent = engine.client_sampling(document)
-    block = {**document.get("importer", {}), "client_sampling": sent}
+    block = {**stored.data.get("importer", {})}
     block["engine"] = {"name": engine_name, "version": installed.version}
-    document["importer"] = block
+    document = {**stored.data, "backend": engine_name, "importer": block}
+    block["client_sampling"] = engine.client_sampling(document)
     with serve(engine, installed.python, document, weights, port=port, progress=progress) as served:
         return validate(document, served, progress=progress, offers=engine.offers).to_json()
 

@@ -207,6 +207,26 @@ def test_set_to_none(desk: Desk, setting: str) -> None:
     assert "options" not in line["document"]
 
 
+def test_none_stays_none_though_the_models_file_has_a_value(desk: Desk) -> None:
+    line = desk("acme/base", "--set", "temperature=null", "--dry-run", "--json").line
+    assert line["document"]["importer"]["unset"] == ["temperature"]
+    assert [o["value"] for o in line["decisions"]["parameters.temperature"]["overruled"]] == [0.6]
+
+
+def test_the_card_is_heard_after_the_file_and_hidden_with_the_name(desk: Desk) -> None:
+    desk.directory(
+        "thing", BASE | {"README.md": "# Thing\nWe recommend `temperature=1.1` and `min_p=0.02`.\n"}
+    )
+    told = desk("./thing", "--dry-run", "--json").line["decisions"]
+    assert (told["parameters.min_p"]["value"], told["parameters.min_p"]["status"]) == (0.02, "vendor")
+    assert told["parameters.temperature"]["value"] == 0.6
+    assert [o["source"] for o in told["parameters.temperature"]["overruled"]] == ["README.md"]
+    explained = desk("./thing", "--dry-run", "--explain")
+    assert "We recommend temperature=1.1 and min_p=0.02." in explained.err
+    hidden = desk("./thing", "--dry-run", "--json", "--ignore-name").line["decisions"]
+    assert "parameters.min_p" not in hidden
+
+
 def test_what_the_user_overrules_is_shown(desk: Desk) -> None:
     line = desk("acme/base", "--set", "temperature=0", "--dry-run", "--json").line
     assert [o["value"] for o in line["decisions"]["parameters.temperature"]["overruled"]] == [0.6]

@@ -150,6 +150,7 @@ def test_the_client_sends_what_mlx_takes_with_requests_only() -> None:
     sent = Mlx().client_sampling({"parameters": given})
     assert sent == {"repeat_penalty": 1.1, "frequency_penalty": 0.2, "seed": 0}
     assert Mlx().client_sampling({"parameters": {"repeat_penalty": 1.0}}) == {}
+    assert Mlx().client_sampling({"stopwords": ["<end>", ""]}) == {"stopwords": ["<end>"]}
 
 
 def test_the_constraints_pin_everything_and_agree_with_the_adapter() -> None:

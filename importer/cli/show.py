@@ -154,7 +154,10 @@ def ask(question: str) -> str | None:
 
 
 def value(data: Any) -> str:
-    """A value in a cell."""
+    """A value in a cell; a map's entries one below the other."""
+    if isinstance(data, Mapping):
+        inner = {k: str(value(v)).replace("\n", ", ") for k, v in data.items()}
+        return "\n".join(f"{k}: {v}" for k, v in inner.items())
     return "–" if data is None else str(data)
 
 

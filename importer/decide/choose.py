@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from importer.decide.decision import Decision
+from importer.decide.decision import Chosen, Decision
 from importer.decide.parsers import decide_parser
+from importer.decide.sampling import decide_sampling, is_sampling
 from importer.decide.settings import by_user, decide_setting
 from importer.decide.target import Preferences, Target
 from importer.evidence.fact import Evidence
+from importer.template.study import Thinking
 
 PARSERS = ("tool_parser", "reasoning_parser")
 
 
-def decide(evidence: Sequence[Evidence], preferences: Preferences, target: Target) -> dict[str, Decision]:
-    """One decision per key that anybody spoke on; both parsers always, spoken on or not."""
+def decide(
+    evidence: Sequence[Evidence],
+    preferences: Preferences,
+    target: Target,
+    thinking: Thinking | None = None,
+    pins: Callable[[Any], bool] | None = None,
+) -> dict[str, Decision]:
+    """One decision per key that anybody spoke on; both parsers always, spoken on or not.
+
+    ``pins`` tells whether a reasoning parser reads an answer without a thought only when the request says so.
+    """
     decisions: dict[str, Decision] = {}
     keys = dict.fromkeys(e.key for e in evidence if e.key not in PARSERS)
-    for key in keys:
+    for key in (k for k in keys if not is_sampling(k)):
         facts = [e for e in evidence if e.key == key]
         decisions[key] = decide_setting(key, facts, preferences)
     kind = decisions["kind"].value if "kind" in decisions else "chat"
@@ -27,4 +39,17 @@ def decide(evidence: Sequence[Evidence], preferences: Preferences, target: Targe
     for key, value in preferences.values.items():
         if key not in decisions:
             decisions[key] = by_user(value)
-    return decisions
+    if thinking is not None and pins is not None and pins(decisions["reasoning_parser"].value):
+        decisions.setdefault("chat_template_kwargs", _pinned(thinking, decisions["reasoning_parser"]))
+    sampling = decide_sampling(evidence, preferences, target, decisions, thinking)
+    parsers = {key: decisions.pop(key) for key in PARSERS}
+    return decisions | sampling | parsers
+
+
+def _pinned(thinking: Thinking, parser: Decision) -> Decision:
+    """The template does not think unless told to, and the parser has to be told the same."""
+    says = (
+        f"the template does not think by default, and {parser.value} takes an answer for a thought unless "
+        f"the request says so, so the default is said here"
+    )
+    return Chosen(dict(thinking.off or {}), "proved", (says,))

@@ -18,11 +18,17 @@ HEARD: dict[str, Status] = {
     "kind-kind": "engine-default",
     "generation-config": "vendor",
     "config": "vendor",
+    "card-header": "vendor",
     "card": "vendor",
+    "card-example": "vendor",
     "files": "vendor",
     "family-table": "table",
     "base-model-family": "table",
     "sampling-table": "table",
+    "generation-config-implied": "vendor",
+    "generation-config-usual": "vendor",
+    "end-tokens": "vendor",
+    "end-of-turn": "vendor",
     "machine": "engine-default",
 }
 
@@ -44,7 +50,12 @@ def decide_setting(key: str, facts: Sequence[Evidence], preferences: Preferences
         return by_user(value, lost)
     first = ordered[0]
     agreeing = tuple(e.says for e in ordered if e.value == first.value)
-    lost = overruled(first.value, ordered[1:], f"{first.source} is heard first")
+    apart = [e for e in ordered[1:] if e.source != first.source]
+    beside = [e for e in ordered[1:] if e.source == first.source]
+    lost = (
+        *overruled(first.value, beside, f"{first.quote or first.rule} stands beside it"),
+        *overruled(first.value, apart, f"{first.source} is heard first"),
+    )
     if first.value is None:
         return KnownNone(agreeing, lost)
     return Chosen(first.value, HEARD.get(first.rule, "table"), agreeing, lost)

@@ -12,6 +12,7 @@ from importer.document.places import FACTS, OPTIONS, SAMPLING, path_of
 
 SCHEMA = 1
 USECASES = {"base": ["completion"]}
+LONGEST_COMMENT = 100  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def build(
         decision = decisions[key]
         if path is not None and decision.value is not None:
             put(data, path, decision.value)
-            comments[path] = comment(decision)
+            comments[(*path, 0) if isinstance(decision.value, list) else path] = comment(decision)
     if subject.model_id is not None and subject.revision is not None:
         source = {"type": "huggingface", "repo": subject.model_id, "revision": subject.revision}
         data["artifacts"] = [{"name": "model", "target": "model", "source": source}]
@@ -88,6 +89,13 @@ def _block(
     if subject.model_id is not None:
         block |= {"model_id": subject.model_id, "revision": subject.revision}
     block |= {k: decisions[k].value for k in FACTS if k in decisions and decisions[k].value is not None}
+    unset = [
+        k
+        for k in SAMPLING
+        if f"parameters.{k}" in decisions and decisions[f"parameters.{k}"].status == "none"
+    ]
+    if unset:
+        block["unset"] = unset
     unsaid = {k: decisions[k].status for k in OPTIONS if decisions[k].value is None}
     if unsaid:
         block["no_parser"] = unsaid
@@ -106,7 +114,15 @@ def put(data: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
 
 
 def comment(decision: Decision) -> str:
-    """One short line: the status and the first reason."""
-    first = decision.why[0] if decision.why else ""
-    text = f"{decision.status}: {' '.join(first.split())}"
-    return text if len(text) <= 100 else text[:97].rstrip() + "…"
+    """One short line: the status, the first reason, and the first number that lost to another."""
+    first = " ".join(decision.why[0].split()) if decision.why else ""
+    beside = _beside(decision)
+    room = LONGEST_COMMENT - len(beside)
+    text = f"{decision.status}: {first}"
+    return (text if len(text) <= room else text[: room - 3].rstrip() + "…") + beside
+
+
+def _beside(decision: Decision) -> str:
+    """The first number that was offered and lost."""
+    lost = [o for o in decision.overruled if type(o.value) in (int, float)]
+    return f"; not {lost[0].value} ({lost[0].source:.30})" if lost else ""

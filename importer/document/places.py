@@ -6,7 +6,7 @@ from __future__ import annotations
 OPTIONS = ("tool_parser", "reasoning_parser")
 
 # Decisions about the model that only our own block records.
-FACTS = ("kind", "family", "quantization")
+FACTS = ("kind", "family", "quantization", "end_tokens", "sampling_modes")
 
 # Top-level keys a person or --set may use: LocalAI's, as its loader reads them, and our one block.
 TOP_LEVEL = (

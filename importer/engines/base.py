@@ -32,11 +32,15 @@ Plan = tuple[Pip | Step, ...]
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How to start: ``arguments`` after the environment's Python, variables to add, the name requests use."""
+    """How to start: ``arguments`` after the environment's Python, variables to add, the name requests use.
+
+    ``files`` are written into its working folder before: name to text.
+    """
 
     arguments: tuple[str, ...]
     model: str
     env: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +124,7 @@ class Engine(Protocol):
         """Start ``document`` from the weights in ``model_dir``; raises DocumentError("invalid")."""
 
     def client_sampling(self, document: Document) -> dict[str, Any]:
-        """Values of ``parameters`` that it cannot be started with, under the document's names."""
+        """``parameters`` and ``stopwords`` that it cannot be started with, under the document's names."""
 
 
 def steps(engine: Engine) -> tuple[Step, ...]:
@@ -135,6 +139,18 @@ NEUTRAL = {"repeat_penalty": 1, "presence_penalty": 0, "frequency_penalty": 0}
 def parameters(document: Document) -> dict[str, Any]:
     """``parameters`` of a document, unset ones left out."""
     return {k: v for k, v in (document.get("parameters") or {}).items() if v is not None}
+
+
+def unset(document: Document) -> set[str]:
+    """``parameters`` that a document says to be none: not even the value in the model's own files."""
+    said = (document.get("importer") or {}).get("unset") or ()
+    return {key for key in said if key not in parameters(document)}
+
+
+def stopwords(document: Document) -> dict[str, Any]:
+    """The stop words as a request has them, where there are any."""
+    words = [w for w in document.get("stopwords") or () if isinstance(w, str) and w]
+    return {"stopwords": words} if words else {}
 
 
 def numeric_options(document: Document, known: tuple[str, ...], server: str) -> Iterator[str]:

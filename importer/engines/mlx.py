@@ -19,6 +19,7 @@ from importer.engines.base import (
     numeric_options,
     parameters,
     sent_by_client,
+    stopwords,
 )
 
 VERSION = "0.32.2"
@@ -94,5 +95,5 @@ class Mlx:
         return arguments
 
     def client_sampling(self, document: Document) -> dict[str, Any]:
-        """Penalties and the seed: its server reads them from requests only."""
-        return sent_by_client(document, PER_REQUEST)
+        """Penalties, the seed and stop words: its server reads them from requests only."""
+        return sent_by_client(document, PER_REQUEST) | stopwords(document)

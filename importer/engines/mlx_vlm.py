@@ -20,6 +20,7 @@ from importer.engines.base import (
     numeric_options,
     parameters,
     sent_by_client,
+    unset,
 )
 from importer.engines.mlx import MLX_DEATHS
 from importer.engines.registries import PINNED
@@ -30,6 +31,8 @@ PER_REQUEST = (
     "temperature", "top_p", "top_k", "min_p", "repeat_penalty", "presence_penalty", "frequency_penalty",
     "seed",
 )  # fmt: skip
+# What its server takes from the model's generation_config.json, and what it does where that says nothing.
+OWN_DEFAULTS = {"temperature": 0, "top_p": 1, "top_k": 0}
 # Numeric options of its server that ``engine_args`` may set.
 ARGUMENTS = (
     "kv_bits", "kv_group_size", "kv_key_bits", "kv_value_bits", "max_kv_size", "max_num_seqs", "max_pixels",
@@ -82,8 +85,12 @@ class MlxVlm:
         return arguments
 
     def client_sampling(self, document: Document) -> dict[str, Any]:
-        """Everything: what a request leaves unsaid comes from generation_config.json, never from us."""
-        return sent_by_client(document, PER_REQUEST)
+        """Everything: what a request leaves unsaid comes from generation_config.json, never from us.
+
+        Stop words are missing: its server ignores them.
+        """
+        none = {k: v for k, v in OWN_DEFAULTS.items() if k in unset(document)}
+        return none | sent_by_client(document, PER_REQUEST)
 
 
 def _thinks(document: Document) -> bool:

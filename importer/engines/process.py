@@ -129,6 +129,8 @@ def _group(
     python: Path, launch: Launch, folder: Path, log: Path, port: int
 ) -> Iterator[subprocess.Popen[bytes]]:
     """The engine under its guardian; the group is ended when the block is left."""
+    for name, text in launch.files.items():
+        (folder / name).write_text(text, encoding="utf-8")
     with logs.opened(log) as output, _lifeline() as lifeline:
         process = subprocess.Popen(
             [sys.executable, "-I", str(GUARDIAN), str(lifeline), str(GRACE), str(python), *launch.arguments],

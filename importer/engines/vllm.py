@@ -26,6 +26,8 @@ from importer.engines.base import (
     number,
     parameters,
     sent_by_client,
+    stopwords,
+    unset,
 )
 from importer.engines.registries import PINNED
 
@@ -47,6 +49,10 @@ SAMPLING = {
     "max_tokens": "max_new_tokens",
 }
 PER_REQUEST = ("seed",)
+# Before this version the server heard these from requests only, and ignored them in the generation config.
+PENALTIES_SINCE = (0, 31)
+PENALTIES = ("presence_penalty", "frequency_penalty")
+GENERATION = "generation_config.json"
 NUMBERS = ("max_model_len", "gpu_memory_utilization", "tensor_parallel_size")
 WORDS = ("dtype", "load_format")
 # What ``engine_args`` may set; nothing here loads code, opens files or listens somewhere.
@@ -130,8 +136,14 @@ class Vllm(ABC):
         """The API server on loopback; parsers, sampling and limits as the document says."""
         name = str(document.get("name") or model_dir.name)
         settings = self.settings({**document, "name": name}, Address(port=port))
-        arguments = ("-m", "vllm.entrypoints.openai.api_server", f"--model={model_dir.resolve()}", *settings)
-        return Launch(arguments, name, self._variables())
+        arguments = ["-m", "vllm.entrypoints.openai.api_server", f"--model={model_dir.resolve()}", *settings]
+        ends = _ends(document)
+        if not ends:
+            return Launch(tuple(arguments), name, self._variables())
+        # End tokens are heard from a generation config only, never from what overrides one.
+        arguments = [a for a in arguments if not a.startswith("--generation-config=")]
+        files = {GENERATION: json.dumps({"eos_token_id": ends})}
+        return Launch((*arguments, "--generation-config=."), name, self._variables(), files)
 
     def settings(
         self, document: Document, address: Address | None = None, revision: str | None = None
@@ -152,8 +164,13 @@ class Vllm(ABC):
         return arguments
 
     def client_sampling(self, document: Document) -> dict[str, Any]:
-        """The seed: its server has one for all requests together, the document means one for each."""
-        return sent_by_client(document, PER_REQUEST)
+        """The seed: its server has one for all requests together, the document means one for each.
+
+        Stop words that are no end tokens, too, and what the version does not take.
+        """
+        late = PENALTIES if _version(document) < PENALTIES_SINCE else ()
+        words = {} if _ends(document) else stopwords(document)
+        return sent_by_client(document, (*PER_REQUEST, *late)) | words
 
     def _eager(self) -> bool:
         return False
@@ -233,6 +250,20 @@ def _sampling(document: Document) -> Iterator[str]:
     values = {SAMPLING[k]: json.loads(number(document, f"parameters.{k}", v)) for k, v in given.items()}
     if values:
         yield f"--override-generation-config={json.dumps(values)}"
+    if unset(document) & set(SAMPLING):
+        yield "--generation-config=vllm"  # or it would take the value in the model's own file
+
+
+def _ends(document: Document) -> list[int]:
+    """All end tokens, where the document's stop words are among them; none where a stop word is another."""
+    ends = (document.get("importer") or {}).get("end_tokens") or {}
+    words = stopwords(document).get("stopwords", [])
+    return [int(i) for i in ends] if words and set(words) <= set(ends.values()) else []
+
+
+def _version(document: Document) -> tuple[int, ...]:
+    engine = (document.get("importer") or {}).get("engine") or {}
+    return tuple(int(part) for part in re.findall(r"\d+", str(engine.get("version") or VERSION))[:3])
 
 
 def _limits(document: Document) -> Iterator[str]:

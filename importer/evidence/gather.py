@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 
-from importer.evidence import architecture, backend, claims, kin, names, rendered, sampling
+from importer.evidence import architecture, backend, card, claims, kin, names, rendered, sampling, stops
 from importer.evidence.fact import Evidence
 from importer.evidence.formats import translate
 from importer.evidence.kind import KindFinding
@@ -24,6 +24,8 @@ def gather(
         *kind.evidence,
         *names.evidence(snapshot, ignore_name),
         *sampling.evidence(snapshot),
+        *([] if ignore_name else card.evidence(snapshot)),
+        *stops.evidence(snapshot, None if kind.kind == "base" else study),
         *architecture.evidence(snapshot),
         *backend.evidence(snapshot, platform),
         *rendered.evidence(study),

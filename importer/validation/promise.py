@@ -11,7 +11,7 @@ from importer.document import options
 MAX_TOKENS = 2048  # enough for a short thought and a short answer
 UNKNOWN_CONTEXT = 2048  # assumed where the document names none; no served model has less
 # LocalAI's names, where the OpenAI API's differ.
-REQUEST_NAMES = {"repeat_penalty": "repetition_penalty"}
+REQUEST_NAMES = {"repeat_penalty": "repetition_penalty", "stopwords": "stop"}
 
 
 @dataclass(frozen=True, slots=True)
