@@ -119,8 +119,8 @@ def test_what_a_person_wrote_over_it_is_told(desk: Desk) -> None:
     assert found["max_model_len"]["covered"] is True
     assert "yours" not in found["max_model_len"]
     text = desk("recheck").out
-    assert "      yours stays: 0.5\n" in text
-    assert "      yours stays: absent\n" in text
+    assert "      yours: 0.5\n" in text
+    assert "      yours: absent\n" in text
 
 
 def test_facts_that_come_and_go(desk: Desk) -> None:
@@ -203,20 +203,38 @@ def test_an_engine_that_was_installed_in_another_version(desk: Desk) -> None:
 # Other tables, other code
 
 
+def other_table(desk: Desk) -> None:
+    """From now on the families that had hermes have qwen3_xml."""
+    rows = [
+        replace(row, parsers={**row.parsers, "tool_parser": "qwen3_xml"})
+        if row.parsers.get("tool_parser") == "hermes"
+        else row
+        for row in tables.shipped().rows
+    ]
+    desk.monkeypatch.setattr(tables, "shipped", lambda: tables.Table(tuple(rows)))
+
+
 def test_a_table_that_says_otherwise(desk: Desk) -> None:
     desk.hub.repos["Qwen/Qwen3-8B"] = Repo(CHAT)
     imported(desk, "Qwen/Qwen3-8B")
-    rows = tables.shipped().rows
-    changed = [
-        replace(r, parsers={**r.parsers, "tool_parser": "qwen3_xml"})
-        if r.parsers.get("tool_parser") == "hermes"
-        else r
-        for r in rows
-    ]
-    desk.monkeypatch.setattr(tables, "shipped", lambda: tables.Table(tuple(changed)))
+    other_table(desk)
     [found] = one(desk, 1)["decisions"]
     assert (found["key"], found["before"], found["after"]) == ("tool_parser", "hermes", "qwen3_xml")
     assert found["why"] == ['parser_defaults.json now says "qwen3_xml"; it said "hermes"']
+
+
+def test_an_edit_of_options_covers_the_key_that_was_edited(desk: Desk) -> None:
+    desk.hub.repos["Qwen/Qwen3-8B"] = Repo(CHAT)
+    imported(desk, "Qwen/Qwen3-8B")
+    other_table(desk)
+    path = desk.folder / "models" / "qwen3-8b.yaml"
+    said = path.read_text()
+    [tool, reasoning] = [n for n in said.splitlines() if n.startswith("- ") and "_parser:" in n]
+    path.write_text(said.replace(f"{tool}\n{reasoning}\n", f"{reasoning}\n{tool}\n"))
+    assert [d["covered"] for d in one(desk, 1)["decisions"]] == [False]
+    path.write_text(said.replace(tool, "- tool_parser:mine"))
+    [found] = one(desk, 1)["decisions"]
+    assert (found["covered"], found["yours"]) == (True, "mine")
 
 
 def test_code_that_weighs_otherwise(desk: Desk) -> None:

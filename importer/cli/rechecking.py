@@ -113,7 +113,7 @@ def _change(altered: Altered) -> str:
 
 def _covered(yours: Yours | None) -> Iterator[str]:
     if yours is not None:
-        yield f"    yours stays: {shown(yours.value)}"
+        yield f"    yours: {shown(yours.value)}"
 
 
 def again(request: Mapping[str, Any], folder: str) -> str:

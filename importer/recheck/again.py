@@ -113,7 +113,8 @@ def _place(key: str) -> Path:
 
 def _yours(stored: Stored, path: Path, edits: tuple[Change, ...]) -> Yours | None:
     """What the person wrote at a path, where they touched it."""
-    touched = [edit for edit in edits if _touch(edit.path, path)]
+    reordered = (options.KEY,)  # the whole list is told where only its order or white space was edited
+    touched = [edit for edit in edits if _touch(edit.path, path) and edit.path != reordered]
     if not touched:
         return None
     exact = next((edit for edit in touched if edit.path == path), None)

@@ -26,7 +26,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Yours:
-    """What a person has written over what the importer wrote; an import leaves it alone."""
+    """What a person has written over what the importer wrote; an import keeps it or asks, never takes it."""
 
     value: Any
 
