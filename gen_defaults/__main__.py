@@ -9,6 +9,7 @@ from importlib import import_module
 COMMANDS = {
     "registries": "gen_defaults.registries",
     "score": "gen_defaults.score",
+    "shapes": "gen_defaults.shapes",
 }
 
 

@@ -1,80 +1,163 @@
-"""What ``config.json`` says of the layers: what each keeps of a sequence, and how wide it is."""
+"""What ``config.json`` says of the layers: what each keeps of a sequence, and how many parameters it has."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
+from importer.evidence.architecture import config_of, text_config
+from importer.fit import experts, kinds, parameters, towers
+from importer.fit.attention import attention
+from importer.fit.keys import HIDDEN, LAYERS, MOST_LAYERS, VOCABULARY, Keys
+from importer.fit.kinds import Kind
+from importer.fit.layer import Attention, Cache, Cross, Latent, Layer, Part, State
 from importer.fit.result import Unknown
+from importer.fit.states import state
 from importer.hub.snapshot import Snapshot
 
-
-@dataclass(frozen=True, slots=True)
-class Attention:
-    """Keys and values of every token, or of the last ``window``, or of the present ``chunk``."""
-
-    heads: int
-    kv_heads: int
-    head_size: int
-    value_size: int
-    window: int | None = None
-    chunk: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Latent:
-    """MLA: one latent vector and one rotary part for every token, whatever the number of heads.
-
-    ``indexer`` is the width of the keys that sparse attention keeps beside it, 0 without.
-    """
-
-    heads: int
-    rank: int
-    rope: int
-    indexer: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """A state of constant size for each sequence: what a convolution and a recurrence remember.
-
-    ``tensors`` are (heads or channels that tensor parallelism splits, values in each, kept in 32 bits).
-    """
-
-    kind: Literal["mamba", "mamba2", "delta", "linear", "convolution"]
-    tensors: tuple[tuple[int, int, bool], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Cross:
-    """Keys and values of what an encoder gave: ``tokens`` of them for each sequence."""
-
-    heads: int
-    kv_heads: int
-    head_size: int
-    tokens: int
-
-
-Cache = Attention | Latent | State | Cross
+DTYPES = {"float32": 4, "float16": 2, "bfloat16": 2}
+CONTEXT = ("max_position_embeddings", "max_sequence_length", "seq_length", "n_positions", "model_max_length")
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The language model. A layer may keep nothing (it shares another's cache) or two kinds at once."""
+    """The language model, and what stands beside it.
 
-    layers: tuple[tuple[Cache, ...], ...]
+    ``around``  parameters before and after the layers; ``tower`` of vision and sound;
+    ``drafts``  of the layers for multi-token prediction, which load only where they are asked for.
+    ``experts`` how many experts a token visits, ``expert_width`` how wide they are.
+    """
+
+    layers: tuple[Layer, ...]
+    around: tuple[Part, ...]
     hidden: int
     vocabulary: int
     heads: int
     context: int | None
     dtype: str | None
-    quantisation: str | None = None
+    tower: tuple[Part, ...] = ()
+    drafts: tuple[Part, ...] = ()
+    experts: int = 0
+    expert_width: int = 0
+    tied: bool = False
 
     def kinds(self) -> dict[str, int]:
         """How many layers keep what: ``full``, ``window``, ``chunk``, ``latent``, ``cross``, a state."""
-        raise NotImplementedError
+        return dict(Counter(kind_of(c) for layer in self.layers for c in layer.caches))
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """All parameters that an engine loads when nothing special is asked of it."""
+        return (*self.around, *self.tower, *(p for layer in self.layers for p in layer.parts))
+
+
+def kind_of(cache: Cache) -> str:
+    """The name of a kind in tables."""
+    if isinstance(cache, Attention):
+        return "window" if cache.window else "chunk" if cache.chunk else "full"
+    if isinstance(cache, State):
+        return cache.kind
+    if isinstance(cache, Latent):
+        return "latent window" if cache.window else "latent"
+    return "cross" if isinstance(cache, Cross) else "indexer"
 
 
 def read(snapshot: Snapshot) -> Shape | Unknown:
     """The shape that ``config.json`` describes, or what is missing from it."""
-    raise NotImplementedError
+    config = config_of(snapshot)
+    if not config:
+        return Unknown(f"{snapshot.label} has no config.json that could be read")
+    return describe(config)
+
+
+def describe(config: Mapping[str, Any]) -> Shape | Unknown:
+    """The same from the config itself."""
+    keys = Keys.of(text_config(config))
+    number = keys.count(*LAYERS) or kinds.length(keys)
+    hidden, vocabulary = keys.count(*HIDDEN), keys.count(*VOCABULARY) or Keys.of(config).count(*VOCABULARY)
+    sought = {"the number of layers": number, "the hidden size": hidden, "the vocabulary's size": vocabulary}
+    for name, value in sought.items():
+        if not value:
+            return Unknown(f"config.json does not say {name}")
+    if number is None or hidden is None or vocabulary is None or number > MOST_LAYERS:
+        return Unknown(f"config.json says {number} layers, more than {MOST_LAYERS}")
+    tied = _tied(config, keys)
+    layers = tuple(_layer(keys, i, kind, hidden) for i, kind in enumerate(kinds.kinds(keys, number)))
+    shape = Shape(
+        layers=layers,
+        around=parameters.around(keys, hidden, vocabulary, number, tied),
+        hidden=hidden,
+        vocabulary=vocabulary,
+        heads=parameters.head_count(keys),
+        context=_context(config, keys),
+        dtype=_dtype(config, keys),
+        tower=towers.parts(config, hidden),
+        experts=experts.chosen(keys) if experts.count(keys) > 1 else 0,
+        expert_width=experts.expert_width(keys) if experts.count(keys) > 1 else 0,
+        tied=tied,
+    )
+    return replace(shape, drafts=_drafts(keys, shape))
+
+
+def _layer(keys: Keys, number: int, kind: Kind, hidden: int) -> Layer:
+    caches: tuple[Cache, ...] = ()
+    if kind in {"state", "both"}:
+        found = state(keys, hidden)
+        caches = (found,) if found else ()
+    if kind not in {"state", "none"}:
+        caches += attention(keys, number, "full" if kind == "both" else kind, hidden)
+    parts = parameters.layer_parts(keys, number, kind, caches, hidden)
+    return Layer(caches, parts, _active(keys, number, caches, hidden))
+
+
+def _active(keys: Keys, number: int, caches: tuple[Cache, ...], hidden: int) -> int:
+    """The values that one token has side by side in the widest step of a layer."""
+    widest = [hidden]
+    for cache in caches:
+        if isinstance(cache, Attention):
+            widest.append((2 * cache.heads + 2 * cache.kv_heads) * cache.head_size)
+        elif isinstance(cache, Latent):
+            widest.append(4 * cache.heads * max(cache.rank // 4, 128))
+        elif isinstance(cache, State):
+            widest.append(4 * max((t.parts * t.size for t in cache.tensors if not t.recurrent), default=0))
+    if experts.routed(keys, number):
+        wide = experts.expert_width(keys)
+        widest.append(experts.chosen(keys) * (max(2 * wide, hidden) + wide))
+    elif not experts.single(keys):
+        widest.append(3 * experts.width(keys, number, hidden))
+    return max(widest) + 3 * hidden
+
+
+def _drafts(keys: Keys, shape: Shape) -> tuple[Part, ...]:
+    """Each is a layer like the last one, with a projection of two hidden states into one."""
+    number = min(parameters.drafts(keys), MOST_LAYERS)
+    if not number or not shape.layers:
+        return ()
+    last = next((x for x in reversed(shape.layers) if x.caches), shape.layers[-1])
+    count = sum(p.count for p in last.parts)
+    return tuple(Part("draft", count + 2 * shape.hidden**2) for _ in range(number))
+
+
+def _tied(config: Mapping[str, Any], keys: Keys) -> bool:
+    """The outer config's word counts before the inner one's, and both before any default."""
+    said = (config.get("tie_word_embeddings"), keys.config.get("tie_word_embeddings"))
+    defaults = (Keys.of(config).get("tie_word_embeddings"), keys.get("tie_word_embeddings"))
+    return next((v for v in (*said, *defaults) if isinstance(v, bool)), False)
+
+
+def _context(config: Mapping[str, Any], keys: Keys) -> int | None:
+    return keys.count(*CONTEXT) or Keys(config, {}).count(*CONTEXT)
+
+
+def _dtype(config: Mapping[str, Any], keys: Keys) -> str | None:
+    for value in (
+        keys.config.get("dtype"),
+        keys.config.get("torch_dtype"),
+        config.get("dtype"),
+        config.get("torch_dtype"),
+    ):
+        if isinstance(value, str) and value.removeprefix("torch.") in DTYPES:
+            return value.removeprefix("torch.")
+    return None

@@ -1,0 +1,193 @@
+"""How many parameters a config describes, by role and by how they are split over devices."""
+
+from __future__ import annotations
+
+from importer.fit import experts
+from importer.fit.keys import HEADS, Keys
+from importer.fit.kinds import Kind
+from importer.fit.layer import Attention, Cache, Cross, Latent, Part, State
+from importer.fit.states import inner_width
+
+BIASED = ("qwen2", "gpt2", "gpt_bigcode", "gptj", "phi", "starcoder2", "stablelm", "glm4", "gpt_oss", "opt")
+
+
+def layer_parts(
+    keys: Keys, layer: int, kind: Kind, caches: tuple[Cache, ...], hidden: int
+) -> tuple[Part, ...]:
+    """The parameters of one layer: its mixers, its feed-forward part, its norms."""
+    parts = [p for c in caches for p in _mixer(keys, c, hidden)]
+    if kind == "none" and not experts.single(keys):
+        parts += _shared_attention(keys, layer, hidden)
+    forward = experts.forward(keys, layer, hidden)
+    norms = Part("norm", 2 * hidden if parts and forward else hidden, "whole")
+    return (*parts, *forward, norms, *_per_layer_input(keys, hidden))
+
+
+def around(keys: Keys, hidden: int, vocabulary: int, layers: int, tied: bool) -> tuple[Part, ...]:
+    """What stands before and after the layers: embeddings, positions, the head."""
+    narrow = keys.size("hidden_size_per_layer_input")
+    wide = keys.size("vocab_size_per_layer_input", default=vocabulary) * narrow * layers
+    learned = keys.size("n_positions") if keys.get("model_type") in {"gpt2", "gpt_bigcode"} else 0
+    parts = [Part("embedding", vocabulary * hidden), Part("norm", (learned + 1) * hidden, "whole")]
+    if wide:
+        parts += [Part("embedding", wide), Part("mlp", hidden * narrow * layers)]
+    if not tied:
+        parts.append(Part("head", vocabulary * hidden))
+    return tuple(p for p in parts if p.count)
+
+
+def _mixer(keys: Keys, cache: Cache, hidden: int) -> list[Part]:
+    if isinstance(cache, Attention):
+        return _attention(keys, cache, hidden)
+    if isinstance(cache, Latent):
+        return _latent(keys, cache, hidden)
+    if isinstance(cache, State):
+        return _state(keys, cache, hidden)
+    if isinstance(cache, Cross):
+        return _matrices(keys, cache.heads, cache.kv_heads, cache.head_size, cache.head_size, hidden)
+    width = keys.inner("sparse_attention_config").size("sparse_num_index_heads") * cache.width
+    return [Part("attention", hidden * (width + cache.width), "whole")]
+
+
+def _attention(keys: Keys, cache: Attention, hidden: int) -> list[Part]:
+    return _matrices(keys, cache.heads, cache.kv_heads, cache.head_size, cache.value_size, hidden)
+
+
+def _matrices(keys: Keys, heads: int, kv_heads: int, head: int, value: int, hidden: int) -> list[Part]:
+    gated = 2 if keys.flag("attn_output_gate") or _gated(keys) else 1
+    source = keys.size("hidden_size") * 2 if keys.get("use_shared_attention_adapter") is not None else hidden
+    query, keyed = heads * head, kv_heads * (head + value)
+    bias = query + keyed if _biased(keys) else 0
+    return [
+        Part("attention", source * query * gated + heads * value * hidden + bias),
+        Part("attention", source * keyed, "heads"),
+        Part("norm", 2 * head, "whole"),
+    ]
+
+
+def _gated(keys: Keys) -> bool:
+    """Qwen3-Next and Qwen3.5 double the query projection for a gate whether or not they say so."""
+    kind = str(keys.get("model_type") or "")
+    return keys.get("attn_output_gate") is None and kind.startswith(("qwen3_next", "qwen3_5"))
+
+
+def _biased(keys: Keys) -> bool:
+    named = keys.get("attention_bias", "qkv_bias", "add_qkv_bias", "use_qkv_bias")
+    kind = str(keys.get("model_type") or "")
+    return named is True or (named is None and kind.startswith(BIASED))
+
+
+def _shared_attention(keys: Keys, layer: int, hidden: int) -> list[Part]:
+    """A layer that uses another's keys and values still has queries and an output of its own."""
+    from importer.fit.attention import attention
+
+    found = [c for c in attention(keys, layer, "full", hidden) if isinstance(c, Attention)]
+    return [p for c in found for p in _attention(keys, c, hidden)]
+
+
+def _latent(keys: Keys, cache: Latent, hidden: int) -> list[Part]:
+    if keys.numbers("compress_ratios"):
+        return _compressed(keys, cache, hidden)
+    low = keys.size("q_lora_rank")
+    plain, value = keys.size("qk_nope_head_dim"), keys.size("v_head_dim")
+    query = cache.heads * (plain + cache.rope)
+    parts = [
+        Part("attention", (low or hidden) * query),
+        Part("attention", cache.rank * cache.heads * (plain + value) + cache.heads * value * hidden),
+        Part("attention", hidden * (cache.rank + cache.rope + low), "whole"),
+    ]
+    if keys.flag("mla_use_output_gate"):
+        parts.append(Part("attention", hidden * cache.heads * value))
+    if cache.indexer:
+        heads = keys.size("index_n_heads")
+        count = low * heads * cache.indexer + hidden * (cache.indexer + heads)
+        parts.append(Part("attention", count, "whole"))
+    return parts
+
+
+def _compressed(keys: Keys, cache: Latent, hidden: int) -> list[Part]:
+    """DeepSeek V4: queries and a grouped low-rank output, counted with the window; compressors beside it."""
+    if cache.every > 1:
+        twice = 2 if cache.every == 4 else 1
+        chosen = keys.size("q_lora_rank") * keys.size("index_n_heads") * cache.indexer
+        keyed = (
+            2 * twice * hidden * cache.indexer + hidden * keys.size("index_n_heads") if cache.indexer else 0
+        )
+        return [Part("attention", 2 * twice * hidden * cache.rank + chosen + keyed, "whole")]
+    low, groups, out = keys.size("q_lora_rank"), keys.size("o_groups", default=1), keys.size("o_lora_rank")
+    wide = cache.heads * cache.rank
+    return [
+        Part("attention", low * wide + wide * out + groups * out * hidden),
+        Part("attention", hidden * (low + cache.rank), "whole"),
+    ]
+
+
+def _state(keys: Keys, cache: State, hidden: int) -> list[Part]:
+    channels = sum(t.parts * t.size for t in cache.tensors if not t.recurrent)
+    if cache.kind == "delta":
+        keyed = keys.size("linear_num_key_heads") * keys.size("linear_key_head_dim")
+        heads = keys.size("linear_num_value_heads")
+        valued = heads * keys.size("linear_value_head_dim")
+        kernel = keys.size("linear_conv_kernel_dim", default=4)
+        count = hidden * (2 * keyed + 3 * valued + 2 * heads) + (2 * keyed + valued) * kernel
+        return [Part("state", count), Part("norm", 2 * heads, "whole")]
+    if cache.kind == "kimi":
+        return _kimi(keys, hidden)
+    if cache.kind == "convolution":
+        channels = cache.tensors[0].parts
+        return [
+            Part("state", hidden * 3 * channels + channels * hidden + channels * keys.size("conv_L_cache"))
+        ]
+    if cache.kind == "mamba2":
+        return _mamba2(keys, cache, hidden)
+    if cache.kind == "mamba":
+        return _mamba(keys, hidden)
+    heads = cache.tensors[0].parts
+    width = heads * keys.size("head_dim", default=hidden // max(heads, 1)) or channels
+    return [Part("state", 5 * hidden * width)]
+
+
+def _kimi(keys: Keys, hidden: int) -> list[Part]:
+    linear = keys.inner("linear_attn_config")
+    heads, head = linear.size("num_heads"), linear.size("head_dim")
+    width = heads * head
+    gate = hidden * width if linear.flag("use_full_rank_gate") else head * (hidden + width)
+    kernel = linear.size("short_conv_kernel_size", default=4)
+    return [
+        Part("state", hidden * (4 * width + heads) + gate + head * width + 3 * width * kernel),
+        Part("state", hidden * head, "whole"),
+    ]
+
+
+def _mamba2(keys: Keys, cache: State, hidden: int) -> list[Part]:
+    width, heads = inner_width(keys, hidden), cache.tensors[2].parts
+    remembered = max(keys.size("conv_kernel", "mamba_d_conv", "conv_kernel_size", default=4) - 1, 1)
+    grouped = cache.tensors[1].parts * cache.tensors[1].size // remembered
+    kernel = remembered + 2  # and its bias
+    count = hidden * (2 * width + grouped + heads) + width * hidden + (width + grouped) * kernel
+    return [Part("state", count), Part("norm", width + 3 * heads)]
+
+
+def _mamba(keys: Keys, hidden: int) -> list[Part]:
+    width = inner_width(keys, hidden)
+    states = keys.size("mamba_d_state", "state_size")
+    rank = keys.count("mamba_dt_rank", "time_step_rank") or -(-hidden // 16)
+    kernel = keys.size("mamba_d_conv", "conv_kernel", default=4) + 1
+    count = 3 * hidden * width + width * kernel + width * (rank + 2 * states) + rank * width
+    return [Part("state", count), Part("norm", width * (states + 2))]
+
+
+def _per_layer_input(keys: Keys, hidden: int) -> tuple[Part, ...]:
+    """Gemma 3n and 4: a gate and a projection for the embedding that each layer has."""
+    narrow = keys.size("hidden_size_per_layer_input")
+    return (Part("mlp", 2 * hidden * narrow, "whole"),) if narrow else ()
+
+
+def drafts(keys: Keys) -> int:
+    """How many layers for multi-token prediction the repository carries."""
+    return keys.size("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
+
+
+def head_count(keys: Keys) -> int:
+    """Heads of the model, at least one."""
+    return keys.count(*HEADS) or 1
