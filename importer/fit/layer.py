@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 StateKind = Literal["mamba", "mamba2", "delta", "kimi", "lightning", "convolution", "recurrent"]
 
@@ -49,8 +49,7 @@ class Indexer:
     width: int
 
 
-@dataclass(frozen=True, slots=True)
-class StateTensor:
+class StateTensor(NamedTuple):
     """``parts`` that tensor parallelism deals out, ``size`` values in each; a recurrence may need 32 bits."""
 
     parts: int
@@ -65,6 +64,10 @@ class State:
     kind: StateKind
     tensors: tuple[StateTensor, ...]
     dtype: str | None = None  # of the recurrence, where the config or the architecture fixes it
+
+    def divides(self, devices: int) -> bool:
+        """Whether it can be dealt out; what there is less of than devices each gets a copy of."""
+        return all(t.parts % devices == 0 or devices % t.parts == 0 for t in self.tensors if t.parts)
 
 
 @dataclass(frozen=True, slots=True)

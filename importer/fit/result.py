@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+Device = Literal["cuda", "rocm", "metal", "cpu"]
 Part = Literal["weights", "kv cache", "states", "activations", "logits", "graphs", "overhead"]
 
 
@@ -69,6 +70,8 @@ class Load:
     ``dtype``, ``kv_dtype``  as the engine names them; ``auto`` is the checkpoint's, and the weights' own.
     ``rotating``   tokens at which mlx starts to overwrite (``max_kv_size``).
     ``drafts``     tokens that MTP heads draft (``num_speculative_tokens``); 0 leaves the heads unloaded.
+    ``device``     what it runs on; ``memory`` bytes of one device, which decides vLLM's defaults.
+    ``prefix_caching``  whether states are kept for reuse (``enable_prefix_caching``).
     """
 
     context: int
@@ -82,6 +85,9 @@ class Load:
     pipeline_parallel: int = 1
     rotating: int | None = None
     drafts: int = 0
+    device: Device = "cuda"
+    memory: int | None = None
+    prefix_caching: bool = True
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in receipts."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from importer.evidence.architecture import config_of, text_config
+from importer.evidence.architecture import config_of, quantisation, text_config
 from importer.fit import experts, kinds, parameters, towers
 from importer.fit.attention import attention
-from importer.fit.keys import HIDDEN, LAYERS, MOST_LAYERS, VOCABULARY, Keys
+from importer.fit.keys import HIDDEN, LAYERS, MOST_LAYERS, VOCABULARY, Keys, whole
 from importer.fit.kinds import Kind
 from importer.fit.layer import Attention, Cache, Cross, Latent, Layer, Part, State
 from importer.fit.result import Unknown
@@ -18,6 +18,7 @@ from importer.fit.states import state
 from importer.hub.snapshot import Snapshot
 
 DTYPES = {"float32": 4, "float16": 2, "bfloat16": 2}
+KV_FORMATS = {"fp8", "nvfp4"}
 CONTEXT = ("max_position_embeddings", "max_sequence_length", "seq_length", "n_positions", "model_max_length")
 
 
@@ -28,9 +29,10 @@ class Shape:
     ``around``  parameters before and after the layers; ``tower`` of vision and sound;
     ``drafts``  of the layers for multi-token prediction, which load only where they are asked for.
     ``experts`` how many experts a token visits, ``expert_width`` how wide they are.
+    ``kv_dtype`` what the checkpoint wants its keys and values kept in, where it says so.
     """
 
-    layers: tuple[Layer, ...]
+    blocks: tuple[Layer, ...]
     around: tuple[Part, ...]
     hidden: int
     vocabulary: int
@@ -42,15 +44,22 @@ class Shape:
     experts: int = 0
     expert_width: int = 0
     tied: bool = False
+    quantisation: str | None = None
+    kv_dtype: str | None = None
+
+    @property
+    def layers(self) -> tuple[tuple[Cache, ...], ...]:
+        """What each layer keeps; empty where it uses another layer's, or needs nothing of the past."""
+        return tuple(block.caches for block in self.blocks)
 
     def kinds(self) -> dict[str, int]:
         """How many layers keep what: ``full``, ``window``, ``chunk``, ``latent``, ``cross``, a state."""
-        return dict(Counter(kind_of(c) for layer in self.layers for c in layer.caches))
+        return dict(Counter(kind_of(c) for layer in self.layers for c in layer))
 
     @property
     def parts(self) -> tuple[Part, ...]:
         """All parameters that an engine loads when nothing special is asked of it."""
-        return (*self.around, *self.tower, *(p for layer in self.layers for p in layer.parts))
+        return (*self.around, *self.tower, *(p for block in self.blocks for p in block.parts))
 
 
 def kind_of(cache: Cache) -> str:
@@ -69,11 +78,14 @@ def read(snapshot: Snapshot) -> Shape | Unknown:
     config = config_of(snapshot)
     if not config:
         return Unknown(f"{snapshot.label} has no config.json that could be read")
-    return describe(config)
+    method, _, _ = quantisation(snapshot)
+    return describe(config, method, snapshot.json("hf_quant_config.json"))
 
 
-def describe(config: Mapping[str, Any]) -> Shape | Unknown:
-    """The same from the config itself."""
+def describe(
+    config: Mapping[str, Any], method: str | None = None, modelopt: Mapping[str, Any] | None = None
+) -> Shape | Unknown:
+    """The same from the config itself, and from what stands beside it."""
     keys = Keys.of(text_config(config))
     number = keys.count(*LAYERS) or kinds.length(keys)
     hidden, vocabulary = keys.count(*HIDDEN), keys.count(*VOCABULARY) or Keys.of(config).count(*VOCABULARY)
@@ -84,9 +96,9 @@ def describe(config: Mapping[str, Any]) -> Shape | Unknown:
     if number is None or hidden is None or vocabulary is None or number > MOST_LAYERS:
         return Unknown(f"config.json says {number} layers, more than {MOST_LAYERS}")
     tied = _tied(config, keys)
-    layers = tuple(_layer(keys, i, kind, hidden) for i, kind in enumerate(kinds.kinds(keys, number)))
+    blocks = tuple(_layer(keys, i, kind, hidden) for i, kind in enumerate(kinds.kinds(keys, number)))
     shape = Shape(
-        layers=layers,
+        blocks=blocks,
         around=parameters.around(keys, hidden, vocabulary, number, tied),
         hidden=hidden,
         vocabulary=vocabulary,
@@ -97,6 +109,8 @@ def describe(config: Mapping[str, Any]) -> Shape | Unknown:
         experts=experts.chosen(keys) if experts.count(keys) > 1 else 0,
         expert_width=experts.expert_width(keys) if experts.count(keys) > 1 else 0,
         tied=tied,
+        quantisation=method,
+        kv_dtype=_kv_dtype((config.get("quantization_config"), keys.get("quantization_config"), modelopt)),
     )
     return replace(shape, drafts=_drafts(keys, shape))
 
@@ -133,9 +147,9 @@ def _active(keys: Keys, number: int, caches: tuple[Cache, ...], hidden: int) -> 
 def _drafts(keys: Keys, shape: Shape) -> tuple[Part, ...]:
     """Each is a layer like the last one, with a projection of two hidden states into one."""
     number = min(parameters.drafts(keys), MOST_LAYERS)
-    if not number or not shape.layers:
+    if not number or not shape.blocks:
         return ()
-    last = next((x for x in reversed(shape.layers) if x.caches), shape.layers[-1])
+    last = next((x for x in reversed(shape.blocks) if x.caches), shape.blocks[-1])
     count = sum(p.count for p in last.parts)
     return tuple(Part("draft", count + 2 * shape.hidden**2) for _ in range(number))
 
@@ -149,6 +163,21 @@ def _tied(config: Mapping[str, Any], keys: Keys) -> bool:
 
 def _context(config: Mapping[str, Any], keys: Keys) -> int | None:
     return keys.count(*CONTEXT) or Keys(config, {}).count(*CONTEXT)
+
+
+def _kv_dtype(blocks: Iterable[object]) -> str | None:
+    """FP8 or NVFP4 keys and values, as compressed-tensors and ModelOpt write it; the first block that is there.
+
+    vLLM takes ModelOpt's word only where the block says that it is ModelOpt's, or has its nested form.
+    """
+    block = next((b for b in blocks if isinstance(b, Mapping) and b), {})
+    inner = block.get("quantization")
+    owner = inner if isinstance(inner, Mapping) else block
+    scheme = owner.get("kv_cache_scheme") or owner.get("kv_cache_quant_algo")
+    if isinstance(scheme, Mapping) and scheme.get("type") == "float":
+        return {8: "fp8", 4: "nvfp4"}.get(whole(scheme.get("num_bits")) or 0)
+    theirs = owner is inner or str(block.get("quant_method", "")).startswith("modelopt")
+    return scheme.lower() if theirs and isinstance(scheme, str) and scheme.lower() in KV_FORMATS else None
 
 
 def _dtype(config: Mapping[str, Any], keys: Keys) -> str | None:

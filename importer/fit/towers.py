@@ -10,7 +10,7 @@ from importer.fit.layer import Part
 
 CONFIGS = ("vision_config", "visual", "vision_tower_config", "audio_config", "audio_tower_config")
 DEPTH = ("depth", "num_hidden_layers", "encoder_layers", "layers", "vt_num_hidden_layers", "n_layers")
-WIDTH = ("embed_dim", "hidden_size", "width", "d_model", "vt_hidden_size")
+WIDTH = ("hidden_size", "width", "d_model", "vt_hidden_size")
 INNER = ("intermediate_size", "encoder_ffn_dim", "mlp_dim", "vt_intermediate_size")
 GATED = {"silu", "swiglu"}
 
@@ -25,7 +25,7 @@ def parts(config: Mapping[str, Any], hidden: int) -> tuple[Part, ...]:
 
 
 def _tower(keys: Keys, hidden: int, folded: int) -> int:
-    depth, width = keys.count(*DEPTH), keys.count(*WIDTH)
+    depth, width = keys.count(*DEPTH), keys.count("embed_dim") or keys.count(*WIDTH)
     if not depth or not width or depth > 1000:
         return 0
     ratio = keys.get("mlp_ratio")
