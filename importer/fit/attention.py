@@ -83,7 +83,8 @@ def _latent(keys: Keys, layer: int, rank: int, kind: Kind) -> tuple[Cache, ...]:
         return (Attention(heads, heads, rope + plain, rope + plain),)
     kept = window(keys, layer) if kind == "window" else None
     indexer = keys.size("index_head_dim") if keys.count("index_topk") and _indexes(keys, layer) else 0
-    found = Latent(heads, rank, rope, window=kept, indexer=indexer)
+    unfolded = rank * heads * (plain + keys.size("v_head_dim"))
+    found = Latent(heads, rank, rope, window=kept, indexer=indexer, unfolded=unfolded)
     return (found, found) if keys.get("zero_expert_num") is not None else (found,)  # LongCat: two in a layer
 
 

@@ -31,7 +31,7 @@ def value_bytes(shape: Shape, load: Load) -> int:
 
 
 def kv_name(shape: Shape, load: Load) -> str:
-    """What keys and values are kept in: what was asked for, what the checkpoint wants, else what is calculated in."""
+    """What keys and values are kept in: as asked, as the checkpoint wants, else as is calculated."""
     if load.kv_dtype != "auto":
         return load.kv_dtype
     return shape.kv_dtype or computed(shape, load)

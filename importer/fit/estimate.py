@@ -1,17 +1,212 @@
-"""From shape, weights and load to the memory of one device."""
+"""From shape, weights and load to the memory of one device, and the longest context of a budget.
+
+Weights and caches are counted. What else an engine takes is not told by any file: those figures are ranges
+after what engines log, see docs/fit.md.
+"""
 
 from __future__ import annotations
 
-from importer.fit.result import Fit, Load, Longest
+from dataclasses import replace
+from math import ceil
+
+from importer.fit import growing, pages
+from importer.fit.dtypes import BYTES, computed, kv_name, value_bytes
+from importer.fit.layer import Indexer, Latent, Part
+from importer.fit.quantised import sizes
+from importer.fit.result import Amount, Fit, Load, Longest, Term
 from importer.fit.shape import Shape
 from importer.fit.weights import Weights
+
+GIB, MIB = 1 << 30, 1 << 20
+VLLM = ("vllm",)
+SHORTEST = 16  # tokens; where not even these fit, nothing does
+UNPROVED = 0.15  # for caches that no engine here could be asked about: sparse and compressed attention
+
+# Bytes beside weights and caches. CUDA: context, kernels, workspaces; more where cards talk to each other.
+OVERHEAD = {
+    "cuda": Amount(300 * MIB, 600 * MIB, 1200 * MIB),
+    "rocm": Amount(400 * MIB, 1000 * MIB, 2000 * MIB),
+    "cpu": Amount(900 * MIB, 1500 * MIB, 2500 * MIB),
+    "metal": Amount(200 * MIB, 400 * MIB, 1000 * MIB),
+}
+TALKING = Amount(200 * MIB, 700 * MIB, 1500 * MIB)
+GRAPHS = Amount(100 * MIB, 500 * MIB, 2000 * MIB)
 
 
 def estimate(shape: Shape, weights: Weights, load: Load, backend: str) -> Fit:
     """What the fullest device holds; ``backend`` as a document names it (``vllm``, ``mlx`` …)."""
-    raise NotImplementedError
+    paged = backend in VLLM
+    terms = [_weights(shape, weights, load, paged)]
+    terms += _paged(shape, load) if paged else _growing(shape, load)
+    terms += [_activations(shape, load, paged), _logits(shape, load, paged)]
+    if paged and load.device in {"cuda", "rocm"} and not load.eager:
+        terms.append(Term("graphs", GRAPHS, "recorded CUDA graphs; enforce_eager leaves them out"))
+    terms.append(_overhead(load))
+    return Fit(backend, load, tuple(terms))
 
 
 def longest(shape: Shape, weights: Weights, load: Load, backend: str, budget: int) -> Longest:
     """The longest context up to ``load.context`` whose likely total stays within ``budget`` bytes."""
-    raise NotImplementedError
+
+    def at(context: int) -> Fit:
+        return estimate(shape, weights, replace(load, context=context), backend)
+
+    whole = at(load.context)
+    if whole.total.likely <= budget:
+        return Longest(load.context, None, f"all {load.context:,} tokens fit", whole)
+    least = min(SHORTEST, load.context)
+    shortest = at(least)
+    if shortest.total.likely > budget:
+        term = max(shortest.terms, key=lambda t: t.amount.likely)
+        over = shortest.total.likely - budget
+        return Longest(0, term.part, f"{over:,} bytes too many before any context; {term.why}", shortest)
+    low, high = least, load.context
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if at(middle).total.likely <= budget else (low, middle)
+    found = at(low)
+    growth = {t.part: t.amount.likely - _of(found, t) for t in whole.terms}
+    part = max(growth, key=lambda p: growth[p])
+    return Longest(
+        low, part, f"{load.context:,} tokens take {growth[part]:,} bytes more than are left", found
+    )
+
+
+def _of(fit: Fit, term: Term) -> int:
+    other = fit.term(term.part)
+    return 0 if other is None else other.amount.likely
+
+
+def _weights(shape: Shape, weights: Weights, load: Load, paged: bool) -> Term:
+    """What one device loads of what is published."""
+    plain = BYTES.get(shape.dtype or "", 2)
+    main, drafts = sizes(shape.parts, shape.scheme, plain), sizes(shape.drafts, shape.scheme, plain)
+    shares = [_share(shape, load, plain) if paged else 1.0]
+    notes = []
+    if not load.drafts and drafts:
+        published = weights.amount.likely
+        kept = 1 - weights.drafts / published if weights.drafts is not None else main / (main + drafts)
+        shares.append(kept)
+        notes.append("without the layers that only draft")
+    cast = _cast(shape, weights, load) if paged else 1.0
+    if cast != 1:
+        shares.append(cast)
+        notes.append(f"loaded in {computed(shape, load)}")
+    share = 1.0
+    for factor in shares:
+        share *= factor
+    if load.tensor_parallel * load.pipeline_parallel > 1:
+        notes.append(f"{shares[0]:.0%} of them on each of {load.tensor_parallel * load.pipeline_parallel}")
+    copies = _unfolded(shape, load) if paged else 0
+    if copies:
+        notes.append("with MLA's projection kept twice")
+    amount = weights.amount
+    scaled = Amount(*(int(n * share) + copies for n in (amount.low, amount.likely, amount.high)))
+    return Term("weights", scaled, "; ".join([weights.why, *notes]))
+
+
+def _cast(shape: Shape, weights: Weights, load: Load) -> float:
+    """The factor between a value as published and as loaded; quantised values stay as they are."""
+    if shape.scheme is not None:
+        return 1.0
+    stored = max(weights.dtypes, key=lambda t: weights.dtypes[t]) if weights.dtypes else None
+    before = {"F32": 4, "F16": 2, "BF16": 2}.get(stored or "") or BYTES.get(shape.dtype or "", 2)
+    return value_bytes(shape, load) / before
+
+
+def _share(shape: Shape, load: Load, plain: int) -> float:
+    """The part of all parameters that the fullest device holds."""
+    stages = max(load.pipeline_parallel, 1)
+    whole = sizes(shape.parts, shape.scheme, plain)
+    layers = sorted((_device(shape, block.parts, load, plain) for block in shape.blocks), reverse=True)
+    first = sum(layers[: ceil(len(layers) / stages)])
+    beside = _device(shape, (*shape.around, *shape.tower), load, plain)
+    return (first + beside) / whole if whole else 1.0
+
+
+def _device(shape: Shape, parts: tuple[Part, ...], load: Load, plain: int) -> int:
+    return sum(ceil(sizes((p,), shape.scheme, plain) * _fraction(shape, p, load)) for p in parts)
+
+
+def _fraction(shape: Shape, part: Part, load: Load) -> float:
+    devices = max(load.tensor_parallel, 1)
+    if part.split == "split":
+        return 1 / devices
+    if part.split == "heads":
+        most = max((c.kv_heads for layer in shape.layers for c in layer if hasattr(c, "kv_heads")), default=1)
+        return 1 / min(devices, most)
+    return 1.0
+
+
+def _unfolded(shape: Shape, load: Load) -> int:
+    caches = [c for layer in shape.layers for c in layer if isinstance(c, Latent)]
+    each = sum(c.unfolded for c in caches) * value_bytes(shape, load)
+    return each // (max(load.tensor_parallel, 1) * max(load.pipeline_parallel, 1))
+
+
+def _paged(shape: Shape, load: Load) -> list[Term]:
+    """Keys and values, and states, as vLLM takes them from its pool; one block of it stays empty."""
+    pool, flight = pages.pool(shape, load), pages.in_flight(load)
+    states = pool.blocks(load.context, flight, states=True) * load.sequences
+    keys = pool.blocks(load.context, flight, states=False) * load.sequences
+    kinds = ", ".join(f"{n} {kind}" for kind, n in shape.kinds().items())
+    each = pool.sequence(load.context, flight) / max(load.context, 1)
+    asked = f"{load.sequences} x {load.context:,} tokens in {kv_name(shape, load)}"
+    why = f"{asked}, {each:,.0f} bytes each: {kinds}"
+    terms = [Term("kv cache", _sure(shape, pool.block * (keys + 1)), why)] if keys else []
+    if states:
+        count = states // max(load.sequences, 1)
+        why = f"{load.sequences} sequences, {count} pages of {pool.block:,} bytes each"
+        terms.append(Term("states", _sure(shape, pool.block * (states + (0 if keys else 1))), why))
+    return terms
+
+
+def _sure(shape: Shape, size: int) -> Amount:
+    """Exact, except for kinds that could not be compared with an engine."""
+    caches = [c for layer in shape.layers for c in layer]
+    odd = any(
+        isinstance(c, Indexer) or (isinstance(c, Latent) and (c.indexer or c.every > 1)) for c in caches
+    )
+    return Amount.about(size, UNPROVED) if odd else Amount.exactly(size)
+
+
+def _growing(shape: Shape, load: Load) -> list[Term]:
+    keys, states = growing.sequence(shape, load)
+    kinds = ", ".join(f"{n} {kind}" for kind, n in shape.kinds().items())
+    terms = []
+    if keys.likely:
+        why = f"{load.sequences} x {load.context:,} tokens in {computed(shape, load)}: {kinds}"
+        terms.append(Term("kv cache", _times(keys, load.sequences), why))
+    if states.likely:
+        why = f"{load.sequences} x {states.likely:,} bytes, however long the sequence"
+        terms.append(Term("states", _times(states, load.sequences), why))
+    return terms
+
+
+def _times(amount: Amount, count: int) -> Amount:
+    return Amount(amount.low * count, amount.likely * count, amount.high * count)
+
+
+def _activations(shape: Shape, load: Load, paged: bool) -> Term:
+    """One step's tokens, side by side in the widest layer."""
+    tokens = (load.batched_tokens or pages.batched_default(load)) if paged else growing.PREFILL
+    widest = max((b.active for b in shape.blocks), default=0)
+    spread = max((widest - 3 * shape.hidden) / max(load.tensor_parallel, 1), 0) + 3 * shape.hidden
+    size = int(tokens * spread * value_bytes(shape, load))
+    why = f"{tokens:,} tokens of one step through the widest layer"
+    return Term("activations", Amount(size // 2, size, 2 * size), why)
+
+
+def _logits(shape: Shape, load: Load, paged: bool) -> Term:
+    """One row for each sequence that may run, calculated, widened to 32 bits, and sorted where asked."""
+    rows = (load.slots or pages.slots_default(load)) if paged else max(load.sequences, 1)
+    each = shape.vocabulary * rows
+    amount = Amount(each * 2, each * 10, each * 20)
+    return Term("logits", amount, f"{rows:,} rows of {shape.vocabulary:,} values, in 16 and in 32 bits")
+
+
+def _overhead(load: Load) -> Term:
+    base = OVERHEAD[load.device]
+    if load.tensor_parallel * load.pipeline_parallel > 1 and load.device in {"cuda", "rocm"}:
+        return Term("overhead", Amount.sum((base, TALKING)), "the engine itself, and buffers between cards")
+    return Term("overhead", base, "the engine itself, with nothing loaded")

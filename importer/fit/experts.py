@@ -84,6 +84,8 @@ def width(keys: Keys, layer: int, hidden: int) -> int:
         wide = int(wide * factor) if isinstance(factor, int | float) and 0 < factor <= 64 else wide
         multiple = keys.size("block_multiple_of", default=1) or 1
         wide = -(-wide // multiple) * multiple
+    if keys.get("model_type") == "qwen":
+        wide //= 2  # the first Qwen counts gate and up together
     shares = keys.size("num_kv_shared_layers")
     doubled = keys.flag("use_double_wide_mlp") and layer >= keys.size("num_hidden_layers") - shares
     return wide * (2 if doubled else 1)

@@ -27,6 +27,7 @@ class Latent:
     ``every``    tokens that one stored vector stands for (DeepSeek V4 compresses 4 or 128 into one).
     ``window``   where only the last tokens are kept.
     ``indexer``  width of the keys that sparse attention keeps beside it, 0 without.
+    ``unfolded`` values of the projection that engines keep a second time, ready for use.
     """
 
     heads: int
@@ -35,6 +36,7 @@ class Latent:
     every: int = 1
     window: int | None = None
     indexer: int = 0
+    unfolded: int = 0
 
     @property
     def width(self) -> int:

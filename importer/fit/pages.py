@@ -144,10 +144,10 @@ def _pages(shape: Shape, load: Load, cache: Cache, block: int) -> list[Page]:
         return _latent(cache, token, block)
     if isinstance(cache, Indexer):
         return [Page("latent", block, token * block, 0, (cache.width,))]
-    exact = (_heads(cache.kv_heads, load), cache.head_size)
+    heads = _heads(cache.kv_heads, load)
     if isinstance(cache, Cross):
-        return [Page("cross", block, token * block, cache.tokens, exact)]
-    exact = (*exact, cache.value_size)
+        return [Page("cross", block, token * block, cache.tokens, (heads, cache.head_size))]
+    exact = (heads, cache.head_size, cache.value_size)
     kernel = KERNEL.get(load.device, 16)
     if cache.window:
         tokens = max(kernel, block // kernel * kernel)
@@ -206,13 +206,13 @@ def state_size(shape: Shape, load: Load, cache: State) -> int:
 
 
 def _aligned(shape: Shape, load: Load) -> bool:
-    """Whether a state is kept at block boundaries too, for reuse: not in models that have nothing but states."""
+    """Whether a state is kept at block boundaries too, for reuse: not where there is nothing but states."""
     attends = any(not isinstance(c, State) for layer in shape.layers for c in layer)
     return load.prefix_caching and attends
 
 
 def _checkpoints(cache: State, load: Load) -> int:
-    """States kept beside the present one: the last block's, and one from inside a prefill where kernels can."""
+    """States kept beside the present one: the last block's, and one from inside a prefill."""
     inside = cache.kind == "mamba2" or (cache.kind == "kimi" and load.device == "cuda")
     return 2 if inside else 1
 

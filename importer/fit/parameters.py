@@ -8,7 +8,8 @@ from importer.fit.kinds import Kind
 from importer.fit.layer import Attention, Cache, Cross, Latent, Part, State
 from importer.fit.states import inner_width
 
-BIASED = ("qwen2", "gpt2", "gpt_bigcode", "gptj", "phi", "starcoder2", "stablelm", "glm4", "gpt_oss", "opt")
+BIASED = {"qwen", "gpt2", "gpt_bigcode", "gptj", "phi", "starcoder2", "stablelm", "glm4", "gpt_oss", "opt"}
+BIASED_KIN = ("qwen2", "chatglm", "glm4")
 
 
 def layer_parts(
@@ -17,7 +18,7 @@ def layer_parts(
     """The parameters of one layer: its mixers, its feed-forward part, its norms."""
     parts = [p for c in caches for p in _mixer(keys, c, hidden)]
     if kind == "none" and not experts.single(keys):
-        parts += _shared_attention(keys, layer, hidden)
+        parts += [p for p in _shared_attention(keys, layer, hidden) if p.split != "heads"]
     forward = experts.forward(keys, layer, hidden)
     norms = Part("norm", 2 * hidden if parts and forward else hidden, "whole")
     return (*parts, *forward, norms, *_per_layer_input(keys, hidden))
@@ -31,6 +32,9 @@ def around(keys: Keys, hidden: int, vocabulary: int, layers: int, tied: bool) ->
     parts = [Part("embedding", vocabulary * hidden), Part("norm", (learned + 1) * hidden, "whole")]
     if wide:
         parts += [Part("embedding", wide), Part("mlp", hidden * narrow * layers)]
+    streams = keys.size("altup_num_inputs")
+    if streams > 1:
+        parts.append(Part("mlp", 2 * (streams - 1) * hidden * hidden, "whole"))
     if not tied:
         parts.append(Part("head", vocabulary * hidden))
     return tuple(p for p in parts if p.count)
@@ -38,6 +42,9 @@ def around(keys: Keys, hidden: int, vocabulary: int, layers: int, tied: bool) ->
 
 def _mixer(keys: Keys, cache: Cache, hidden: int) -> list[Part]:
     if isinstance(cache, Attention):
+        rank, rope = keys.count("kv_lora_rank"), keys.size("qk_rope_head_dim")
+        if rank and keys.get("use_mla") is not False:  # the engine unfolds it, the weights stay as they are
+            return _latent(keys, Latent(cache.heads, rank, rope), hidden)
         return _attention(keys, cache, hidden)
     if isinstance(cache, Latent):
         return _latent(keys, cache, hidden)
@@ -74,7 +81,7 @@ def _gated(keys: Keys) -> bool:
 def _biased(keys: Keys) -> bool:
     named = keys.get("attention_bias", "qkv_bias", "add_qkv_bias", "use_qkv_bias")
     kind = str(keys.get("model_type") or "")
-    return named is True or (named is None and kind.startswith(BIASED))
+    return named is True or (named is None and (kind in BIASED or kind.startswith(BIASED_KIN)))
 
 
 def _shared_attention(keys: Keys, layer: int, hidden: int) -> list[Part]:
@@ -178,8 +185,8 @@ def _mamba(keys: Keys, hidden: int) -> list[Part]:
 
 
 def _per_layer_input(keys: Keys, hidden: int) -> tuple[Part, ...]:
-    """Gemma 3n and 4: a gate and a projection for the embedding that each layer has."""
-    narrow = keys.size("hidden_size_per_layer_input")
+    """Gemma 3n and 4: a gate and a projection for each layer's own embedding, and 3n's low-rank branch."""
+    narrow = keys.size("hidden_size_per_layer_input") + keys.size("laurel_rank")
     return (Part("mlp", 2 * hidden * narrow, "whole"),) if narrow else ()
 
 

@@ -72,6 +72,7 @@ class Load:
     ``drafts``     tokens that MTP heads draft (``num_speculative_tokens``); 0 leaves the heads unloaded.
     ``device``     what it runs on; ``memory`` bytes of one device, which decides vLLM's defaults.
     ``prefix_caching``  whether states are kept for reuse (``enable_prefix_caching``).
+    ``eager``      without CUDA graphs (``enforce_eager``).
     """
 
     context: int
@@ -88,6 +89,7 @@ class Load:
     device: Device = "cuda"
     memory: int | None = None
     prefix_caching: bool = True
+    eager: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in receipts."""

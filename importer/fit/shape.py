@@ -13,6 +13,7 @@ from importer.fit.attention import attention
 from importer.fit.keys import HIDDEN, LAYERS, MOST_LAYERS, VOCABULARY, Keys, whole
 from importer.fit.kinds import Kind
 from importer.fit.layer import Attention, Cache, Cross, Latent, Layer, Part, State
+from importer.fit.quantised import Scheme, scheme
 from importer.fit.result import Unknown
 from importer.fit.states import state
 from importer.hub.snapshot import Snapshot
@@ -29,7 +30,7 @@ class Shape:
     ``around``  parameters before and after the layers; ``tower`` of vision and sound;
     ``drafts``  of the layers for multi-token prediction, which load only where they are asked for.
     ``experts`` how many experts a token visits, ``expert_width`` how wide they are.
-    ``kv_dtype`` what the checkpoint wants its keys and values kept in, where it says so.
+    ``scheme`` how its parameters are quantised, ``kv_dtype`` what the checkpoint wants its keys in.
     """
 
     blocks: tuple[Layer, ...]
@@ -46,6 +47,7 @@ class Shape:
     tied: bool = False
     quantisation: str | None = None
     kv_dtype: str | None = None
+    scheme: Scheme | None = None
 
     @property
     def layers(self) -> tuple[tuple[Cache, ...], ...]:
@@ -86,7 +88,8 @@ def describe(
     config: Mapping[str, Any], method: str | None = None, modelopt: Mapping[str, Any] | None = None
 ) -> Shape | Unknown:
     """The same from the config itself, and from what stands beside it."""
-    keys = Keys.of(text_config(config))
+    text = text_config(config)
+    keys = Keys.of(text)
     number = keys.count(*LAYERS) or kinds.length(keys)
     hidden, vocabulary = keys.count(*HIDDEN), keys.count(*VOCABULARY) or Keys.of(config).count(*VOCABULARY)
     sought = {"the number of layers": number, "the hidden size": hidden, "the vocabulary's size": vocabulary}
@@ -110,6 +113,7 @@ def describe(
         expert_width=experts.expert_width(keys) if experts.count(keys) > 1 else 0,
         tied=tied,
         quantisation=method,
+        scheme=scheme(config, text, modelopt or {}, number),
         kv_dtype=_kv_dtype((config.get("quantization_config"), keys.get("quantization_config"), modelopt)),
     )
     return replace(shape, drafts=_drafts(keys, shape))
@@ -166,7 +170,7 @@ def _context(config: Mapping[str, Any], keys: Keys) -> int | None:
 
 
 def _kv_dtype(blocks: Iterable[object]) -> str | None:
-    """FP8 or NVFP4 keys and values, as compressed-tensors and ModelOpt write it; the first block that is there.
+    """FP8 or NVFP4 keys and values, as compressed-tensors and ModelOpt write it; the first block there is.
 
     vLLM takes ModelOpt's word only where the block says that it is ModelOpt's, or has its nested form.
     """

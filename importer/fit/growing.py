@@ -1,0 +1,63 @@
+"""mlx's caches: arrays that grow in steps, rotate at a window, or stay as they are.
+
+After mlx-lm 0.32.2, ``models/cache.py``: no pool and no pages; each sequence has arrays of its own.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil
+
+from importer.fit.dtypes import value_bytes
+from importer.fit.layer import Attention, Cache, Cross, Indexer, Latent, State
+from importer.fit.result import Amount, Load
+from importer.fit.shape import Shape
+
+STEP = 256  # tokens by which an array grows
+PREFILL = 2048  # tokens of one step of a prompt, all of which a rotating cache holds for that long
+KEPT = 4  # tokens at the beginning that a rotating cache never overwrites
+
+
+def sequence(shape: Shape, load: Load) -> tuple[Amount, Amount]:
+    """Bytes of one sequence: keys and values, and states."""
+    value = value_bytes(shape, load)
+    caches = [c for layer in shape.layers for c in layer]
+    rotates = any(isinstance(c, Attention) and not c.window for c in caches)
+    keys = Amount.sum(_keys(c, load, value, rotates) for c in caches if not isinstance(c, State))
+    states = sum(state_size(c, value) for c in caches if isinstance(c, State))
+    return keys, Amount.exactly(states)
+
+
+def _keys(cache: Cache, load: Load, value: int, rotates: bool) -> Amount:
+    token = _token(cache) * value
+    if isinstance(cache, Cross):
+        return Amount.exactly(token * cache.tokens)
+    limit = None
+    if isinstance(cache, Attention) and rotates:  # where all layers have one window, mlx keeps every token
+        limit = cache.window or cache.chunk
+    limit = limit or load.rotating
+    if limit is None or limit >= load.context:
+        return Amount.exactly(token * _stepped(load.context))
+    most = min(limit + PREFILL - 1, load.context)
+    return Amount(token * limit, token * limit, token * most)
+
+
+def _stepped(tokens: int) -> int:
+    return ceil(tokens / STEP) * STEP
+
+
+def _token(cache: Cache) -> int:
+    """Values that one token has in one layer."""
+    if isinstance(cache, Attention):
+        return cache.kv_heads * (cache.head_size + cache.value_size)
+    if isinstance(cache, Latent):
+        return ceil(Fraction(cache.width, cache.every)) + cache.indexer
+    if isinstance(cache, Indexer):
+        return cache.width
+    return 2 * cache.kv_heads * cache.head_size if isinstance(cache, Cross) else 0
+
+
+def state_size(cache: State, value: int) -> int:
+    """Bytes of one layer's state; gated delta nets and Mamba keep their recurrence in 32 bits."""
+    recurrent = value if cache.kind in {"lightning", "recurrent"} else 4
+    return sum(t.parts * t.size * (recurrent if t.recurrent else value) for t in cache.tensors)
