@@ -114,6 +114,33 @@ def test_the_end_is_the_one_that_the_template_writes(renderer: Renderer, text: s
     assert found(study, **files | {"generation_config": {"eos_token_id": [1, number]}})[0] is None
 
 
+ROLES = """{% if tools %}<|system|>{{ tools | tojson }}{% endif %}{% for m in messages -%}
+<|{{ 'observation' if m.role == 'tool' else m.role }}|>
+{{ m.content or '' }}{% for c in m.tool_calls or [] %}{{ c.function | tojson }}{% endfor %}
+{%- endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"""
+CHANNELS = """{% for m in messages %}<|start|>{{ m.role }}<|message|>{{ m.content }}
+{{- '<|return|>' if loop.last and m.role == 'assistant' else '<|end|>' }}{% endfor %}
+{%- if add_generation_prompt %}<|start|>assistant{% endif %}"""
+
+
+@pytest.mark.parametrize(("text", "words"), [(ROLES, ["<|user|>", "<|observation|>"]), (CHANNELS, None)])
+def test_where_nothing_ends_a_turn_the_next_one_begins(
+    renderer: Renderer, text: str, words: list[str] | None
+) -> None:
+    """What follows an answer in history only, as a channel's end does, is no end of the answer itself."""
+    names = ["<|endoftext|>", "<|user|>", "<|observation|>", "<|end|>", "<|start|>", "<|return|>"]
+    table = {str(i): {"content": n, "special": True} for i, n in enumerate(names)}
+    files = {
+        "tokenizer_config": {"added_tokens_decoder": table},
+        "generation_config": {"eos_token_id": [0, 5]},
+    }
+    study = learning.learn(
+        Template(text, "chat_template.jinja"), vocabulary.read(snapshot(**files)), renderer
+    )
+    assert study.end_of_turn == ""
+    assert found(study, **files)[0] == words
+
+
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(max_size=3), lambda v: st.lists(v, max_size=3)

@@ -31,24 +31,27 @@ def evidence(snapshot: Snapshot, study: Study | None) -> list[Evidence]:
     eos = known.get(tokens.named.get("eos_token", ""))
     if eos is not None and eos.id is not None:
         ids = list(dict.fromkeys([*ids, eos.id]))
+    turns = [] if study is None else _turns(study, known)
+    missing = [t for t in turns if t != eos and _is_missing(t, ids, texts)]
     facts = []
-    turn = None if study is None else _turn(study, known)
-    if turn is not None and turn != eos and _is_missing(turn, ids, texts):
-        facts.append(_stop(turn, _shown(ids, texts)))
-        ids += [turn.id] if turn.id is not None else []
+    if study is not None and missing:
+        facts.append(_stop(study, [t.content for t in missing], _shown(ids, texts)))
+        ids += [t.id for t in missing if t.id is not None]
     if ids:
-        says = f"eos_token_id in {source} and the tokenizer's eos_token"
-        if source == TOKENIZER:
-            says = "the tokenizer's eos_token"
+        says = "the tokenizer's eos_token"
+        if source != TOKENIZER:
+            says = f"eos_token_id in {source} and {says}"
         says += ", and the template's end of turn" if facts else ""
         ends = {str(i): texts.get(i) for i in ids}
         facts.append(Evidence("end-tokens", "end_tokens", ends, source, says))
     return facts
 
 
-def _stop(turn: Token, listed: str) -> Evidence:
-    says = f"the template ends an answer with {turn.content}, which no list of end tokens has ({listed})"
-    return Evidence("end-of-turn", "stopwords", [turn.content], TEMPLATE, says, turn.content)
+def _stop(study: Study, words: list[str], listed: str) -> Evidence:
+    how = "ends an answer with" if study.end_of_turn else "goes straight on with"
+    shown = " and ".join(words)
+    says = f"the template {how} {shown}, which no list of end tokens has ({listed})"
+    return Evidence("end-of-turn", "stopwords", words, TEMPLATE, says, shown)
 
 
 def _shown(ids: Iterable[int], texts: Mapping[int, str]) -> str:
@@ -82,9 +85,9 @@ def _is_missing(turn: Token, ids: Sequence[int], texts: Mapping[int, str]) -> bo
     return turn.id not in ids and (turn.id is not None or all(i in texts for i in ids))
 
 
-def _turn(study: Study, known: Mapping[str, Token]) -> Token | None:
-    """What ends a turn, if it is one token of its own and stands in nothing that a model writes before."""
-    turn = known.get(study.end_of_turn)
+def _turns(study: Study, known: Mapping[str, Token]) -> list[Token]:
+    """What ends a turn, or begins the next: special tokens that stand in nothing a model writes before."""
     inside = [s.completion for s in study.samples]
-    safe = turn is not None and turn.special and inside and not any(turn.content in text for text in inside)
-    return turn if safe else None
+    ends = [study.end_of_turn] if study.end_of_turn else study.next_turns
+    tokens = [known[end] for end in ends if end in known]
+    return [t for t in tokens if t.special and inside and not any(t.content in text for text in inside)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importer.template import answers, calls, thinking
+from importer.template import answers, calls, thinking, turns
 from importer.template.bench import Bench
 from importer.template.render import Renderer
 from importer.template.source import Template
@@ -25,6 +25,7 @@ def learn(template: Template, vocabulary: Vocabulary, renderer: Renderer) -> Stu
         calls_rendered=called.calls_rendered,
         tools_prompt=called.tools_prompt,
         end_of_turn=bench.end_of_turn,
+        next_turns=() if bench.end_of_turn else turns.next_turns(bench),
         problems={
             **called.problems,
             **spoken.problems,

@@ -81,6 +81,8 @@ class Study:
 
     ``tools_rendered``  tools given are visible in the prompt.
     ``calls_rendered``  calls are visible in history.
+    ``end_of_turn``     what ends an answer.
+    ``next_turns``      where nothing does: the markers that begin the turns which may follow.
     ``problems``        case to reason, for cases the template refused.
     ``digest``          sha256 of the template's text, for caching.
     ``tools_prompt``    what tools add to the prompt: where a template prints no calls, its instructions
@@ -94,6 +96,7 @@ class Study:
     tools_rendered: bool = False
     calls_rendered: bool = False
     end_of_turn: str = ""
+    next_turns: tuple[str, ...] = ()
     problems: Mapping[str, str] = field(default_factory=dict)
     form: Mapping[str, Any] = field(default_factory=dict)
     tools_prompt: str = ""
