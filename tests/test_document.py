@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -145,6 +146,21 @@ def test_writes_are_all_or_nothing(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match="file where a folder"):
         write_all({tmp_path / "one": "1", tmp_path / "taken" / "two": "2"})
     assert sorted(p.name for p in tmp_path.iterdir()) == ["taken"]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o644])
+def test_who_may_read_a_file_stays(tmp_path: Path, mode: int) -> None:
+    write_all({tmp_path / "one": "1"})
+    (tmp_path / "one").chmod(mode)
+    write_all({tmp_path / "one": "2", tmp_path / "new": "2"})
+    assert (tmp_path / "one").stat().st_mode & 0o777 == mode
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o666 & ~umask()
+
+
+def umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:

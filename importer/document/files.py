@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -45,10 +46,12 @@ def make_folder(folder: Path) -> None:
 def _stage(path: Path, text: str) -> Path:
     make_folder(path.parent)
     temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(6)}.part")
-    # The caller's umask decides who may read it, as with any file: engines run under other users.
+    # The caller's umask decides who may read a new file: engines run under other users.
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            with suppress(OSError):  # a new file has no mode to keep
+                os.fchmod(descriptor, stat.S_IMODE(path.stat().st_mode))
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
