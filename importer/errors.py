@@ -65,6 +65,7 @@ class UsageError(ImporterError):
         Kind("unknown-parser", "{engine} {version} has no {field} named {name!r}.", "Near names: {near}."),
         Kind("editor", "The editor {editor!r} failed: {problem}. Nothing was changed.",
              "Set VISUAL or EDITOR to an editor that waits until you are done."),
+        Kind("unknown-format", "There is no export format {name!r}.", "Near names: {near}; 'importer export --list' shows all."),
         Kind("no-such-directory", "There is no directory {path}.", "Check the path; a Hub id has the form owner/name."),
     )  # fmt: skip
 
@@ -129,6 +130,9 @@ class DocumentError(ImporterError):
         Kind("changed", "{path} has changed since it was shown: its digest is {now}, not {seen}.",
              "Look at it again with 'importer review {name}'."),
         Kind("edited", "{path} changed while it was being edited, so it was left as it is now.", "Your text is kept in {copy}."),
+        Kind("cannot-export", "{name} cannot be exported as {format}: {reason}.", "{remedy}"),
+        Kind("not-approved", "{name} is not approved (review: {review}), and --approved-only asks for that.",
+             "Run 'importer approve {name}' once you have read it, or leave --approved-only out."),
         Kind("no-receipt", "{path} has no readable receipt beside it: {problem}.", "Import the model again."),
     )  # fmt: skip
 

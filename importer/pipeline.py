@@ -197,7 +197,10 @@ def lay_out(decided: Decided, names: Names) -> Plan:
         revision=snapshot.revision,
     )
     engine = {"name": target.backend, "version": target.version}
-    built = build(subject, decisions, engine, _findings(decisions, decided.proof))
+    findings = _findings(decisions, decided.proof)
+    if snapshot.license is not None:
+        findings["license"] = snapshot.license
+    built = build(subject, decisions, engine, findings)
     adapter = get(target.backend) if target.runs else None
     client = {} if adapter is None else adapter.client_sampling(built.data)
     if client:

@@ -190,12 +190,17 @@ def internal(desk: Desk) -> Words:
     return ("acme/base",)
 
 
+def exporting(*words: str) -> Callable[[Desk], Words]:
+    return lambda desk: ("export", document(desk), *words)
+
+
 CASES: dict[str, Callable[[Desk], Words]] = {
     "bad-reference": typed("a b"),
     "traversal": typed("acme/../base"),
     "revision-conflict": typed("acme/base@v1", "--revision", "v2"),
     "bad-option": typed("acme/base", "--set", "colour=red"),
     "unknown-parser": typed("acme/chat", "--set", "tool_parser=hermez"),
+    "unknown-format": exporting("vlm-config"),
     "no-such-directory": typed("./nowhere"),
     "not-found": token(TOKEN, "acme/none"),
     "revision-not-found": typed("acme/base@v9"),
@@ -220,6 +225,8 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "no-such-document": typed("show", "nobody"),
     "invalid": invalid,
     "changed": changed,
+    "cannot-export": exporting("vllm-config"),
+    "not-approved": exporting("mlx-command", "--approved-only"),
     "no-receipt": no_receipt,
     "unknown-engine": typed("acme/base", "--validate=llama"),
     "engine-missing": lambda desk: ("validate", document(desk)),
@@ -266,7 +273,7 @@ def test_a_failure_is_a_sentence_a_step_and_a_code(desk: Desk, kind: str) -> Non
     machine = desk(*words, "--json")
     check(kind, machine)
     told = machine.line
-    subject = {"validate": 1, "show": 1, "review": 1}.get(str(words[0]), 0)
+    subject = {"validate": 1, "show": 1, "review": 1, "export": 1}.get(str(words[0]), 0)
     assert told["reference"] == (None if words[0] == "engine" else words[subject])
     assert told["error"]["kind"] == kind
     assert machine.err.splitlines()[-2:] == [f"importer: {told['error']['message']}", told["error"]["hint"]]

@@ -12,8 +12,8 @@ from importer.errors import UsageError
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-COMMANDS = ("match", "list", "show", "review", "approve", "recheck", "validate", "engine", "doctor")
-NAMING = ("show", "review", "approve", "recheck", "validate")  # commands on one document
+COMMANDS = ("match", "list", "show", "review", "approve", "recheck", "validate", "export", "engine", "doctor")
+NAMING = ("show", "review", "approve", "recheck", "validate", "export")  # commands on one document
 INSTALLED = "installed"  # what a bare --validate means: the engine the document names
 
 EXAMPLES = """\
@@ -33,6 +33,7 @@ commands:
   importer approve NAME         approve what it holds now, as 'review NAME --approve' does
   importer recheck [NAME...]    what importing again would change, and why
   importer validate NAME|FILE   run it and probe it
+  importer export NAME|FILE FORMAT   the document for another consumer; --list shows the formats
   importer engine install|list|remove
   importer doctor               what would stand in the way of a run
 
@@ -87,7 +88,7 @@ def reference(argv: list[str]) -> str | None:
         return None
     words = argv if command is None else argv[1:]
     taking = {"--output", "--name", "--backend", "--engine-version", "--revision", "--set", "--from"}
-    taking |= {"--engine", "--port", "--digest", "--note", "--reject"}
+    taking |= {"--engine", "--port", "--digest", "--note", "--reject", "--documents", "--device"}
     free = [w for before, w in zip(["", *words], words, strict=False) if before not in taking]
     if "--" in free:
         return next(iter(free[free.index("--") + 1 :]), None)
@@ -189,6 +190,18 @@ def _commands() -> Parser:
     p.add_argument("--port", type=_port, help="the engine's port (default: a free one)")
     p.add_argument("--fetch", action="store_true", help="fetch the weights if they are not on this disk")
     p.add_argument("--json", action="store_true", help="the report as one line of JSON")
+
+    p = sub.add_parser("export", help="a document for another consumer")
+    p.add_argument("name", metavar="NAME|FILE", nargs="?")
+    p.add_argument("format", metavar="FORMAT", nargs="?", help="one of those that --list shows")
+    p.add_argument("--list", action="store_true", help="the formats and what reads them")
+    p.add_argument("--output", metavar="FILE|DIR", help="where to write it (default: standard output)")
+    p.add_argument(
+        "--documents", metavar="DIR", default="models", help="the documents' folder (default: models/)"
+    )
+    p.add_argument("--device", choices=("gpu", "cpu"), default="gpu", help="what vLLM is to run on")
+    p.add_argument("--approved-only", action="store_true", help="refuse what nobody has approved")
+    p.add_argument("--json", action="store_true", help="files and what they lack as one line of JSON")
 
     p = sub.add_parser("engine", help="install, list, remove engines")
     actions = p.add_subparsers(dest="action", metavar="install|list|remove", required=True)

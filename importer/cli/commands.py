@@ -84,6 +84,13 @@ def validate(arguments: argparse.Namespace) -> None:
     run(arguments)
 
 
+def export(arguments: argparse.Namespace) -> None:
+    """Write a document for another consumer."""
+    from importer.cli.exporting import run
+
+    run(arguments)
+
+
 def engine(arguments: argparse.Namespace) -> None:
     """Install, remove or list engines."""
     from importer.engines import ENGINES, environment, get
@@ -158,6 +165,7 @@ COMMANDS: Mapping[str, Callable[[argparse.Namespace], int | None]] = {
     "approve": review,
     "recheck": recheck,
     "validate": validate,
+    "export": export,
     "engine": engine,
     "doctor": doctor,
 }

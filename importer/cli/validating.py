@@ -35,10 +35,7 @@ def after_import(arguments: argparse.Namespace, planned: Plan, store: Store) -> 
 
 def validate(arguments: argparse.Namespace) -> None:
     """The command ``validate NAME|FILE``."""
-    path = Path(arguments.name)
-    is_file = path.suffix in {".yaml", ".yml"} or path.parent != Path()
-    store = Store(path.parent if is_file else Path(arguments.output))
-    stored = load(path) if is_file else store.load(arguments.name)
+    store, stored = named(arguments.name, arguments.output)
     stored.check()
     engine = arguments.engine or stored.data["backend"]
     report = _run(stored, store, engine, None, fetch=arguments.fetch, port=arguments.port)
@@ -47,6 +44,14 @@ def validate(arguments: argparse.Namespace) -> None:
     else:
         show.console().print(show.outcomes(report))
     _verdict(report, stored, engine)
+
+
+def named(name: str, folder: str) -> tuple[Store, Stored]:
+    """What NAME|FILE means: a document of ``folder``, or the file itself. Raises DocumentError."""
+    path = Path(name)
+    is_file = path.suffix in {".yaml", ".yml"} or path.parent != Path()
+    store = Store(path.parent if is_file else Path(folder))
+    return store, load(path) if is_file else store.load(name)
 
 
 def _missing(snapshot: Snapshot, name: str) -> str | None:

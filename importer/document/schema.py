@@ -1,4 +1,4 @@
-"""The frozen schemas: the document, its receipt, and the line that --json prints."""
+"""The frozen schemas: the document, its receipt, the line that --json prints, and what others read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from typing import Any
 
 from importer.errors import DocumentError
 
-NAMES = ("document", "receipt", "report")
+NAMES = (
+    "document", "receipt", "report", "localai-model", "localai-gallery", "compose", "inferenceservice",
+)  # fmt: skip
 
 
 @cache

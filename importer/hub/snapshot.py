@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from importer.errors import RepositoryError
 
+LICENSE = re.compile(r"[A-Za-z0-9][\w.+-]{0,63}", re.ASCII)
 MAX_DEPTH = 100  # nesting a config may have; real ones stay under 10
 
 
@@ -49,6 +51,15 @@ class Snapshot:
     def label(self) -> str:
         """The name to use in sentences."""
         return self.model_id or str(self.directory or self.reference)
+
+    @property
+    def license(self) -> str | None:
+        """The licence by its short name, as the card or the Hub's tags say it."""
+        card = self.info.get("card") or {}
+        said = [card.get("license_name"), card.get("license")]
+        said += [t.removeprefix("license:") for t in self.info.get("tags") or () if t.startswith("license:")]
+        names = [s for s in said if isinstance(s, str) and LICENSE.fullmatch(s) and s != "other"]
+        return names[0] if names else None
 
     def has(self, path: str) -> bool:
         """Whether the repository lists ``path``."""

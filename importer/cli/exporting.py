@@ -1,0 +1,98 @@
+"""The command ``export``: a document for another consumer, to stdout or into files."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+
+from importer.cli import show
+from importer.cli.validating import named
+from importer.document.files import write_all
+from importer.errors import DocumentError, UsageError
+from importer.exports import FORMATS, get
+from importer.exports.base import Exported, Options, Origin, Refused
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """List the formats, or write one; raises UsageError and DocumentError."""
+    if arguments.list:
+        _list(json=arguments.json)
+        return
+    if arguments.name is None or arguments.format is None:
+        raise UsageError("bad-option", option="NAME FORMAT", problem="give both, or --list")
+    chosen = get(arguments.format)
+    _, stored = named(arguments.name, arguments.documents)
+    stored.check()
+    origin = Origin.of(stored.data, stored.receipt)
+    if arguments.approved_only and origin.review != "approved":
+        raise DocumentError("not-approved", name=origin.name, review=origin.review)
+    made = chosen.export(stored.data, stored.receipt, Options(arguments.device))
+    if isinstance(made, Refused):
+        raise DocumentError(
+            "cannot-export", name=origin.name, format=arguments.format, reason=made.reason, remedy=made.remedy
+        )
+    written = None if arguments.output is None else _write(made.files, arguments.output)
+    if origin.review != "approved":
+        show.note(f"Warning: {origin.name} is not approved (review: {origin.review}).")
+    if arguments.json:
+        _json(arguments.format, origin, made, written)
+        return
+    for sentence in made.lost:
+        show.note(f"Not carried over as it is: {sentence}")
+    if written is None:
+        _print(made.files)
+    else:
+        show.note(f"Wrote {', '.join(map(str, written))}.")
+
+
+def _list(*, json: bool) -> None:
+    if json:
+        for name, found in FORMATS.items():
+            show.json_line(show.json_text({"format": name, "consumer": found.consumer}))
+    else:
+        rows = [(name, found.consumer) for name, found in FORMATS.items()]
+        show.console().print(show.table(("format", "for"), rows))
+
+
+def _write(files: Mapping[str, str], output: str) -> list[Path]:
+    """Write all or none; a file that holds something else is left alone. Raises DocumentError."""
+    place = Path(output)
+    folder = place.is_dir() or output.endswith("/") or len(files) > 1
+    contents = {place / name if folder else place: text for name, text in files.items()}
+    for path, text in contents.items():
+        if path.exists() and _holds(path) != text:
+            raise DocumentError("exists", path=path)
+    write_all(contents)
+    return list(contents)
+
+
+def _holds(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _print(files: Mapping[str, str]) -> None:
+    if len(files) > 1:
+        problem = f"this export is {len(files)} files; name a folder for them"
+        raise UsageError("bad-option", option="--output", problem=problem)
+    for text in files.values():
+        show.line(text.rstrip("\n"))
+
+
+def _json(name: str, origin: Origin, made: Exported, written: list[Path] | None) -> None:
+    told = {
+        "schema": 1,
+        "name": origin.name,
+        "format": name,
+        "model": origin.model,
+        "revision": origin.revision,
+        "digest": origin.digest,
+        "review": origin.review,
+        "files": dict(made.files),
+        "written": None if written is None else [str(path) for path in written],
+        "lost": list(made.lost),
+    }
+    show.json_line(show.json_text(told))

@@ -1,0 +1,146 @@
+"""What an export is: files for one consumer, or the reason why there are none."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+from importer import __version__
+from importer.document.digest import digest
+from importer.document.options import parse, parser
+from importer.document.places import OPTIONS
+from importer.document.receipt import Receipt
+from importer.engines.base import NEUTRAL, Document, invalid
+
+Device = Literal["gpu", "cpu"]
+HUB_ID = re.compile(r"(?!.*\.\.)\w[\w.-]{0,95}/\w[\w.-]{0,95}", re.ASCII)
+COMMIT = re.compile(r"[0-9a-f]{40}")
+# Keys that say what a document is, not how it is served.
+ABOUT = ("name", "description", "backend", "known_usecases", "template", "artifacts", "importer")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What an export may be told: the kind of machine it is for."""
+
+    device: Device = "gpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """Files by name, the one a consumer is given first; ``lost`` says what they cannot carry."""
+
+    files: Mapping[str, str]
+    lost: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why this document has no such export, and what to do instead."""
+
+    reason: str
+    remedy: str
+
+
+Export = Callable[[Document, Receipt | None, Options], Exported | Refused]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where an export comes from.
+
+    ``model``     what the engine is told: a Hub id, or a directory.
+    ``hub_id``    the same where it is on the Hub, else ``None``; ``revision`` its commit, where one is known.
+    ``review``    approved, draft, stale, rejected, or ``no receipt``.
+    """
+
+    name: str
+    model: str
+    hub_id: str | None
+    revision: str | None
+    engine: str
+    digest: str
+    review: str
+
+    @classmethod
+    def of(cls, document: Document, receipt: Receipt | None) -> Self:
+        """Read it from a document that fits its schema; raises DocumentError("invalid")."""
+        block = document.get("importer") or {}
+        model = str(document["parameters"]["model"])
+        problem = "begins like an option" if model.startswith("-") else "holds characters that cannot be seen"
+        if model.startswith("-") or not model.isprintable():
+            raise invalid(document, f"parameters.model {problem}")
+        here = bool(block) and "model_id" not in block
+        if here and receipt is not None and receipt.directory is not None:
+            model = receipt.directory
+        hub_id = model if HUB_ID.fullmatch(model) and not here else None
+        engine = block.get("engine") or {"name": document["backend"]}
+        now = digest(document)
+        return cls(
+            name=str(document["name"]),
+            model=model,
+            hub_id=hub_id,
+            revision=_commit(document, hub_id),
+            engine=" ".join(str(engine[k]) for k in ("name", "version") if engine.get(k)),
+            digest=now,
+            review="no receipt" if receipt is None else receipt.state(now),
+        )
+
+    def says(self) -> list[str]:
+        """The lines that every export begins with."""
+        at = f" at {self.revision}" if self.revision else ""
+        told = [
+            f"{self.name}: {self.model}{at}, for {self.engine}",
+            f"Written by importer {__version__} from the document {self.digest} (review: {self.review}).",
+        ]
+        if self.review != "approved":
+            told.append("WARNING: nobody has approved this document as it is now.")
+        if self.hub_id and not self.revision:
+            told.append("WARNING: the document names no commit, so whatever is newest will be served.")
+        return told
+
+
+def _commit(document: Document, hub_id: str | None) -> str | None:
+    """The commit of this very model: by our block, else by the artifacts."""
+    block = document.get("importer") or {}
+    pins: list[tuple[Any, Any]] = [(block.get("model_id"), block.get("revision"))]
+    sources = [a.get("source") for a in document.get("artifacts") or ()]
+    pins += [(s.get("repo"), s.get("revision")) for s in sources if isinstance(s, Mapping)]
+    found = [r for repo, r in pins if hub_id is not None and repo == hub_id and isinstance(r, str)]
+    return next((r for r in found if COMMIT.fullmatch(r)), None)
+
+
+def explained(server: str, sent: Mapping[str, Any], lost: Sequence[str]) -> list[str]:
+    """Comments on what a server is not told at its start."""
+    told = [f"{server} takes these from clients only, so send them: {json.dumps(sent)}"] if sent else []
+    return told + ([f"{server} has no option for: {', '.join(lost)}"] if lost else [])
+
+
+def unheard(
+    document: Document, settings: Callable[[Document], list[str]], sent: Mapping[str, Any]
+) -> list[str]:
+    """What the document sets and the command does not show: without it, the command would be the same.
+
+    ``sent`` are the ``parameters`` that clients send.
+    """
+    whole = settings(document)
+    parameters = {k: v for k, v in document["parameters"].items() if k != "model"}
+    without: dict[str, Document] = {
+        key: {k: v for k, v in document.items() if k != key}
+        for key in document
+        if key not in (*ABOUT, "parameters", "options") and document[key] not in (None, False, "", [], {})
+    }
+    for key, value in parameters.items():
+        if key not in sent and value is not None and value != NEUTRAL.get(key):
+            left = {k: v for k, v in document["parameters"].items() if k != key}
+            without[f"parameters.{key}"] = {**document, "parameters": left}
+    options = document.get("options") or []
+    none = {key for key in OPTIONS if parser(document, key) is None}  # said by the absence of a flag
+    for index, option in enumerate(options):
+        if parse(option).key in none:
+            continue
+        without[f"options: {option}"] = {**document, "options": options[:index] + options[index + 1 :]}
+    return [key for key, changed in without.items() if settings(changed) == whole]

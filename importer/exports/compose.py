@@ -1,0 +1,80 @@
+"""A Compose file: the server's image at the engine's version, the model at the document's commit."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from importer.document.receipt import Receipt
+from importer.engines.base import Address, Document
+from importer.exports.base import Exported, Options, Origin, Refused
+from importer.exports.text import yaml_text
+from importer.exports.vllm import devices, served, version
+
+PORT = 8000
+IMAGES = {"gpu": "vllm/vllm-openai", "cpu": "vllm/vllm-openai-cpu"}
+CACHE = "/root/.cache/huggingface"  # where the image's user has the Hub client's cache
+MODEL = "/model"  # where a directory of this machine stands in the container
+ASK = f"import urllib.request; urllib.request.urlopen('http://127.0.0.1:{PORT}/health', timeout=4)"
+UNRUN = "Checked against a schema, not run. HF_TOKEN comes from your environment and is written nowhere."
+
+
+def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | Refused:
+    """One service, reachable from this machine only."""
+    found = served(document, receipt, options, Address("0.0.0.0", PORT))  # noqa: S104 - of the container
+    if isinstance(found, Refused):
+        return found
+    origin = found.origin
+    mounted = origin.hub_id is None
+    service: dict[str, Any] = {
+        "image": f"{IMAGES[options.device]}:v{version(document)}",
+        "entrypoint": ["vllm", "serve"],
+        "command": [MODEL if mounted else origin.model, *found.words],
+        "environment": ["HF_TOKEN", "VLLM_NO_USAGE_STATS=1"],
+        "volumes": [{"type": "volume", "source": "huggingface", "target": CACHE}],
+        "ports": [f"127.0.0.1:{PORT}:{PORT}"],
+        "shm_size": "8gb",
+        "healthcheck": {
+            "test": ["CMD", "python3", "-c", ASK],
+            "interval": "10s",
+            "timeout": "5s",
+            "retries": 3,
+            "start_period": "60m",  # weights are fetched and loaded in it; a healthy answer ends it
+        },
+        "restart": "unless-stopped",
+        "labels": labels(origin),
+    }
+    if mounted:
+        here = {"type": "bind", "source": origin.model, "target": MODEL, "read_only": True}
+        service["volumes"].append(here)
+    if options.device == "cpu":
+        service["environment"].append("VLLM_CPU_KVCACHE_SPACE")
+    else:
+        card = {"driver": "nvidia", "count": devices(document), "capabilities": ["gpu"]}
+        service["deploy"] = {"resources": {"reservations": {"devices": [card]}}}
+    data = {"name": _project(origin.name), "services": {"vllm": service}, "volumes": {"huggingface": {}}}
+    return Exported({"compose.yaml": yaml_text(_literal(data), [*found.says, UNRUN])}, found.lost)
+
+
+def labels(origin: Origin) -> dict[str, str]:
+    """Where it comes from, for whoever meets the running thing."""
+    said = {
+        "model": origin.model,
+        "revision": origin.revision,
+        "document": origin.digest,
+        "review": origin.review,
+    }
+    return {f"importer/{key}": value for key, value in said.items() if value is not None}
+
+
+def _project(name: str) -> str:
+    return re.sub(r"[^a-z0-9_-]", "-", name)
+
+
+def _literal(value: Any) -> Any:
+    """The same data where every ``$`` is one: Compose puts variables into all strings."""
+    if isinstance(value, dict):
+        return {key: _literal(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_literal(inner) for inner in value]
+    return value.replace("$", "$$") if isinstance(value, str) else value

@@ -1,0 +1,68 @@
+"""An InferenceService for KServe's vLLM runtime, which runs the server that this document is for."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from importer.document.receipt import Receipt
+from importer.engines.base import Document
+from importer.exports.base import Exported, Options, Refused
+from importer.exports.compose import IMAGES, labels
+from importer.exports.text import yaml_text
+from importer.exports.vllm import devices, served, version
+
+NAME = 52  # characters that leave room for what KServe appends to make a host's name of it
+RUNTIME = "kserve-vllmserver"  # of KServe 0.20; it is told the port and /mnt/models, where storageUri arrives
+# A guess to be changed: what a model takes beside the card's memory.
+CPU, MEMORY = "4", "16Gi"
+UNRUN = (
+    "Checked against a schema, not run. It needs KServe's runtime kserve-vllmserver; for a gated model, a"
+    " service account whose secret holds HF_TOKEN."
+)
+
+
+def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | Refused:
+    """One object; KServe fetches the commit and hands the server a folder."""
+    found = served(document, receipt, options, None, pinned=False)
+    if isinstance(found, Refused):
+        return found
+    origin = found.origin
+    if origin.hub_id is None:
+        return Refused("its model is a directory of one machine", "Import the model from the Hub.")
+    resources = {"cpu": CPU, "memory": MEMORY}
+    if options.device == "gpu":
+        resources["nvidia.com/gpu"] = str(devices(document))
+    revision = f":{origin.revision}" if origin.revision else ""
+    model: dict[str, Any] = {
+        "modelFormat": {"name": "vLLM"},
+        "runtime": RUNTIME,
+        "image": f"{IMAGES[options.device]}:v{version(document)}",
+        "storageUri": f"hf://{origin.hub_id}{revision}",
+        "args": [_literal(word) for word in found.words],
+        "env": [{"name": "VLLM_NO_USAGE_STATS", "value": "1"}],
+        "resources": {"requests": resources, "limits": resources},
+    }
+    data = {
+        "apiVersion": "serving.kserve.io/v1beta1",
+        "kind": "InferenceService",
+        "metadata": {"name": _name(origin.name), "annotations": labels(origin)},
+        "spec": {"predictor": {"model": model}},
+    }
+    says = [*found.says, UNRUN, f"Change cpu and memory ({CPU}, {MEMORY}) to what the model takes."]
+    return Exported({f"{origin.name}.inferenceservice.yaml": yaml_text(data, says)}, found.lost)
+
+
+def _literal(word: str) -> str:
+    """The same word after Kubernetes has put variables into it and KServe has read it as a Go template.
+
+    ``{{`` stands only inside of JSON strings, where a brace may be written as an escape.
+    """
+    return word.replace("{{", r"{\u007b").replace("$", "$$")
+
+
+def _name(name: str) -> str:
+    """A name as Kubernetes takes it: lower case, digits and hyphens, a letter first."""
+    plain = re.sub(r"[^a-z0-9-]", "-", name)
+    plain = plain if plain[0].isalpha() else f"m-{plain}"
+    return plain[:NAME].rstrip("-")

@@ -1,0 +1,57 @@
+"""What both servers on MLX share: neither takes a revision, so the commit is fetched into a folder first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from importer.document.options import parse
+from importer.document.places import OPTIONS
+from importer.document.receipt import Receipt
+from importer.engines.base import Address, Document
+from importer.exports.base import Exported, Origin, Refused, explained, unheard
+from importer.exports.text import script
+
+ADDRESS = Address(port=8080)  # where both listen by default
+INFERRED = "The server infers its parsers from the chat template and the vocabulary; it takes no names."
+
+
+class _Engine(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    def settings(self, document: Document, model: str, address: Address) -> list[str]: ...
+
+    def client_sampling(self, document: Document) -> dict[str, Any]: ...
+
+
+def export_command(
+    document: Document, receipt: Receipt | None, engine: _Engine, program: str
+) -> Exported | Refused:
+    """``hf download`` at the commit where the model is on the Hub, then the server on what it fetched."""
+    if document["backend"] != engine.name:
+        reason = f"it is written for {document['backend']}, not for {engine.name}"
+        return Refused(reason, f"Import the model again with --backend {engine.name}.")
+    origin = Origin.of(document, receipt)
+    sent = engine.client_sampling(document)
+    lost = _lost(document, lambda changed: engine.settings(changed, "", ADDRESS), sent)
+    says = [*origin.says(), *explained(program, sent, lost), INFERRED]
+    commands, model = [], origin.model
+    if origin.hub_id is not None and origin.revision is not None:
+        model = f"./{origin.name}"
+        says.append(
+            f"{program} takes no revision, so this commit is fetched into {model} and served from there."
+        )
+        commands.append(
+            ["hf", "download", origin.hub_id, "--revision", origin.revision, "--local-dir", model]
+        )
+    commands.append([program, *engine.settings(document, model, ADDRESS)])
+    return Exported({f"{origin.name}.{engine.name}.sh": script(says, commands)}, lost)
+
+
+def _lost(
+    document: Document, settings: Callable[[Document], list[str]], sent: dict[str, Any]
+) -> tuple[str, ...]:
+    """What no option says, apart from the parsers, which are inferred."""
+    options = [o for o in document.get("options") or () if parse(str(o)).key not in OPTIONS]
+    return tuple(unheard({**document, "options": options}, settings, sent))

@@ -1,0 +1,42 @@
+"""The YAML that ``vllm serve --config FILE`` reads: each key becomes a flag, each value its argument."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from importer.document.receipt import Receipt
+from importer.engines.base import Address, Document, invalid
+from importer.exports.base import Exported, Options, Refused
+from importer.exports.text import yaml_text
+from importer.exports.vllm import served
+
+
+def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | Refused:
+    """Keys in the order of the command line, the model first."""
+    found = served(document, receipt, options, Address())
+    if isinstance(found, Refused):
+        return found
+    data: dict[str, Any] = {"model": found.origin.model}
+    for word in found.words:
+        flag, equals, text = word.removeprefix("--").partition("=")
+        data[flag] = _value(text) if equals else True
+        # Flag and argument become two words, and vLLM reads a word like -0.5 as a flag with a field.
+        if text.startswith("-") and "." in text:
+            raise invalid(document, f"{flag} is {text}, which vLLM's configuration file cannot say")
+    name = f"{found.origin.name}.vllm.yaml"
+    says = [*found.says, f"vllm serve --config {name}"]
+    return Exported({name: yaml_text(data, says)}, found.lost)
+
+
+def _value(text: str) -> Any:
+    """An object or a number where vLLM makes the same words of it again, else the text.
+
+    ``false`` is never written: vllm serve drops it without a word, where the command has --no-….
+    """
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    same = isinstance(value, dict) or (isinstance(value, int | float) and str(value) == text)
+    return value if same and not isinstance(value, bool) else text

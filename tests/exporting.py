@@ -1,0 +1,177 @@
+"""Documents to export: a plain one of each kind, and hostile ones of any shape that the schema allows."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from hypothesis import strategies as st
+
+from importer.document import schema
+from importer.document.receipt import Receipt
+from importer.engines import mlx, mlx_vlm, vllm
+from importer.errors import DocumentError
+from importer.exports import FORMATS
+from importer.exports.base import Exported, Options, Refused
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+VLLM: dict[str, Any] = {
+    "name": "tiny-8b",
+    "description": "A model",
+    "backend": "vllm",
+    "known_usecases": ["chat"],
+    "parameters": {
+        "model": "acme/Tiny-8B",
+        "temperature": 0,
+        "top_p": 0.95,
+        "top_k": 20,
+        "repeat_penalty": 1.05,
+        "presence_penalty": -0.5,
+        "max_tokens": 4096,
+        "seed": 7,
+    },
+    "template": {"use_tokenizer_template": True},
+    "options": ["tool_parser:hermes", "reasoning_parser:qwen3"],
+    "max_model_len": 32768,
+    "dtype": "bfloat16",
+    "gpu_memory_utilization": 0.85,
+    "tensor_parallel_size": 2,
+    "limit_mm_per_prompt": {"image": 2, "video": 0},
+    "chat_template_kwargs": {"enable_thinking": False, "note": "it's ${HOME}, {{.Name}} and\n\"more\" 'ü'"},
+    "engine_args": {
+        "enable_prefix_caching": False,
+        "enable_chunked_prefill": True,
+        "kv_cache_dtype": "fp8",
+        "max_num_seqs": 8,
+        "cpu_offload_gb": 1.5,
+        "tool_strict_level": "function",
+        "speculative_config": {"method": "mtp", "num_speculative_tokens": 1},
+    },
+    "artifacts": [
+        {
+            "name": "model",
+            "target": "model",
+            "source": {"type": "huggingface", "repo": "acme/Tiny-8B", "revision": COMMIT},
+        }
+    ],
+    "importer": {
+        "schema": 1,
+        "reference": "acme/Tiny-8B",
+        "model_id": "acme/Tiny-8B",
+        "revision": COMMIT,
+        "family": "tiny",
+        "license": "apache-2.0",
+        "engine": {"name": "vllm", "version": "0.32.0"},
+    },
+}
+ON_MLX: dict[str, Any] = {
+    **{k: VLLM[k] for k in ("name", "known_usecases", "template", "max_model_len", "artifacts")},
+    "backend": "mlx",
+    "parameters": VLLM["parameters"],
+    "options": ["tool_parser:json_tools", "reasoning_parser:<think>"],
+    "chat_template_kwargs": {"enable_thinking": False, "note": VLLM["chat_template_kwargs"]["note"]},
+    "engine_args": {"kv_bits": 8, "prompt_cache_size": 4},
+    "importer": {**VLLM["importer"], "engine": {"name": "mlx", "version": "0.32.2"}},
+}
+ON_MLX_VLM: dict[str, Any] = {
+    **ON_MLX,
+    "backend": "mlx-vlm",
+    "chat_template_kwargs": {"enable_thinking": True},
+    "engine_args": {"kv_bits": 3.5, "max_kv_size": 4096},
+    "importer": {**VLLM["importer"], "engine": {"name": "mlx-vlm", "version": "0.7.10"}},
+}
+DOCUMENTS = {"vllm": VLLM, "mlx": ON_MLX, "mlx-vlm": ON_MLX_VLM}
+
+NASTY = (
+    "--trust-remote-code", "-x", "$HOME", "${HF_TOKEN}", "$$", "$(id)", "`id`", "'; id; '", 'a" b', "a\nb: c",
+    "# x", "{{.Name}}", "%s", "\u2028", "\x1b[31m", "yes", "1e5", "0o7", "null", "~", "- a", "? a", "!!x",
+    "&a", "*a", "\\", "../x", "\u202e", "", " ",
+)  # fmt: skip
+TEXTS = st.sampled_from(NASTY) | st.text(max_size=12)
+NUMBERS = st.integers(-9, 2**40) | st.floats(allow_nan=False, allow_infinity=False)
+VALUES = st.recursive(
+    st.none() | st.booleans() | NUMBERS | TEXTS,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXTS, inner, max_size=2),
+    max_leaves=4,
+)
+MODELS = st.sampled_from(("acme/Tiny-8B", "other/x", "./here", "gpt2")) | TEXTS.filter(bool)
+ENGINE_ARGS = sorted({*vllm.ARGUMENTS, *mlx.ARGUMENTS, *mlx_vlm.ARGUMENTS})
+COUNTS = st.integers(1, 2**40)
+
+
+def documents() -> st.SearchStrategy[dict[str, Any]]:
+    """Any document that fits the schema: what a person, a repository or an enemy may have written."""
+    unit = st.floats(0, 1)
+    parameters = st.fixed_dictionaries(
+        {"model": MODELS},
+        optional={
+            "temperature": st.just(0) | st.floats(0, 5),
+            "top_p": unit,
+            "top_k": st.integers(-1, 100),
+            "repeat_penalty": st.floats(0, 10),
+            "presence_penalty": st.floats(-2, 2),
+            "max_tokens": COUNTS,
+            "seed": st.integers(),
+            "other": VALUES,
+        },
+    )
+    source = st.fixed_dictionaries({"repo": MODELS, "revision": TEXTS | st.just(COMMIT)})
+    block = st.fixed_dictionaries(
+        {"schema": st.just(1), "reference": TEXTS, "engine": st.fixed_dictionaries({"name": TEXTS})},
+        optional={"model_id": MODELS, "revision": st.just(COMMIT), "license": TEXTS, "family": TEXTS},
+    )
+    words = dict.fromkeys(("description", "dtype", "load_format", "system_prompt", "type", "mmproj"), TEXTS)
+    maps = {k: st.dictionaries(TEXTS, VALUES, max_size=2) for k in ("template", "reasoning", "function")}
+    made = st.fixed_dictionaries(
+        {
+            "name": st.from_regex(r"[a-z0-9](?:[a-z0-9._-]{0,8}[a-z0-9])?", fullmatch=True),
+            "backend": st.sampled_from(sorted(DOCUMENTS)),
+            "parameters": parameters,
+        },
+        optional={
+            **words,
+            **maps,
+            "options": st.lists(st.sampled_from(("tool_parser:", "a:", "--x:")).flatmap(_ending), max_size=3),
+            "stopwords": st.lists(TEXTS, max_size=2),
+            "max_model_len": COUNTS,
+            "tensor_parallel_size": st.integers(1, 16),
+            "gpu_memory_utilization": st.floats(0.01, 1),
+            "trust_remote_code": st.booleans(),
+            "limit_mm_per_prompt": st.dictionaries(st.just("image") | TEXTS, st.integers(0, 9), max_size=2),
+            "chat_template_kwargs": st.dictionaries(st.just("enable_thinking") | TEXTS, VALUES, max_size=2),
+            "engine_args": st.dictionaries(st.sampled_from(ENGINE_ARGS), NUMBERS | st.booleans(), max_size=3)
+            | st.dictionaries(st.sampled_from(ENGINE_ARGS) | TEXTS, VALUES, max_size=2),
+            "artifacts": st.lists(st.fixed_dictionaries({"source": source}), max_size=1),
+            "importer": block,
+        },
+    )
+    return made.filter(_fits)
+
+
+def _ending(start: str) -> st.SearchStrategy[str]:
+    return (st.sampled_from(("hermes", "none")) | TEXTS).map(lambda end: start + end)
+
+
+def _fits(document: dict[str, Any]) -> bool:
+    try:
+        schema.check("document", document, "a document")
+        json.dumps(document).encode()
+        return not re.search(r"\\ud[89a-f]", json.dumps(document))
+    except DocumentError:
+        return False
+
+
+def export(
+    name: str, document: dict[str, Any], receipt: Receipt | None = None, *, device: str = "gpu"
+) -> Exported:
+    """The export, which must not be refused."""
+    made = FORMATS[name].export(document, receipt, Options(device))  # type: ignore[arg-type]
+    assert not isinstance(made, Refused), made
+    return made
+
+
+def text(name: str, document: dict[str, Any], **more: Any) -> str:
+    """Its one file."""
+    (found,) = export(name, document, **more).files.values()
+    return found
