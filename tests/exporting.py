@@ -119,7 +119,14 @@ def documents() -> st.SearchStrategy[dict[str, Any]]:
     source = st.fixed_dictionaries({"repo": MODELS, "revision": TEXTS | st.just(COMMIT)})
     block = st.fixed_dictionaries(
         {"schema": st.just(1), "reference": TEXTS, "engine": st.fixed_dictionaries({"name": TEXTS})},
-        optional={"model_id": MODELS, "revision": st.just(COMMIT), "license": TEXTS, "family": TEXTS},
+        optional={
+            "model_id": MODELS,
+            "revision": st.just(COMMIT),
+            "license": TEXTS,
+            "family": TEXTS,
+            "end_tokens": st.dictionaries(st.sampled_from(("1", "2")), st.sampled_from(NASTY), max_size=2),
+            "unset": st.lists(st.sampled_from(("temperature", "top_k")) | TEXTS, max_size=2),
+        },
     )
     words = dict.fromkeys(("description", "dtype", "load_format", "system_prompt", "type", "mmproj"), TEXTS)
     maps = {k: st.dictionaries(TEXTS, VALUES, max_size=2) for k in ("template", "reasoning", "function")}
@@ -133,7 +140,7 @@ def documents() -> st.SearchStrategy[dict[str, Any]]:
             **words,
             **maps,
             "options": st.lists(st.sampled_from(("tool_parser:", "a:", "--x:")).flatmap(_ending), max_size=3),
-            "stopwords": st.lists(TEXTS, max_size=2),
+            "stopwords": st.lists(st.sampled_from(NASTY) | TEXTS, max_size=2),
             "max_model_len": COUNTS,
             "tensor_parallel_size": st.integers(1, 16),
             "gpu_memory_utilization": st.floats(0.01, 1),

@@ -213,11 +213,38 @@ def test_where_it_comes_from_and_who_approved_it(name: str) -> None:
 def test_what_the_server_cannot_take_is_said(name: str) -> None:
     document = VLLM | {"system_prompt": "Be kind.", "stopwords": ["x"], "context_size": 5, "threads": 4}
     made = export(name, document | {"options": [*VLLM["options"], "colour:red"]})
-    assert made.lost == ("system_prompt", "stopwords", "context_size", "threads", "options: colour:red")
+    assert made.lost == ("system_prompt", "context_size", "threads", "options: colour:red")
     (told,) = made.files.values()
-    assert '# vLLM takes these from clients only, so send them: {"seed": 7}' in told
+    assert '# vLLM takes these from clients only, so send them: {"seed": 7, "stopwords": ["x"]}' in told
     assert f"# vLLM has no option for: {', '.join(made.lost)}" in told
     assert export(name, VLLM).lost == ()
+
+
+STOPS = VLLM | {
+    "stopwords": ["<end>"],
+    "importer": {**VLLM["importer"], "end_tokens": {"2": "</s>", "106": "<end>"}},
+}
+
+
+@pytest.mark.parametrize("name", OF_VLLM)
+def test_stop_words_that_are_end_tokens_come_in_a_file_where_there_is_room_for_one(name: str) -> None:
+    made = export(name, STOPS)
+    told = next(iter(made.files.values()))
+    assert made.lost == ()
+    if name == "kserve":
+        assert len(made.files) == 1
+        assert '"stopwords": ["<end>"]' in told
+        return
+    assert json.loads(made.files["tiny-8b.vllm/generation_config.json"]) == {"eos_token_id": [2, 106]}
+    assert '"stopwords"' not in told
+    if name == "compose":
+        service = yaml.safe_load(told)["services"]["vllm"]
+        assert "--generation-config=/settings" in service["command"]
+        mount = {"type": "bind", "source": "./tiny-8b.vllm", "target": "/settings", "read_only": True}
+        assert mount in service["volumes"]
+    else:
+        words = commands(told)[0] if name == "vllm-command" else ["=".join(flattened(told)[-2:])]
+        assert words[-1] == "--generation-config=./tiny-8b.vllm"
 
 
 def test_what_mlx_cannot_take_is_said() -> None:
@@ -274,7 +301,7 @@ def test_any_document_reads_back_to_the_same_values(document: dict[str, Any], de
             kinds.add(refused.kind)
             continue
         if isinstance(made, Exported):
-            (told,) = made.files.values()
+            told = next(iter(made.files.values()))
             assert all(c.isprintable() or c == "\n" for c in told), told
             READ_BACK[name](document, told, VllmCpu() if device == "cpu" else VllmCuda())
     assert kinds <= {"invalid"}
@@ -289,13 +316,13 @@ def _pin(document: dict[str, Any]) -> str | None:
 
 
 def _vllm_command(document: dict[str, Any], told: str, engine: Any) -> None:
-    words = engine.settings(document, Address(), _pin(document))
+    words = engine.settings(document, Address(), _pin(document), f"./{document['name']}.vllm")
     found = shlex.split(told.replace("#!/bin/sh", ""), comments=True)
     assert found == ["vllm", "serve", document["parameters"]["model"], *words]
 
 
 def _vllm_config(document: dict[str, Any], told: str, engine: Any) -> None:
-    words = engine.settings(document, Address(), _pin(document))
+    words = engine.settings(document, Address(), _pin(document), f"./{document['name']}.vllm")
     assert flattened(told) == ["--model", document["parameters"]["model"], *apart(words)]
 
 
@@ -304,7 +331,8 @@ def _compose(document: dict[str, Any], told: str, engine: Any) -> None:
     schema.check("compose", data, "compose.yaml")
     model, *words = data["services"]["vllm"]["command"]
     assert in_compose(model) in (document["parameters"]["model"], "/model")
-    assert [in_compose(w) for w in words] == engine.settings(document, Address("0.0.0.0"), _pin(document))
+    address = Address("0.0.0.0")
+    assert [in_compose(w) for w in words] == engine.settings(document, address, _pin(document), "/settings")
 
 
 def _kserve(document: dict[str, Any], told: str, engine: Any) -> None:
@@ -584,6 +612,21 @@ def test_a_draft_is_exported_with_a_warning_or_not_at_all(desk: Desk) -> None:
     assert (refused.code, refused.out) == (5, "")
     assert desk("approve", "tiny").code == 0
     assert "WARNING" not in desk("export", "tiny", "localai", "--approved-only").out
+
+
+def test_an_export_of_several_files_needs_a_folder(desk: Desk) -> None:
+    imported(desk, "--yes")
+    path = desk.folder / "models" / "tiny.yaml"
+    block = "importer:\n  end_tokens: {'7': <|im_end|>}\n"
+    path.write_text(path.read_text().replace("importer:\n", block) + "stopwords: [<|im_end|>]\n")
+    ran = desk("export", "tiny", "vllm-command")
+    assert (ran.code, ran.out, "name a folder" in ran.err) == (2, "", True)
+    ran = desk("export", "tiny", "vllm-command", "--output", "out", "--json")
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out)["written"] == ["out/tiny.vllm.sh", "out/tiny.vllm/generation_config.json"]
+    assert json.loads((desk.folder / json.loads(ran.out)["written"][1]).read_text()) == {"eos_token_id": [7]}
+    # its script is run where it lies
+    assert "--generation-config=./tiny.vllm" in (desk.folder / "out" / "tiny.vllm.sh").read_text()
 
 
 def test_one_line_of_json(desk: Desk) -> None:

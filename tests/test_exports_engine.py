@@ -101,6 +101,18 @@ def test_vllm_reads_every_value_of_the_document(by_vllm: ByVllm, tmp_path: Path)
     assert "--no-such-option" in by_vllm(*command[1:], "--no-such-option=1")["refused"]
 
 
+def test_vllm_reads_end_tokens_from_the_folder_beside_the_export(by_vllm: ByVllm, tmp_path: Path) -> None:
+    block = {**VLLM["importer"], "end_tokens": {"7": "<end>"}}
+    made = export("vllm-config", VLLM | {"stopwords": ["<end>"], "importer": block})
+    for name, told in made.files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(told)
+    found = by_vllm("serve", "--config", str(tmp_path / "tiny-8b.vllm.yaml"))["parsed"]
+    assert found["generation_config"] == "./tiny-8b.vllm"
+    read = json.loads((tmp_path / found["generation_config"] / "generation_config.json").read_text())
+    assert read == {"eos_token_id": [7]}
+
+
 def test_vllm_serve_drops_a_false_without_a_word(by_vllm: ByVllm, tmp_path: Path) -> None:
     """Why the export writes ``no-enable-prefix-caching: true``."""
     config = tmp_path / "false.yaml"

@@ -135,22 +135,27 @@ class Vllm(ABC):
     def launch(self, document: Document, model_dir: Path, port: int) -> Launch:
         """The API server on loopback; parsers, sampling and limits as the document says."""
         name = str(document.get("name") or model_dir.name)
-        settings = self.settings({**document, "name": name}, Address(port=port))
-        arguments = ["-m", "vllm.entrypoints.openai.api_server", f"--model={model_dir.resolve()}", *settings]
-        ends = _ends(document)
-        if not ends:
-            return Launch(tuple(arguments), name, self._variables())
+        settings = self.settings({**document, "name": name}, Address(port=port), folder=".")
+        arguments = ("-m", "vllm.entrypoints.openai.api_server", f"--model={model_dir.resolve()}", *settings)
+        return Launch(arguments, name, self._variables(), self.files(document))
+
+    def files(self, document: Document) -> dict[str, str]:
+        """What its server reads beside the model, name to text: the folder that ``settings`` is told."""
         # End tokens are heard from a generation config only, never from what overrides one.
-        arguments = [a for a in arguments if not a.startswith("--generation-config=")]
-        files = {GENERATION: json.dumps({"eos_token_id": ends})}
-        return Launch((*arguments, "--generation-config=."), name, self._variables(), files)
+        ends = _ends(document)
+        return {GENERATION: json.dumps({"eos_token_id": ends})} if ends else {}
 
     def settings(
-        self, document: Document, address: Address | None = None, revision: str | None = None
+        self,
+        document: Document,
+        address: Address | None = None,
+        revision: str | None = None,
+        folder: str | None = None,
     ) -> list[str]:
         """The server's options apart from the model, each one word: ``--flag`` or ``--flag=value``.
 
-        ``revision`` is the commit of a model on the Hub. Raises DocumentError("invalid").
+        ``revision`` is the commit of a model on the Hub, ``folder`` where ``files`` will lie; without one
+        they are not asked for. Raises DocumentError("invalid").
         """
         arguments = [] if address is None else [f"--host={address.host}", f"--port={address.port}"]
         arguments.append(f"--served-model-name={document['name']}")
@@ -161,7 +166,10 @@ class Vllm(ABC):
             arguments.append("--trust-remote-code")
         if document.get("enforce_eager") is True or self._eager():
             arguments.append("--enforce-eager")
-        return arguments
+        if folder is None or not self.files(document):
+            return arguments
+        own = [a for a in arguments if not a.startswith("--generation-config=")]
+        return [*own, f"--generation-config={folder}"]
 
     def client_sampling(self, document: Document) -> dict[str, Any]:
         """The seed: its server has one for all requests together, the document means one for each.

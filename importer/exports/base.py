@@ -119,19 +119,18 @@ def explained(server: str, sent: Mapping[str, Any], lost: Sequence[str]) -> list
     return told + ([f"{server} has no option for: {', '.join(lost)}"] if lost else [])
 
 
-def unheard(
-    document: Document, settings: Callable[[Document], list[str]], sent: Mapping[str, Any]
-) -> list[str]:
+def unheard(document: Document, settings: Callable[[Document], Any], sent: Mapping[str, Any]) -> list[str]:
     """What the document sets and the command does not show: without it, the command would be the same.
 
-    ``sent`` are the ``parameters`` that clients send.
+    ``sent`` is what clients send.
     """
     whole = settings(document)
     parameters = {k: v for k, v in document["parameters"].items() if k != "model"}
     without: dict[str, Document] = {
         key: {k: v for k, v in document.items() if k != key}
         for key in document
-        if key not in (*ABOUT, "parameters", "options") and document[key] not in (None, False, "", [], {})
+        if key not in (*ABOUT, "parameters", "options", *sent)
+        and document[key] not in (None, False, "", [], {})
     }
     for key, value in parameters.items():
         if key not in sent and value is not None and value != NEUTRAL.get(key):

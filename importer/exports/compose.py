@@ -9,19 +9,21 @@ from importer.document.receipt import Receipt
 from importer.engines.base import Address, Document
 from importer.exports.base import Exported, Options, Origin, Refused
 from importer.exports.text import yaml_text
-from importer.exports.vllm import devices, served, version
+from importer.exports.vllm import Place, devices, folder_of, served, version, with_files
 
 PORT = 8000
 IMAGES = {"gpu": "vllm/vllm-openai", "cpu": "vllm/vllm-openai-cpu"}
 CACHE = "/root/.cache/huggingface"  # where the image's user has the Hub client's cache
 MODEL = "/model"  # where a directory of this machine stands in the container
+SETTINGS = "/settings"  # where the server's files stand there
+INSIDE = Place(Address("0.0.0.0", PORT), SETTINGS)  # noqa: S104 - all addresses of the container
 ASK = f"import urllib.request; urllib.request.urlopen('http://127.0.0.1:{PORT}/health', timeout=4)"
 UNRUN = "Checked against a schema, not run. HF_TOKEN comes from your environment and is written nowhere."
 
 
 def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | Refused:
     """One service, reachable from this machine only."""
-    found = served(document, receipt, options, Address("0.0.0.0", PORT))  # noqa: S104 - of the container
+    found = served(document, receipt, options, lambda _: INSIDE)
     if isinstance(found, Refused):
         return found
     origin = found.origin
@@ -45,15 +47,20 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
         "labels": labels(origin),
     }
     if mounted:
-        here = {"type": "bind", "source": origin.model, "target": MODEL, "read_only": True}
-        service["volumes"].append(here)
+        service["volumes"].append(_bound(origin.model, MODEL))
+    if found.files:
+        service["volumes"].append(_bound(f"./{folder_of(origin.name)}", SETTINGS))
     if options.device == "cpu":
         service["environment"].append("VLLM_CPU_KVCACHE_SPACE")
     else:
         card = {"driver": "nvidia", "count": devices(document), "capabilities": ["gpu"]}
         service["deploy"] = {"resources": {"reservations": {"devices": [card]}}}
     data = {"name": _project(origin.name), "services": {"vllm": service}, "volumes": {"huggingface": {}}}
-    return Exported({"compose.yaml": yaml_text(_literal(data), [*found.says, UNRUN])}, found.lost)
+    return with_files("compose.yaml", yaml_text(_literal(data), [*found.says, UNRUN]), found)
+
+
+def _bound(source: str, target: str) -> dict[str, Any]:
+    return {"type": "bind", "source": source, "target": target, "read_only": True}
 
 
 def labels(origin: Origin) -> dict[str, str]:

@@ -10,7 +10,7 @@ from importer.engines.base import Document
 from importer.exports.base import Exported, Options, Refused
 from importer.exports.compose import IMAGES, labels
 from importer.exports.text import yaml_text
-from importer.exports.vllm import devices, served, version
+from importer.exports.vllm import Place, devices, served, version
 
 NAME = 52  # characters that leave room for what KServe appends to make a host's name of it
 RUNTIME = "kserve-vllmserver"  # of KServe 0.20; it is told the port and /mnt/models, where storageUri arrives
@@ -24,7 +24,7 @@ UNRUN = (
 
 def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | Refused:
     """One object; KServe fetches the commit and hands the server a folder."""
-    found = served(document, receipt, options, None, pinned=False)
+    found = served(document, receipt, options, lambda _: Place(pinned=False))
     if isinstance(found, Refused):
         return found
     origin = found.origin

@@ -64,7 +64,7 @@ def model(document: Document, receipt: Receipt | None) -> tuple[Origin, dict[str
         [_vllm_options, _vllm_engine, _pinned(origin)] if backend == "vllm" else [_mlx, _unpinned(origin)]
     )
     lost = [sentence for step in steps for sentence in step(data)]
-    return origin, data, lost + _fitting(data)
+    return origin, data, [*lost, *_stops(document), *_fitting(data)]
 
 
 def _startable(document: Document, backend: str) -> None:
@@ -164,6 +164,13 @@ def _vllm_engine(data: dict[str, Any]) -> list[str]:
             "repeat_penalty does not reach vLLM through LocalAI; clients cannot send it there either."
         )
     return lost
+
+
+def _stops(document: Document) -> list[str]:
+    """Stop words that are end tokens: vLLM needs a file for them, which LocalAI does not hand on."""
+    if document["backend"] == "vllm" and VllmCuda().files(document):
+        return ["stopwords: LocalAI looks for them in text, from which vLLM has taken special tokens out."]
+    return []
 
 
 def _mlx(data: dict[str, Any]) -> list[str]:

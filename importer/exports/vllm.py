@@ -3,40 +3,53 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from importer.document.receipt import Receipt
-from importer.engines.base import Address, Document, invalid, number
+from importer.engines.base import Address, Document, invalid, number, stopwords
 from importer.engines.registries import PINNED
 from importer.engines.vllm import Vllm, VllmCpu, VllmCuda
-from importer.exports.base import Options, Origin, Refused, explained, unheard
+from importer.exports.base import Exported, Options, Origin, Refused, explained, unheard
 
 VERSION = re.compile(r"[0-9]+(\.[0-9]+)+[0-9a-z.]*", re.ASCII)
 DEGREES = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a server will run: what it is told beside the document, ``None`` where the consumer sees to that.
+
+    ``folder``  where the adapter's files will lie, as the server sees it.
+    ``pinned``  whether the server fetches the model itself.
+    """
+
+    address: Address | None = None
+    folder: str | None = None
+    pinned: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Served:
-    """How vLLM would serve a document: ``words`` are its options, ``says`` the comments to begin with."""
+    """How vLLM would serve a document: ``words`` are its options, ``says`` the comments to begin with.
+
+    ``files`` are what it reads beside the model, by their names in the place's folder.
+    """
 
     origin: Origin
     words: list[str]
+    files: dict[str, str]
     says: list[str]
     lost: tuple[str, ...]
 
 
 def served(
-    document: Document,
-    receipt: Receipt | None,
-    options: Options,
-    address: Address | None,
-    *,
-    pinned: bool = True,
+    document: Document, receipt: Receipt | None, options: Options, place: Callable[[str], Place]
 ) -> Served | Refused:
-    """The adapter's own words for ``document``; raises DocumentError("invalid").
+    """The adapter's own words for ``document``; ``place`` is asked with its name.
 
-    ``address`` is ``None`` where the consumer says where to listen, ``pinned`` false where it fetches the
-    model itself.
+    Raises DocumentError("invalid").
     """
     if document["backend"] != "vllm":
         return Refused(
@@ -45,10 +58,36 @@ def served(
         )
     origin = Origin.of(document, receipt)
     engine: Vllm = VllmCpu() if options.device == "cpu" else VllmCuda()
-    words = engine.settings(document, address, origin.revision if pinned else None)
+    there = place(origin.name)
+    files = {} if there.folder is None else engine.files(document)
+    revision = origin.revision if there.pinned else None
+    words = engine.settings(document, there.address, revision, there.folder)
     sent = engine.client_sampling(document)
-    lost = tuple(unheard(document, VllmCuda().settings, sent))
-    return Served(origin, words, [*origin.says(), *explained("vLLM", sent, lost)], lost)
+    if there.folder is None and engine.files(document):
+        sent |= stopwords(document)
+    lost = tuple(unheard(document, partial(_told, there.folder), sent))
+    return Served(origin, words, files, [*origin.says(), *explained("vLLM", sent, lost)], lost)
+
+
+def _told(folder: str | None, document: Document) -> tuple[list[str], dict[str, str]]:
+    engine = VllmCuda()  # the build for processors always runs eagerly, whatever a document says
+    return engine.settings(document, folder=folder), {} if folder is None else engine.files(document)
+
+
+def beside(name: str) -> Place:
+    """A server of this machine, with the files in a folder beside the export."""
+    return Place(Address(), f"./{folder_of(name)}")
+
+
+def folder_of(name: str) -> str:
+    """The folder of files that an export for vLLM needs."""
+    return f"{name}.vllm"
+
+
+def with_files(name: str, text: str, found: Served) -> Exported:
+    """The export under ``name``, and what the server reads in the folder beside it."""
+    files = {f"{folder_of(found.origin.name)}/{file}": content for file, content in found.files.items()}
+    return Exported({name: text, **files}, found.lost)
 
 
 def version(document: Document) -> str:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from importer.document.receipt import Receipt
-from importer.engines.base import Address, Document
+from importer.engines.base import Document
 from importer.exports.base import Exported, Options, Refused
 from importer.exports.text import script
-from importer.exports.vllm import served
+from importer.exports.vllm import beside, served, with_files
 
 
 def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | Refused:
     """One command, every word quoted for a shell."""
-    found = served(document, receipt, options, Address())
+    found = served(document, receipt, options, beside)
     if isinstance(found, Refused):
         return found
     command = ["vllm", "serve", found.origin.model, *found.words]
-    return Exported({f"{found.origin.name}.vllm.sh": script(found.says, [command])}, found.lost)
+    return with_files(f"{found.origin.name}.vllm.sh", script(found.says, [command]), found)

@@ -6,15 +6,15 @@ import json
 from typing import Any
 
 from importer.document.receipt import Receipt
-from importer.engines.base import Address, Document, invalid
+from importer.engines.base import Document, invalid
 from importer.exports.base import Exported, Options, Refused
 from importer.exports.text import yaml_text
-from importer.exports.vllm import served
+from importer.exports.vllm import beside, served, with_files
 
 
 def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | Refused:
     """Keys in the order of the command line, the model first."""
-    found = served(document, receipt, options, Address())
+    found = served(document, receipt, options, beside)
     if isinstance(found, Refused):
         return found
     data: dict[str, Any] = {"model": found.origin.model}
@@ -26,7 +26,7 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
             raise invalid(document, f"{flag} is {text}, which vLLM's configuration file cannot say")
     name = f"{found.origin.name}.vllm.yaml"
     says = [*found.says, f"vllm serve --config {name}"]
-    return Exported({name: yaml_text(data, says)}, found.lost)
+    return with_files(name, yaml_text(data, says), found)
 
 
 def _value(text: str) -> Any:
