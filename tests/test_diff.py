@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from importer.document.diff import ABSENT, Change, differences
 from importer.document.digest import digest
 
-KEYS = st.sampled_from(["a", "b", "options", "c d"])
+KEYS = st.sampled_from(["a", "b", "options", "c d", "name"])
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(-2, 2), st.floats(-2, 2), st.text("a:-", max_size=3)
 )
@@ -42,6 +42,13 @@ ABSENCE: Any = ABSENT
         ({"options": ["a:1", "b"]}, {"options": ["b", "a:1"]}, ['options: ["a:1", "b"] → ["b", "a:1"]']),
         ({"options": ["a:1"]}, {"options": ["a: 1"]}, ['options: ["a:1"] → ["a: 1"]']),
         ({"options": ["a:1"]}, {"options": 5}, ['options: ["a:1"] → 5']),
+        (
+            {"a": [{"name": "m", "x": {"y": 1, "z": 2}}]},
+            {"a": [{"name": "m", "x": {"y": 3, "z": 2}}, {"name": "n"}]},
+            ["a.m.x.y: 1 → 3", 'a.n.name: absent → "n"'],
+        ),
+        ({"a": [{"name": "m"}]}, {}, ['a: [{"name": "m"}] → absent']),
+        ({"a": [{"name": "m"}]}, {"a": [{"x": 1}]}, ['a: [{"name": "m"}] → [{"x": 1}]']),
         ({"a": {"options": ["a:1"]}}, {"a": {"options": []}}, ['a.options: ["a:1"] → []']),
     ],
 )  # fmt: skip

@@ -34,7 +34,8 @@ class Change:
     """One path with its value on either side, ``ABSENT`` where it is not there; never both.
 
     Under ``options`` the path is ``("options", key)`` and a value is the text behind the colon, ``None`` for
-    a bare word, and a list where the key is repeated. All other lists are compared whole.
+    a bare word, and a list where the key is repeated. Lists of maps that have a ``name`` each are compared by
+    it, as ``("artifacts", "model", …)``; all other lists whole.
     """
 
     path: Path
@@ -85,8 +86,10 @@ def _maps(path: Path, before: Mapping[str, Any], after: Mapping[str, Any]) -> It
 def _values(path: Path, before: Any, after: Any) -> Iterator[Change]:
     if same(before, after):
         return
-    if path == (options.KEY,) and _are_options(before) and _are_options(after):
-        yield from _options(before, after)
+    sides = keyed(path, before), keyed(path, after)
+    if sides[0] is not None and sides[1] is not None:
+        # Where only an order or white space differs, the keys show nothing: then the whole value is told.
+        yield from list(_maps(path, sides[0], sides[1])) or [Change(path, before, after)]
     elif _is_map(before, after) and _is_map(after, before):
         yield from _maps(path, {} if before is ABSENT else before, {} if after is ABSENT else after)
     else:
@@ -98,23 +101,20 @@ def _is_map(value: object, other: object) -> bool:
     return isinstance(value, Mapping) or (value is ABSENT and isinstance(other, Mapping) and bool(other))
 
 
-def _are_options(value: object) -> bool:
-    return value is ABSENT or (isinstance(value, list) and all(isinstance(v, str) for v in value))
+def keyed(path: Path, value: Any) -> dict[str, Any] | None:
+    """A list whose entries have keys as a map: ``options``, and maps that each have their own name."""
+    if path == (options.KEY,) and (value is ABSENT or _all(value, str)):
+        entries = () if value is ABSENT else map(options.parse, value)
+        return {key: _said(found) for key, found in options.grouped(entries).items()}
+    if _all(value, dict) and value:
+        names = [item.get("name") for item in value]
+        if _all(names, str) and len(set(names)) == len(names):
+            return dict(zip(names, value, strict=True))
+    return None
 
 
-def _options(before: Any, after: Any) -> Iterator[Change]:
-    """By key; where only their order or their white space differs, the whole list."""
-    sides = [options.grouped(options.parse(e) for e in ([] if s is ABSENT else s)) for s in (before, after)]
-    values = [{key: _said(entries) for key, entries in side.items()} for side in sides]
-    changes = list(_leaves(*values))
-    yield from changes or [Change((options.KEY,), before, after)]
-
-
-def _leaves(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
-    for key in dict.fromkeys((*before, *after)):
-        one, other = before.get(key, ABSENT), after.get(key, ABSENT)
-        if not same(one, other):
-            yield Change((options.KEY, key), one, other)
+def _all(value: object, kind: type) -> bool:
+    return isinstance(value, list) and all(isinstance(v, kind) for v in value)
 
 
 def _said(entries: tuple[options.Option, ...]) -> Any:
