@@ -133,6 +133,8 @@ class DocumentError(ImporterError):
         Kind("cannot-export", "{name} cannot be exported as {format}: {reason}.", "{remedy}"),
         Kind("not-approved", "{name} is not approved (review: {review}), and --approved-only asks for that.",
              "Run 'importer approve {name}' once you have read it, or leave --approved-only out."),
+        Kind("cannot-edit", "{path} cannot be edited without touching more than what changes: {problem}.",
+             "Make the change by hand, or write that part with one key or one dash to a line."),
         Kind("no-receipt", "{path} has no readable receipt beside it: {problem}.", "Import the model again."),
     )  # fmt: skip
 

@@ -243,6 +243,7 @@ AFTER_SHOWING = {"exists", "not-a-folder"}  # met when the decisions have been s
 APART = {
     "install-failed", "probes-failed", "output-closed", "interrupted", "cannot-write", "worker-failed",
     "editor", "edited",  # tests/test_review_terminal.py
+    "cannot-edit",  # tests/test_edit.py
 }  # fmt: skip
 
 

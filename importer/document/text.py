@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from importer.document.build import Built
+from importer.document.render import block, printable
 from importer.document.where import Unreadable, parse
 from importer.errors import DocumentError
 
@@ -17,19 +18,11 @@ HEADER = f"# yaml-language-server: $schema={SCHEMA_FILE}\n"
 
 def to_text(built: Built) -> str:
     """Data and comments as YAML; the first line names the JSON Schema for editors."""
-    lines = _dump(built.data).split("\n")[:-1]
+    lines = block(built.data).split("\n")[:-1]
     for path, line in _ends(yaml.compose("\n".join(lines), Loader=yaml.SafeLoader)):
         if path in built.comments and "#" not in lines[line]:
-            lines[line] += f"  # {_printable(built.comments[path])}"
+            lines[line] += f"  # {printable(built.comments[path])}"
     return HEADER + "\n".join(lines) + "\n"
-
-
-def _dump(data: dict[str, Any]) -> str:
-    text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
-    # Nothing that a reviewer cannot see: line breaks to YAML but not to editors, marks that turn writing.
-    if not all(c.isprintable() or c == "\n" for c in text):
-        text = yaml.safe_dump(data, sort_keys=False, allow_unicode=False, width=100)
-    return text
 
 
 def _ends(
@@ -44,11 +37,6 @@ def _ends(
             yield from _ends(value, (*path, index))
     elif isinstance(node, yaml.ScalarNode) and node.start_mark.line == node.end_mark.line:
         yield path, node.end_mark.line
-
-
-def _printable(text: str) -> str:
-    """YAML allows no control characters in a comment, and repository text may be quoted there."""
-    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def read(text: str, path: object) -> dict[str, Any]:
