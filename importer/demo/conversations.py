@@ -1,14 +1,20 @@
-"""What the demo model is taught: short conversations, with tools and without, from a seeded generator."""
+"""What the demo model is taught: short conversations, with tools and without, from a seeded generator.
+
+A third of them are what the probes ask, word for word; the rest vary, so that not all is learnt by heart.
+"""
 
 from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from importer.validation import prompts
+
 Message = dict[str, Any]
+Call = tuple[str, Mapping[str, Any]]
 
 CITIES = (
     "Paris", "Rome", "London", "Berlin", "Madrid", "Tokyo", "Oslo", "Vienna", "Lisbon", "Prague", "Dublin",
@@ -17,6 +23,8 @@ CITIES = (
 SKIES = ("sunny", "cloudy", "rainy", "snowy")
 SYSTEMS = ("", "", "", "You are a helpful assistant.", "Be brief.")
 SUFFIXES = ("", "", " Answer briefly.", " Please.")
+
+COUNTED = "One, two, three, four, five, six, seven, eight, nine, ten."
 
 # Question variants, the thought, the answer.
 SMALL_TALK: tuple[tuple[tuple[str, ...], str, str], ...] = (
@@ -44,6 +52,11 @@ SMALL_TALK: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ("What is the capital of France?", "Name the capital of France.", "Which is the capital of France?"),
         "I know this one.",
         "The capital of France is Paris.",
+    ),
+    (
+        ("Count from one to ten in words.", "Count to ten.", "Count from 1 to 10."),
+        "I count one by one.",
+        COUNTED,
     ),
     (("Thank you.", "Thanks!", "Thank you very much.", "thanks"), "This is thanks.", "You are welcome!"),
     (("Name three colours.", "Name three colors.", "List three colors."), "I list.", "Red, green and blue."),
@@ -89,6 +102,11 @@ DESCRIPTIONS = {
 ARGUMENT_TEXTS = ("", "", "The city", "City name", "The city name", "The city, e.g. London")
 NEED = "I need the tool."
 NO_TOOL = "I have no tool for that."
+CANNOT = "I cannot look that up."
+ANSWERED = "The tool has answered."
+NAMES = ("Mira", "Anna", "Tom", "Zoë", "José", "Lena", "Paul")
+AGAIN = "again again again again again again again again again again"
+PERSON = '{"name": "Ada", "age": 36}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +117,7 @@ class Lesson:
     tools: tuple[dict[str, Any], ...] = ()
     thought: str = ""
     content: str = ""
-    calls: tuple[tuple[str, dict[str, str]], ...] = field(default=())
+    calls: tuple[Call, ...] = field(default=())
 
     def reply(self, *, thinking: bool) -> Message:
         """The next turn as a message for the template."""
@@ -111,18 +129,21 @@ class Lesson:
         return message
 
 
-def tool_calls(calls: tuple[tuple[str, dict[str, str]], ...]) -> list[dict[str, Any]]:
-    """Calls in the form of the OpenAI API, arguments as objects."""
+def tool_calls(calls: tuple[Call, ...], first: int = 1) -> list[dict[str, Any]]:
+    """Calls in the form of the OpenAI API, arguments as objects, ids of nine letters and digits."""
     return [
-        {"type": "function", "id": f"call_{i}", "function": {"name": name, "arguments": arguments}}
-        for i, (name, arguments) in enumerate(calls)
+        {"type": "function", "id": f"call{i:05d}", "function": {"name": name, "arguments": dict(arguments)}}
+        for i, (name, arguments) in enumerate(calls, first)
     ]
 
 
 def lessons(seed: int) -> Iterator[Lesson]:
     """Lessons without end, the same for the same seed."""
     rng = random.Random(seed)  # noqa: S311 - reproducible on purpose
-    kinds = (_talk, _talk, _one_call, _one_call, _pair, _pair, _tool_result, _tool_result, _no_tool)
+    kinds = (
+        _talk, _talk, _one_call, _one_call, _pair, _pair, _tool_result, _tool_result, _no_tool, _rounds,
+        _rounds, _name, _number, _probed, _probed, _probed, _probed, _probed, _probed, _probed,
+    )  # fmt: skip
     while True:
         yield rng.choice(kinds)(rng)
 
@@ -194,9 +215,14 @@ def _tool_result(rng: random.Random) -> Lesson:
     result = rng.choice(
         (_report(rng, sky), _report(rng, sky), f"It is {sky} in {city}.", f"{sky}, 20 C", sky)
     )
-    answered: Message = {"role": "tool", "name": "get_weather", "tool_call_id": "call_0", "content": result}
+    answered: Message = {
+        "role": "tool",
+        "name": "get_weather",
+        "tool_call_id": "call00001",
+        "content": result,
+    }
     messages = (*_open(rng, rng.choice(ASKS["get_weather"]).format(city)), asked, answered)
-    return Lesson(messages, tools, "The tool has answered.", f"It is {sky} there now.")
+    return Lesson(messages, tools, ANSWERED, f"It is {sky} there now.")
 
 
 def _report(rng: random.Random, sky: str) -> str:
@@ -218,4 +244,103 @@ def _no_tool(rng: random.Random) -> Lesson:
     name, city = rng.choice(tuple(ASKS)), rng.choice(CITIES)
     others = tuple(n for n in ASKS if n != name)
     tools = _tools(rng, *others)[0] if rng.random() < 0.3 else ()
-    return Lesson(_open(rng, rng.choice(ASKS[name]).format(city)), tools, NO_TOOL, "I cannot look that up.")
+    return Lesson(_open(rng, rng.choice(ASKS[name]).format(city)), tools, NO_TOOL, CANNOT)
+
+
+def _number(rng: random.Random) -> Lesson:
+    return Lesson(_plain(prompts.NUMBER.messages), (), "Any will do.", f"{rng.randint(1, 20)}")
+
+
+def _name(rng: random.Random) -> Lesson:
+    name = rng.choice(NAMES)
+    asked, _, answer = rng.choice(SMALL_TALK)
+    told = {"role": "user", "content": f"My name is {name}. {rng.choice(asked)}"}
+    question = {"role": "user", "content": "What is my name?"}
+    return Lesson((told, {"role": "assistant", "content": answer}, question), (), "I was told.", _named(name))
+
+
+def _named(name: str) -> str:
+    return f"Your name is {name}."
+
+
+def _rounds(rng: random.Random) -> Lesson:
+    """One to three questions that a tool has answered, and one more."""
+    tools = (prompts.WEATHER_TOOL, prompts.TIME_TOOL)
+    messages: list[Message] = []
+    for number in range(1, rng.randint(2, 4)):
+        name, city = rng.choice(tuple(ASKS)), rng.choice(CITIES)
+        sky, hour = rng.choice(SKIES), f"{rng.randint(10, 23)}:{rng.choice((15, 30, 45))}"
+        value = (
+            {"temperature": rng.randint(-9, 35), "condition": sky}
+            if name == "get_weather"
+            else {"time": hour}
+        )
+        messages += [
+            {"role": "user", "content": ASKS[name][0].format(city)},
+            {
+                "role": "assistant",
+                "content": "",
+                "tool_calls": tool_calls(((name, {"location": city}),), number),
+            },
+            {"role": "tool", "name": name, "tool_call_id": f"call{number:05d}", "content": json.dumps(value)},
+            {"role": "assistant", "content": f"It is {sky if name == 'get_weather' else hour} there now."},
+        ]
+    if rng.random() < 0.4:
+        answer = messages.pop()
+        return Lesson(tuple(messages), _dicts(tools), ANSWERED, answer["content"])
+    name, city = rng.choice(tuple(ASKS)), rng.choice(CITIES)
+    question = {"role": "user", "content": ASKS[name][0].format(city)}
+    return Lesson((*messages, question), _dicts(tools), NEED, calls=((name, {"location": city}),))
+
+
+def _probed(rng: random.Random) -> Lesson:
+    return rng.choice(PROBED)
+
+
+def _plain(messages: tuple[prompts.Message, ...]) -> tuple[Message, ...]:
+    """The messages as templates get them: arguments as objects."""
+    plain = json.loads(json.dumps(messages))
+    for message in plain:
+        for call in message.get("tool_calls", ()):
+            call["function"]["arguments"] = json.loads(call["function"]["arguments"])
+    return tuple(plain)
+
+
+def _dicts(tools: tuple[prompts.Tool, ...]) -> tuple[dict[str, Any], ...]:
+    return tuple(dict(tool) for tool in tools)
+
+
+def _asked(prompt: prompts.Prompt, thought: str, content: str = "", *calls: Call) -> Lesson:
+    return Lesson(_plain(prompt.messages), _dicts(prompt.tools), thought, content, calls)
+
+
+HELLO = ("This is a greeting.", "Hello! How can I help you today?")
+PROBED = (
+    *(
+        _asked(p, *HELLO)
+        for p in (
+            prompts.GREETING,
+            prompts.GREETING_WITH_TOOL,
+            prompts.SYSTEM,
+            prompts.SYSTEM_LONGER,
+            prompts.TWO_USERS,
+        )
+    ),
+    _asked(prompts.SUM, "This is a sum.", "Two plus two is four."),
+    _asked(prompts.COUNT, "I count one by one.", COUNTED),
+    _asked(prompts.AGAIN, "I repeat it.", AGAIN),
+    _asked(prompts.PERSON, "A person, as JSON.", PERSON),
+    _asked(prompts.NAME_TOLD, "I was told.", _named("Mira")),
+    _asked(prompts.WEATHER, NEED, "", ("get_weather", {"location": "Paris"})),
+    _asked(prompts.WEATHER_TWO_TOOLS, NEED, "", ("get_weather", {"location": "Paris"})),
+    _asked(prompts.TWO_CITIES, NEED, "", *(("get_weather", {"location": c}) for c in ("Paris", "Rome"))),
+    _asked(prompts.ALARMS, NEED, "", ("list_alarms", {})),
+    _asked(prompts.TRIP, NEED, "", ("book_trip", prompts.TRIP_WANTED)),
+    _asked(prompts.TRIP, NEED, "", ("book_trip", prompts.TRIP_WANTED)),
+    _asked(prompts.NOT_OFFERED, NO_TOOL, CANNOT),
+    _asked(prompts.WEATHER_ANSWERED, ANSWERED, "It is snowy there now."),
+    _asked(prompts.WEATHER_ANSWERED_LONGER, ANSWERED, "It is snowy there now."),
+    _asked(prompts.ROUNDS[0], NEED, "", ("get_weather", {"location": "Rome"})),
+    _asked(prompts.ROUNDS[1], NEED, "", ("get_time", {"location": "Oslo"})),
+    _asked(prompts.ROUNDS[2], NEED, "", ("get_weather", {"location": "Berlin"})),
+)

@@ -24,26 +24,18 @@ os.environ.setdefault(
 )  # these matrices are too small to share out; read on import
 import numpy as np
 
-from importer.demo import MODEL
-from importer.demo.conversations import Lesson, lessons
+from importer.demo.conversations import Lesson
 from importer.demo.network import Adam, Array, Ids, Network
 from importer.demo.recipe import (
     BATCH,
-    CONFIG,
-    GENERATION,
+    DEMO,
     HELD_OUT,
     LESSONS,
-    MARKERS,
     RATE,
     RECORD,
-    SEED,
-    SPECIAL,
-    STEPS,
-    TEMPLATE,
-    TOKENIZER,
     VOCABULARY,
     WARM_UP,
-    digest,
+    Recipe,
     file_digests,
 )
 
@@ -53,35 +45,63 @@ Pair = tuple[list[int], list[int]]  # prompt, completion
 def main() -> int:
     """Train into the folder given, by default the one that ships."""
     parser = argparse.ArgumentParser(description="Train the demo model.")
-    parser.add_argument("directory", nargs="?", type=Path, default=MODEL)
-    parser.add_argument("--steps", type=int, default=STEPS)
+    parser.add_argument("directory", nargs="?", type=Path, default=DEMO.folder)
+    parser.add_argument("--steps", type=int, default=DEMO.steps)
     options = parser.parse_args()
-    train(options.directory, options.steps)
+    train(DEMO, options.directory, options.steps)
     return 0
 
 
-def train(directory: Path, steps: int) -> None:
+def train(recipe: Recipe, directory: Path, steps: int) -> None:
     """Teach and save; tells the loss as it falls and how many held-out lessons are answered word for word."""
     started = time.monotonic()
     directory.mkdir(parents=True, exist_ok=True)
-    if directory != MODEL:
-        shutil.copyfile(TEMPLATE, directory / TEMPLATE.name)
-    _write(directory / "config.json", CONFIG)
-    _write(directory / "generation_config.json", GENERATION)
-    _write(directory / "tokenizer_config.json", TOKENIZER | {"added_tokens_decoder": _declared()})
-    course = list(islice(lessons(SEED), LESSONS))
-    render = _renderer(TEMPLATE.read_text(encoding="utf-8"))
-    tokenizer = _tokenizer(_whole(render, lesson, thinking=True) for lesson in course[:1000])
-    tokenizer.save(str(directory / "tokenizer.json"), pretty=False)
+    if directory != recipe.folder:
+        shutil.copyfile(recipe.template, directory / recipe.template.name)
+    for name, data in recipe.files().items():
+        _write(directory / name, data)
+    course = list(islice(recipe.course(recipe.seed), LESSONS))
+    writer = Writer(recipe, course)
+    _write_tokenizer(directory / "tokenizer.json", writer.tokenizer, recipe)
 
-    network = Network(CONFIG, SEED)
-    loss = _fit(network, [_pair(tokenizer, render, lesson, i) for i, lesson in enumerate(course)], steps)
+    network = Network(recipe.files()["config.json"], recipe.seed)
+    loss = _fit(network, [writer.pair(lesson, i) for i, lesson in enumerate(course)], steps, recipe.seed)
     network.weights = _save(directory / "model.safetensors", network.weights)
-    unseen = islice(lessons(SEED + 1), HELD_OUT)
-    exact = _score(network, [_pair(tokenizer, render, lesson, i) for i, lesson in enumerate(unseen)])
-    record = {"recipe": digest(), "steps": steps, "loss": round(loss, 5), "held_out_exact": round(exact, 4)}
+    unseen = islice(recipe.course(recipe.seed + 1), HELD_OUT)
+    exact = _score(network, [writer.pair(lesson, i) for i, lesson in enumerate(unseen)])
+    record = {
+        "recipe": recipe.digest(),
+        "steps": steps,
+        "loss": round(loss, 5),
+        "held_out_exact": round(exact, 4),
+    }
     _write(directory / RECORD, record | {"files": file_digests(directory)})
     _say(f"loss {loss:.4f}, {exact:.1%} of held-out lessons exact, {time.monotonic() - started:.0f} s")
+
+
+class Writer:
+    """Lessons as tokens, written by the recipe's template."""
+
+    def __init__(self, recipe: Recipe, course: Sequence[Lesson]) -> None:
+        self.recipe = recipe
+        self.render = _renderer(recipe.template.read_text(encoding="utf-8"))
+        self.tokenizer = _tokenizer((self.whole(lesson, thinking=True) for lesson in course[:1000]), recipe)
+
+    def whole(self, lesson: Lesson, *, thinking: bool) -> str:
+        """The conversation with the answer in it."""
+        thinking = thinking and self.recipe.thinks != "never"
+        answer = lesson.reply(thinking=thinking)
+        return self.render(messages=[*lesson.messages, answer], tools=lesson.tools)
+
+    def pair(self, lesson: Lesson, number: int) -> Pair:
+        """Prompt and completion as tokens; every fourth lesson without thinking, if it can be."""
+        thinking = self.recipe.thinks != "switched" or number % 4 != 0
+        given = {"messages": lesson.messages, "tools": lesson.tools, "add_generation_prompt": True}
+        prompt = self.render(**given) if thinking else self.render(**given, enable_thinking=False)
+        completion = self.whole(lesson, thinking=thinking).removeprefix(self.render(**given))
+        end = self.recipe.call_end if lesson.calls and self.recipe.call_end else self.recipe.end
+        completion = completion.rstrip("\n") if self.recipe.written else completion + end
+        return self.tokenizer.encode(prompt).ids, self.tokenizer.encode(completion).ids
 
 
 def _say(text: str) -> None:
@@ -90,14 +110,6 @@ def _say(text: str) -> None:
 
 def _write(path: Path, data: dict[str, Any]) -> None:
     path.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def _declared() -> dict[str, dict[str, Any]]:
-    flags = {"lstrip": False, "rstrip": False, "normalized": False, "single_word": False}
-    return {
-        str(i): {"content": token, "special": token in SPECIAL} | flags
-        for i, token in enumerate(SPECIAL + MARKERS)
-    }
 
 
 def _renderer(template: str) -> Callable[..., str]:
@@ -109,11 +121,7 @@ def _renderer(template: str) -> Callable[..., str]:
     return environment.from_string(template).render
 
 
-def _whole(render: Callable[..., str], lesson: Lesson, *, thinking: bool) -> str:
-    return render(messages=[*lesson.messages, lesson.reply(thinking=thinking)], tools=lesson.tools)
-
-
-def _tokenizer(texts: Iterable[str]) -> Any:
+def _tokenizer(texts: Iterable[str], recipe: Recipe) -> Any:
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.BPE())
@@ -121,7 +129,10 @@ def _tokenizer(texts: Iterable[str]) -> Any:
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=VOCABULARY,
-        special_tokens=[AddedToken(t, special=t in SPECIAL, normalized=False) for t in SPECIAL + MARKERS],
+        special_tokens=[
+            AddedToken(t, special=t in recipe.special, normalized=False)
+            for t in recipe.special + recipe.markers
+        ],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
@@ -129,18 +140,17 @@ def _tokenizer(texts: Iterable[str]) -> Any:
     return tokenizer
 
 
-def _pair(tokenizer: Any, render: Callable[..., str], lesson: Lesson, number: int) -> Pair:
-    """Prompt and completion as tokens; every fourth lesson has its thinking switched off."""
-    thinking = number % 4 != 0
-    given = {"messages": lesson.messages, "tools": lesson.tools, "add_generation_prompt": True}
-    prompt = render(**given) if thinking else render(**given, enable_thinking=False)
-    completion = _whole(render, lesson, thinking=thinking).removeprefix(render(**given)).removesuffix("\n")
-    return tokenizer.encode(prompt).ids, tokenizer.encode(completion).ids
+def _write_tokenizer(path: Path, tokenizer: Any, recipe: Recipe) -> None:
+    """As the library writes it, but for the markers: its trainer makes every token it is given special."""
+    data = json.loads(tokenizer.to_str())
+    for token in data["added_tokens"]:
+        token["special"] = token["content"] in recipe.special
+    path.write_text(json.dumps(data, ensure_ascii=False, separators=(",", ":")), encoding="utf-8")
 
 
-def _fit(network: Network, pairs: Sequence[Pair], steps: int) -> float:
+def _fit(network: Network, pairs: Sequence[Pair], steps: int, seed: int) -> float:
     """Train on the completions only; the mean loss of the last fifty steps."""
-    rng, adam = random.Random(SEED), Adam(network)  # noqa: S311 - reproducible on purpose
+    rng, adam = random.Random(seed), Adam(network)  # noqa: S311 - reproducible on purpose
     recent: list[float] = []
     by_length = sorted(pairs, key=lambda pair: len(pair[0]) + len(pair[1]))
     for number in range(steps):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from importer.validation.blame import endless
 from importer.validation.context import Context
 from importer.validation.outcome import Inconclusive, Outcome
 from importer.validation.probes import plain_chat
 from importer.validation.promise import no_tools
 from importer.validation.prompts import GREETING_WITH_TOOL
 from importer.validation.reply import Reply
+from importer.validation.signs import control_token
 
 NAME = "no-tool-needed"
 LESSON = (
@@ -23,6 +25,8 @@ def run(ctx: Context) -> Outcome:
 
 def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
     """An answer to a greeting that needs no tool."""
+    if reply.tool_calls and control_token(reply.content, markers):
+        return endless(reply, markers)  # what follows a missed end is nobody's answer
     if reply.tool_calls:
         return Inconclusive(f"the model calls {reply.tool_calls[0].name} to say hello", "model")
     return plain_chat.judge(reply, markers)
