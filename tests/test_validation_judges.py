@@ -1,9 +1,9 @@
 """Judging replies: what passes, what fails, and who is blamed."""
 
-from __future__ from dataclasses import replace
-import annotations
+from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
