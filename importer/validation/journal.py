@@ -12,8 +12,9 @@ from importer.engines.base import Death
 
 KEPT = 4000  # characters of an excerpt
 READ = 256 * 1024  # bytes that are looked at
+# As Python ends a traceback, behind whatever a logger puts in front: ``ValueError: words``, ``a.b.KeyError``.
 _RAISED = re.compile(
-    r"^(?:\W{0,3}|.*?\s)((?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Exit|Interrupt)\b.*)$"
+    r"^(?:.*[\s)\]])?(?<!raise )((?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt)(?:: .*)?)$"
 )
 _LEVEL = re.compile(r"\b(?:WARNING|ERROR|CRITICAL|FATAL)\b|\b(?:Error|Warning):")
 _SECRET = re.compile(r"\b(?:hf_|sk-)[A-Za-z0-9_-]{8,}|(?<=Bearer )\S+|(?<=://)[^\s/@]+@")
