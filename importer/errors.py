@@ -67,6 +67,7 @@ class UsageError(ImporterError):
              "Set VISUAL or EDITOR to an editor that waits until you are done."),
         Kind("unknown-format", "There is no export format {name!r}.", "Near names: {near}; 'importer export --list' shows all."),
         Kind("no-such-directory", "There is no directory {path}.", "Check the path; a Hub id has the form owner/name."),
+        Kind("unknown-device", "There is no device {name!r}; near names: {near}.", "Known: {known}; in front of it how many (8xh100-80g). Or say --memory."),
     )  # fmt: skip
 
 
@@ -113,6 +114,8 @@ class RepositoryError(ImporterError):
              "No real {file} is that large; check the repository."),
         Kind("not-text", "{file} in {repo} is not UTF-8 text.", "Check the repository."),
         Kind("unreadable", "{file} in {repo} cannot be read: {problem}.", "Check the file's permissions."),
+        Kind("bad-weights", "{file} in {repo} is not a sound safetensors file: {problem}.",
+             "Leave --exact-fit out; no engine can be trusted with these weights either."),
     )  # fmt: skip
 
 

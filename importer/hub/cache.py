@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from importer import settings
 from importer.hub import hosts
 from importer.hub.api import COMMIT, Listing
+from importer.hub.safetensors import Tensor
 from importer.hub.snapshot import RepoFile
 
 FORMAT = 1
@@ -67,6 +68,28 @@ def store(asked: str, revision: str, stored: Stored) -> None:
     with contextlib.suppress(OSError):
         _write(_folder(listing.repo) / f"{listing.commit}.json", entry)
         _write(_ref(asked, revision), {"repo": listing.repo, "commit": listing.commit})
+
+
+def load_tensors(repo: str, commit: str, paths: Sequence[str]) -> dict[str, Tensor] | None:
+    """What the headers of these files of a commit named, where they were read before."""
+    data = _read(_tensors(repo, commit))
+    if data.get("format") != FORMAT or data.get("files") != [*paths]:
+        return None
+    try:
+        return {n: Tensor(dtype, tuple(shape), size) for n, (dtype, shape, size) in data["tensors"].items()}
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def store_tensors(repo: str, commit: str, paths: Sequence[str], tensors: Mapping[str, Tensor]) -> None:
+    """Keep them; or quietly not."""
+    listed = {name: [t.dtype, t.shape, t.size] for name, t in tensors.items()}
+    with contextlib.suppress(OSError):
+        _write(_tensors(repo, commit), {"format": FORMAT, "files": [*paths], "tensors": listed})
+
+
+def _tensors(repo: str, commit: str) -> Path:
+    return _folder(repo) / "tensors" / f"{commit}.json"
 
 
 def _folder(repo: str) -> Path:

@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from importer.errors import RepositoryError, UsageError
 from importer.hub import small
@@ -99,16 +100,22 @@ def read_text(root: Path, path: str, repo: str) -> str:
 
 
 def _bytes(root: Path, path: str) -> bytes:
-    """At most one byte beyond the limit. Raises OSError for links that leave and for what is no file."""
+    """At most one byte beyond the limit. Raises OSError."""
+    with opened(root, path) as file:
+        return file.read(small.limit(path) + 1)
+
+
+def opened(root: Path, path: str) -> BinaryIO:
+    """A file below ``root``. Raises OSError for links that leave and for what is no file."""
     target = Path(os.path.realpath(root / path, strict=True))
     if not (target.is_relative_to(root) or _is_blob(root, target)):
         raise OSError(0, "it links to a place outside the directory")
     # A pipe or a device would block or never end, and may take a file's place after any look at it.
     descriptor = os.open(target, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(0, "it is not a plain file")
-        return file.read(small.limit(path) + 1)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(0, "it is not a plain file")
+    return os.fdopen(descriptor, "rb")
 
 
 def _is_blob(root: Path, target: Path) -> bool:

@@ -57,16 +57,17 @@ class _Broken(Exception):
         self.cut, self.hopeless = cut, hopeless
 
 
-def get(url: str, *, limit: int, size: int | None = None) -> Answer:
+def get(url: str, *, limit: int, size: int | None = None, span: tuple[int, int] | None = None) -> Answer:
     """GET a URL of the Hub; ``limit`` and the expected ``size`` are bytes of the decoded body.
 
+    ``span`` asks for these bytes only, the last one included; then only an answer with status 206 has a body.
     Raises HubError (rate-limited, server, network, refused-host, bad-token, bad-answer) and TooLarge.
     """
     waited = 0.0
     for tried in range(1, TRIES + 1):
         pause = FIRST_PAUSE * 2 ** (tried - 1)
         try:
-            answer = _follow(url, limit, size)
+            answer = _follow(url, limit, size, span)
         except _Broken as error:
             if error.hopeless or tried == TRIES:
                 raise _lost(url, error) from None
@@ -112,10 +113,10 @@ def _asked_pause(headers: Mapping[str, str]) -> float | None:
         return None
 
 
-def _follow(url: str, limit: int, size: int | None) -> Answer:
+def _follow(url: str, limit: int, size: int | None, span: tuple[int, int] | None) -> Answer:
     """One try, through checked redirects."""
     for _ in range(HOPS + 1):
-        answer = _exchange(url, limit, size)
+        answer = _exchange(url, limit, size, span)
         target = answer.headers.get("location")
         if answer.status not in REDIRECTS or target is None:
             return answer
@@ -123,15 +124,17 @@ def _follow(url: str, limit: int, size: int | None) -> Answer:
     raise HubError("bad-answer", url=hosts.plain(url), problem=f"it was redirected more than {HOPS} times")
 
 
-def _exchange(url: str, limit: int, size: int | None) -> Answer:
+def _exchange(url: str, limit: int, size: int | None, span: tuple[int, int] | None) -> Answer:
     from huggingface_hub import get_session
 
     headers = _headers(url)
+    if span is not None:
+        headers |= {"range": f"bytes={span[0]}-{span[1]}", "accept-encoding": "identity"}
     timeout: Any = (CONNECT, READ, READ, CONNECT)  # in the order of httpx: connect, read, write, pool
     stream = get_session().stream("GET", url, headers=headers, follow_redirects=False, timeout=timeout)
     try:
         with stream as response:
-            body = _read(response, limit, size)
+            body = _read(response, limit, size) if response.status_code == (206 if span else 200) else b""
             found = {name.lower(): value for name, value in response.headers.items()}
             return Answer(url, response.status_code, found, body, "authorization" in headers)
     except http_error() as error:
@@ -148,9 +151,7 @@ def http_error() -> type[Exception]:
 
 
 def _read(response: Response, limit: int, size: int | None) -> bytes:
-    """The body of a good answer, counted while it arrives; other bodies are not needed."""
-    if response.status_code != 200:
-        return b""
+    """The body of a good answer, counted while it arrives."""
     body, end = bytearray(), time.monotonic() + WHOLE
     for chunk in response.iter_bytes():
         body += chunk

@@ -1,0 +1,172 @@
+"""Devices by name: how much memory one has, how much of it an engine may fill, and what it calculates in.
+
+The table is ``importer/data/devices.json``; docs/fit.md describes every key.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+from importer.errors import UsageError
+
+Kind = Literal["cuda", "rocm", "metal", "cpu"]
+GIB = 2**30
+MOST = 128  # of one kind
+SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt])(i?b)?", re.IGNORECASE | re.ASCII)
+# Formats that NVIDIA's cards calculate in, from which compute capability on.
+FROM_CAPABILITY = {"fp32": (0, 0), "fp16": (5, 3), "bf16": (8, 0), "fp8": (8, 9), "nvfp4": (10, 0)}
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One or several of a kind.
+
+    ``memory``   bytes that a program is told one of them has; ``None`` where it is this machine's.
+    ``share``    the part of it that an engine may fill.
+    ``native``   number formats that it calculates in, of ``fp32``, ``fp16``, ``bf16``, ``fp8``, ``nvfp4``.
+    ``source``   where the figures come from.
+    """
+
+    name: str
+    kind: Kind
+    memory: int | None
+    share: float
+    native: frozenset[str]
+    source: str
+    count: int = 1
+    capability: str | None = None
+
+    @property
+    def label(self) -> str:
+        """As it is typed: ``8xh100-80g``; a machine's own processors are one thing."""
+        return self.name if self.count == 1 or self.kind == "cpu" else f"{self.count}x{self.name}"
+
+    @property
+    def is_card(self) -> bool:
+        """Whether vLLM reserves a share of its memory (``gpu_memory_utilization``)."""
+        return self.kind in {"cuda", "rocm"}
+
+    def with_memory(self, memory: int) -> Device:
+        """The same with so many bytes each."""
+        share = _share(self.kind, memory / GIB) if self.kind == "metal" else self.share
+        return replace(self, memory=memory, share=share)
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in receipts."""
+        return {
+            "name": self.name,
+            "count": self.count,
+            "kind": self.kind,
+            "memory": self.memory,
+            "share": self.share,
+            "capability": self.capability,
+            "source": self.source,
+        }
+
+
+def named(text: str) -> Device:
+    """The device of ``NAME``, ``2xNAME`` or ``NAMEx2``; hyphens, blanks and case do not count.
+
+    Raises UsageError("unknown-device") with near names, and UsageError("bad-option").
+    """
+    name, count = _split(re.sub(r"[\s_-]+", "", text.lower()))
+    found = next((d for n, d in known().items() if n.replace("-", "") == name), None)
+    if found is None:
+        near = ", ".join(_near(name)) or "none"
+        raise UsageError("unknown-device", name=text, near=near, known=", ".join(_families()))
+    if not 0 < count <= MOST:
+        raise UsageError("bad-option", option=f"--device {text}", problem=f"from 1 to {MOST} of a kind")
+    if count > 1 and not found.is_card:
+        problem = f"{found.name} is a whole machine, and engines do not spread over several"
+        raise UsageError("bad-option", option=f"--device {text}", problem=problem)
+    return replace(found, count=count)
+
+
+def _split(text: str) -> tuple[str, int]:
+    """Name and number; ``mi300x`` is a name, though it ends as a number would begin."""
+    names = {n.replace("-", "") for n in known()}
+    before, after = re.fullmatch(r"(\d{1,4})x(.+)", text), re.fullmatch(r"(.+)x(\d{1,4})", text)
+    if text not in names and before:
+        return before[2], int(before[1])
+    if text not in names and after and after[1] in names:
+        return after[1], int(after[2])
+    return text, 1
+
+
+def size(text: str, option: str = "--memory") -> int:
+    """Bytes of ``48GiB``, ``48G`` (the same) or ``48GB``; raises UsageError("bad-option")."""
+    match = SIZE.fullmatch(text.strip())
+    if match is None:
+        problem = "it is a number and a unit, such as 48GiB or 800MB"
+        raise UsageError("bad-option", option=f"{option} {text}", problem=problem)
+    base = 1000 if (match[3] or "").lower() == "b" else 1024
+    amount = float(match[1]) * base ** ("kmgt".index(match[2].lower()) + 1)
+    if not 2**20 <= amount <= 2**50:
+        raise UsageError("bad-option", option=f"{option} {text}", problem="from 1 MiB to 1024 TiB")
+    return int(amount)
+
+
+def of_kind(kind: Kind, name: str, memory: int, *, count: int = 1, capability: str | None = None) -> Device:
+    """A device that is in no table: one that was found here."""
+    share = _share(kind, memory / GIB)
+    native = _native({"kind": kind, "capability": capability})
+    return Device(name, kind, memory, share, native, "this machine", count, capability)
+
+
+@cache
+def known() -> Mapping[str, Device]:
+    """The table, by name; chips that come with several sizes have a name for each."""
+    found = {}
+    for name, row in raw()["devices"].items():
+        sizes = {f"{name}-{gib}g": gib for gib in row.get("sizes", ())} or {name: row.get("gib")}
+        for full, gib in sizes.items():
+            memory = None if gib is None else int(gib * GIB)
+            share = row.get("share") or _share(row["kind"], gib or 0)
+            found[full] = Device(
+                full, row["kind"], memory, share, _native(row), row["source"], 1, row.get("capability")
+            )
+    return found
+
+
+@cache
+def raw() -> Mapping[str, Any]:
+    """The file's data."""
+    text = files("importer").joinpath("data", "devices.json").read_text(encoding="utf-8")
+    data: Mapping[str, Any] = json.loads(text)
+    return data
+
+
+def _share(kind: Kind, gib: float) -> float:
+    row = raw()["kinds"][kind]
+    small = row.get("small")
+    return float(small["share"] if small and gib <= small["gib"] else row["share"])
+
+
+def _native(row: Mapping[str, Any]) -> frozenset[str]:
+    if "native" in row:
+        return frozenset(row["native"])
+    if row.get("capability") is None:
+        return frozenset({"fp32", "fp16", "bf16"})
+    major, minor = map(int, row["capability"].split("."))
+    return frozenset(name for name, since in FROM_CAPABILITY.items() if (major, minor) >= since)
+
+
+def _near(name: str) -> list[str]:
+    """What may have been meant: names that hold what was typed, else those that look like it."""
+    held = [n for n in known() if name and name in n.replace("-", "")]
+    return held[:8] or get_close_matches(name, known(), 4, 0.55)
+
+
+def _families() -> list[str]:
+    """All names, the sizes of a chip in one: ``m3-max-36g…128g``."""
+    return [
+        f"{name}-{row['sizes'][0]}g…{row['sizes'][-1]}g" if "sizes" in row else name
+        for name, row in raw()["devices"].items()
+    ]
