@@ -35,6 +35,7 @@ def rows() -> Iterable[Row]:
 def _one() -> Iterable[Row]:
     states: dict[str, tuple[list[str], int, int]] = {
         "first": ([], 7, 2), "unchanged commit": ([], 1, 1), "offline": (["--offline"], 0, 0),
+        "--exact-fit": (["--exact-fit"], 2, 2), "--exact-fit again": (["--exact-fit"], 1, 1),
     }  # fmt: skip
     with HubServer({"org/model": _files(0)}, latency=LATENCY) as hub, tempfile.TemporaryDirectory() as home:
         for state, (words, requests, rounds) in states.items():
@@ -75,7 +76,7 @@ def _files(number: int) -> dict[str, Content]:
         "tokenizer_config.json": {"eos_token": "<|im_end|>", "bos_token": "<s>"},
         "special_tokens_map.json": {"eos_token": "<|im_end|>"},
         "added_tokens.json": {"<|im_end|>": 1},
-        "model.safetensors": b"",
+        "model.safetensors": b"\x02\0\0\0\0\0\0\0{}",
     }
 
 

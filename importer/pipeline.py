@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from importer import __version__
 from importer.decide.choose import PARSERS, decide
@@ -29,12 +28,15 @@ from importer.preferences import check_document, check_parsers
 from importer.proof import Proof
 from importer.workbench import Workbench
 
+if TYPE_CHECKING:
+    from importer.fit.choose import Choice
+
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to import, and what the user said about it."""
+    """What to import, and what the user said about it; ``memory`` in bytes."""
 
     reference: str
     revision: str | None = None
@@ -43,6 +45,9 @@ class Request:
     engine_version: str | None = None
     offline: bool = False
     ignore_name: bool = False
+    device: str | None = None
+    memory: int | None = None
+    exact_fit: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in a receipt; whether the Hub may be asked is of one run only."""
@@ -66,6 +71,7 @@ class Decided:
     evidence: tuple[Evidence, ...]
     decisions: Mapping[str, Decision]
     proof: Proof | None
+    fit: Choice
 
     @property
     def model(self) -> str:
@@ -118,6 +124,7 @@ class Plan(Decided):
             proof=None if self.proof is None else self.proof.to_json(),
             base=self.built.data,
             request=self.request.to_json(),
+            fit=self.fit.to_json(),
         )
 
 
@@ -143,9 +150,11 @@ def decide_snapshot(
     bench.wake()
     from importer.evidence.gather import for_engine, gather
     from importer.evidence.kind import find_kind
+    from importer.fit.place import Wanted
+    from importer.fitting import fit
     from importer.proof.renderers import own_renderer, rendered_by, unproved
     from importer.proof.tokens import tokens_of
-    from importer.target import bind
+    from importer.target import bind, platform_for
     from importer.template import source, vocabulary
 
     kind = find_kind(snapshot, request.ignore_name)
@@ -157,7 +166,10 @@ def decide_snapshot(
     template = source.find(snapshot)
     tokens = vocabulary.read(snapshot)
     study = None if template is None else bench.study(template, tokens)
-    facts = gather(snapshot, kind, study, sys.platform, ignore_name=request.ignore_name)
+    facts = gather(
+        snapshot, kind, study, platform_for(request.device), ignore_name=request.ignore_name,
+        machine=request.device or "this machine",
+    )  # fmt: skip
     backend = decide_setting("backend", [e for e in facts if e.key == "backend"], request.preferences)
     bound = bind(str(backend.value), request.engine_version, ask=bench.proves)
     target = bound.target
@@ -177,8 +189,15 @@ def decide_snapshot(
         evidence += proof.evidence()
     thinking = study.thinking if study is not None and study.samples else None
     pins = None if proof is None else proof.pins
+    said = decide(evidence, request.preferences, target, thinking, pins)
+    choice = fit(
+        snapshot, request.device, request.memory, target.backend,
+        Wanted({key: decision.value for key, decision in said.items()}, request.preferences.values.keys()),
+        exact=request.exact_fit, offline=request.offline, progress=progress,
+    )  # fmt: skip
+    evidence += choice.evidence
     decisions = decide(evidence, request.preferences, target, thinking, pins)
-    return Decided(request, snapshot, target, tuple(evidence), decisions, proof)
+    return Decided(request, snapshot, target, tuple(evidence), decisions, proof, choice)
 
 
 def lay_out(decided: Decided, names: Names) -> Plan:
@@ -208,7 +227,9 @@ def lay_out(decided: Decided, names: Names) -> Plan:
     if adapter is not None:
         decisions = _told(decisions, client, adapter.offers, engine)
     check_document(built.data, request.preferences)
-    return Plan(request, snapshot, target, decided.evidence, decisions, decided.proof, name, built)
+    return Plan(
+        request, snapshot, target, decided.evidence, decisions, decided.proof, decided.fit, name, built
+    )
 
 
 def write(planned: Plan, store: Store, review: Word | None = None) -> Receipt:

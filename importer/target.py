@@ -1,12 +1,15 @@
-"""The engine a document is written for: which version, which parsers, and whether it can be asked."""
+"""What a document is written for: an engine, its version and parsers; a device, named or this machine."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from importer.decide.target import Target
-from importer.engines import registries
+from importer.engines import machine, registries
+from importer.errors import UsageError
+from importer.fit.devices import Device, named
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +39,23 @@ def bind(backend: str, version: str | None = None, *, ask: bool = True) -> Bound
     parsers = {"tool_parser": registry.classes("tool"), "reasoning_parser": registry.classes("reasoning")}
     target = Target(backend, registry.version, parsers, proves=asked is not None, runs=runs(backend))
     return Bound(target, None if asked is None else asked.python)
+
+
+def device_for(name: str | None, memory: int | None, backend: str) -> Device:
+    """The named device, else what this machine has for the backend; with ``memory`` bytes where given.
+
+    Raises UsageError("unknown-device") and UsageError("bad-option").
+    """
+    device = machine.this_machine(backend) if name is None else named(name)
+    if backend == "vllm" and device.kind == "metal":
+        problem = "vLLM does not run on Apple's graphics; choose --backend mlx or another device"
+        raise UsageError("bad-option", option=f"--device {name}", problem=problem)
+    if memory is not None:
+        return device.with_memory(memory)
+    return device if device.memory is not None else machine.this_machine(backend, cards=False)
+
+
+def platform_for(name: str | None) -> str:
+    """The operating system that a named device runs, in words of ``sys.platform``; else this machine's."""
+    kind = "cpu" if name is None else named(name).kind
+    return sys.platform if kind == "cpu" else "darwin" if kind == "metal" else "linux"

@@ -28,6 +28,11 @@ BASE: Mapping[str, Content] = {
         "model_type": "llama",
         "architectures": ["LlamaForCausalLM"],
         "max_position_embeddings": 512,
+        "num_hidden_layers": 2,
+        "hidden_size": 64,
+        "intermediate_size": 128,
+        "num_attention_heads": 4,
+        "vocab_size": 100,
     },
     "generation_config.json": {"temperature": 0.6, "top_p": 0.9},
 }

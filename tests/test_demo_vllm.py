@@ -40,3 +40,7 @@ def test_the_demo_model_passes_on_vllm(
     assert set(outcomes.values()) == {"pass", "not-applicable"}
     assert [p for p, o in outcomes.items() if o == "not-applicable"] == ["plain-completion"]
     assert receipt["validation"]["digest"] == receipt["digest"]
+    assert receipt["fit"]["verdict"] == "fits"
+    cache = receipt["validation"]["fit"]["kv_cache_tokens"]
+    assert cache["reported"] > 2048
+    assert abs(cache["error"]) < 0.02, "the server got the space it was promised, and filled it as predicted"

@@ -100,6 +100,11 @@ def unreadable(desk: Desk) -> Words:
     return ("./toy",)
 
 
+def bad_weights(desk: Desk) -> Words:
+    desk.hub.repos["acme/odd"] = Repo({**BASE, "model.safetensors": b"<html></html>"})
+    return ("acme/odd", "--exact-fit")
+
+
 def exists(desk: Desk) -> Words:
     assert desk("acme/base", "--no-validate").code == 0
     return ("other/base", "--name", "base")
@@ -199,6 +204,7 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "traversal": typed("acme/../base"),
     "revision-conflict": typed("acme/base@v1", "--revision", "v2"),
     "bad-option": typed("acme/base", "--set", "colour=red"),
+    "unknown-device": typed("acme/base", "--device", "h100"),
     "unknown-parser": typed("acme/chat", "--set", "tool_parser=hermez"),
     "unknown-format": exporting("vlm-config"),
     "no-such-directory": typed("./nowhere"),
@@ -220,6 +226,7 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "too-large": repository(generation_config__json=b" " * 300_000),
     "not-text": repository(config__json=b"\xff\xfe"),
     "unreadable": unreadable,
+    "bad-weights": bad_weights,
     "exists": exists,
     "not-a-folder": not_a_folder,
     "no-such-document": typed("show", "nobody"),

@@ -21,7 +21,7 @@ from importer.validation.reply import (
     ToolCall,
     Usage,
     assemble,
-    from_completion,
+    completed_text,
     from_stream,
     from_whole,
 )
@@ -296,8 +296,6 @@ def test_both_engines_are_recorded() -> None:
     "body", [b"", b"[]", b'{"choices": []}', b'{"choices": [{"text": 3}]}', b'{"error": "no"}']
 )
 def test_a_plain_completion_is_text_or_a_typed_error(body: bytes) -> None:
-    assert (
-        from_completion(b'{"choices": [{"text": " Paris.", "finish_reason": "stop"}]}').content == " Paris."
-    )
+    assert completed_text(b'{"choices": [{"text": " Paris.", "finish_reason": "stop"}]}') == " Paris."
     with pytest.raises(ReplyError):
-        from_completion(body)
+        completed_text(body)

@@ -154,6 +154,8 @@ def test_the_processor_build_runs_eagerly_with_a_bounded_cache(monkeypatch: pyte
     assert "enforce-eager" in told({})
     assert "enforce-eager" not in told({}, VllmCuda())
     assert int(VllmCpu().launch({}, FOLDER, 1).env["VLLM_CPU_KVCACHE_SPACE"]) >= 1
+    for said in ({"engine_args": {"kv_cache_memory_bytes": 2**30}}, {"gpu_memory_utilization": 0.5}):
+        assert VllmCpu().launch(said, FOLDER, 1).env == {"VLLM_NO_USAGE_STATS": "1"}
     monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "7")
     assert VllmCpu().launch({}, FOLDER, 1).env["VLLM_CPU_KVCACHE_SPACE"] == "7"
 

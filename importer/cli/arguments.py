@@ -89,6 +89,7 @@ def reference(argv: list[str]) -> str | None:
     words = argv if command is None else argv[1:]
     taking = {"--output", "--name", "--backend", "--engine-version", "--revision", "--set", "--from"}
     taking |= {"--engine", "--port", "--digest", "--note", "--reject", "--documents", "--device"}
+    taking |= {"--memory"}
     free = [w for before, w in zip(["", *words], words, strict=False) if before not in taking]
     if "--" in free:
         return next(iter(free[free.index("--") + 1 :]), None)
@@ -129,6 +130,15 @@ def _import() -> Parser:
         default=[],
         dest="values",
         help="a decision's name or a dotted YAML path; wins over everything; repeatable",
+    )
+    p.add_argument(
+        "--device",
+        metavar="NAME",
+        help="fit the settings to this device instead of this machine: rtx4090, 8xh100-80g, m3-max-64g …",
+    )
+    p.add_argument("--memory", metavar="SIZE", help="with so much memory, such as 48GiB (of each card)")
+    p.add_argument(
+        "--exact-fit", action="store_true", help="read every tensor's size from the weights' headers"
     )
     p.add_argument("--dry-run", action="store_true", help="everything except writing and validating")
     p.add_argument("--json", action="store_true", help="one line of JSON on stdout")

@@ -58,6 +58,8 @@ def show_document(arguments: argparse.Namespace) -> None:
     console = show.console()
     show.line(show.plain("\n".join(stored.text.rstrip().splitlines())))
     console.print(show.decisions(receipt.decisions))
+    if receipt.fit is not None:
+        console.print(show.fit(receipt.fit))
     if receipt.validation is not None:
         console.print(show.outcomes(receipt.validation))
     show.line(f"review: {state['review']}; validation: {state['validation']}")

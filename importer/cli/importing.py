@@ -34,6 +34,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.explain:
         proof = None if planned.proof is None else planned.proof.to_json()
         show.explain(evidence_json(planned.evidence), proof)
+        show.console(stderr=True).print(show.fit(planned.fit.to_json()))
     if arguments.dry_run:
         show.note("Dry run: nothing was written.")
     elif (review := _review(arguments)) is not False:
@@ -44,6 +45,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def request_from(arguments: argparse.Namespace, reference: str) -> Request:
     """What to import, from the options; raises UsageError."""
+    device, memory = _device(arguments)
     return Request(
         reference=reference,
         revision=arguments.revision,
@@ -52,7 +54,20 @@ def request_from(arguments: argparse.Namespace, reference: str) -> Request:
         engine_version=arguments.engine_version,
         offline=arguments.offline,
         ignore_name=arguments.ignore_name,
+        device=device,
+        memory=memory,
+        exact_fit=arguments.exact_fit,
     )
+
+
+def _device(arguments: argparse.Namespace) -> tuple[str | None, int | None]:
+    """The device's own name and bytes of memory, as far as they were given; raises UsageError."""
+    if arguments.device is None and arguments.memory is None:
+        return None, None
+    from importer.fit import devices
+
+    name = None if arguments.device is None else devices.named(arguments.device).label
+    return name, None if arguments.memory is None else devices.size(arguments.memory)
 
 
 def _show(planned: Plan, path: Path) -> None:
@@ -60,6 +75,7 @@ def _show(planned: Plan, path: Path) -> None:
     revision = f" at {planned.snapshot.revision}" if planned.snapshot.revision else ""
     show.line(show.plain(f"{subject}{revision} → {path}"))
     show.console().print(show.decisions({k: to_json(d) for k, d in planned.decisions.items()}))
+    show.line(show.plain(f"fit: {planned.fit.says}"))
     for name, reason in planned.snapshot.unknown.items():
         show.line(show.plain(f"unknown: {name}: {reason}"))
 

@@ -110,6 +110,20 @@ def outcomes(report: Mapping[str, Any]) -> Table:
     return table(("probe", "outcome", "blame", "reason"), rows)
 
 
+def fit(told: Mapping[str, Any]) -> Table:
+    """What the model takes of one device, in GiB; ``told`` as receipts keep it."""
+    title = f"fit: {told['says']}"
+    if "estimate" not in told:
+        return table((), (), title)
+    source = f"weights as the {told['weights']['source']} say: {told['weights']['why']}"
+    parts = [*told["estimate"]["terms"], {"part": "together", **told["estimate"]["total"], "why": source}]
+    rows = [
+        (t["part"], *(f"{t[bound] / 2**30:.2f}" for bound in ("low", "likely", "high")), t["why"])
+        for t in parts
+    ]
+    return table(("GiB of one device", "low", "likely", "high", "why"), rows, title)
+
+
 def change(changed: Mapping[str, Any]) -> str:
     """``path: before → after``, as ``document.review.change_json`` gives a change."""
     from importer.document.diff import ABSENT, shown

@@ -90,6 +90,9 @@ def _verdict(report: Mapping[str, Any], stored: Stored, engine: str) -> None:
     """One line for a person; raises ValidationError where a probe did not pass."""
     spent = ", ".join(f"{k} {v:.1f} s" for k, v in report["seconds"].items())
     show.note(f"{stored.name}: {'' if report['passed'] else 'not '}validated on {engine} ({spent}).")
+    for what, found in report.get("fit", {}).items():
+        told = f"{found['predicted']:,} predicted, {found['reported']:,} reported, {found['error']:+.2%}"
+        show.note(f"{what.replace('_', ' ')}: {told}.")
     if not report["passed"]:
         bad = [o for o in report["outcomes"] if o["outcome"] in ("fail", "inconclusive")]
         raise ValidationError(

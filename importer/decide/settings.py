@@ -16,6 +16,7 @@ HEARD: dict[str, Status] = {
     "kind-name": "table",
     "kind-tag": "vendor",
     "kind-kind": "engine-default",
+    "fit": "engine-default",
     "generation-config": "vendor",
     "config": "vendor",
     "card-header": "vendor",
@@ -30,6 +31,7 @@ HEARD: dict[str, Status] = {
     "end-tokens": "vendor",
     "end-of-turn": "vendor",
     "machine": "engine-default",
+    "fits": "engine-default",
 }
 
 

@@ -33,6 +33,7 @@ class Receipt:
     ``request``     what was asked for, so that it can be asked again.
     ``approved``    the version approved last: its word and its ``data``.
     ``history``     every word that was said, the oldest first.
+    ``fit``         the device, what the model takes of its memory, and what was chosen for it.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Receipt:
     request: Mapping[str, Any] | None = None
     approved: Mapping[str, Any] | None = None
     history: Sequence[Mapping[str, Any]] = ()
+    fit: Mapping[str, Any] | None = None
 
     def to_text(self) -> str:
         """The file's text: indented JSON, keys in the order above."""

@@ -53,7 +53,8 @@ PER_REQUEST = ("seed",)
 PENALTIES_SINCE = (0, 31)
 PENALTIES = ("presence_penalty", "frequency_penalty")
 GENERATION = "generation_config.json"
-NUMBERS = ("max_model_len", "gpu_memory_utilization", "tensor_parallel_size")
+SHARE = "gpu_memory_utilization"
+NUMBERS = ("max_model_len", SHARE, "tensor_parallel_size")
 WORDS = ("dtype", "load_format")
 # What ``engine_args`` may set; nothing here loads code, opens files or listens somewhere.
 ARGUMENTS = (
@@ -137,7 +138,7 @@ class Vllm(ABC):
         name = str(document.get("name") or model_dir.name)
         settings = self.settings({**document, "name": name}, Address(port=port), folder=".")
         arguments = ("-m", "vllm.entrypoints.openai.api_server", f"--model={model_dir.resolve()}", *settings)
-        return Launch(arguments, name, self._variables(), self.files(document))
+        return Launch(arguments, name, self._variables(document), self.files(document))
 
     def files(self, document: Document) -> dict[str, str]:
         """What its server reads beside the model, name to text: the folder that ``settings`` is told."""
@@ -183,7 +184,7 @@ class Vllm(ABC):
     def _eager(self) -> bool:
         return False
 
-    def _variables(self) -> Mapping[str, str]:
+    def _variables(self, _document: Document) -> Mapping[str, str]:
         return {"VLLM_NO_USAGE_STATS": "1"}
 
 
@@ -211,14 +212,16 @@ class VllmCpu(Vllm):
     def _eager(self) -> bool:
         return True  # compiling takes minutes and a compiler
 
-    def _variables(self) -> Mapping[str, str]:
-        """Room for the KV cache in GiB: what the user set, else an eighth of the machine's memory."""
-        set_by_user = os.environ.get("VLLM_CPU_KVCACHE_SPACE")
+    def _variables(self, document: Document) -> Mapping[str, str]:
+        """Room for the KV cache in GiB: what the user set, else the document, else an eighth of the memory.
+
+        The variable is heard before the server's options, so it is only set where the document is silent.
+        """
+        said = {*(document.get("engine_args") or {}), *document} & {"kv_cache_memory_bytes", SHARE}
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        return {
-            "VLLM_NO_USAGE_STATS": "1",
-            "VLLM_CPU_KVCACHE_SPACE": set_by_user or str(max(1, total // 8 // 2**30)),
-        }
+        eighth = "" if said else str(max(1, total // 8 // 2**30))
+        space = os.environ.get("VLLM_CPU_KVCACHE_SPACE") or eighth
+        return {"VLLM_NO_USAGE_STATS": "1"} | ({"VLLM_CPU_KVCACHE_SPACE": space} if space else {})
 
 
 @dataclass(frozen=True, slots=True)

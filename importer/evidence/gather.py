@@ -17,9 +17,18 @@ NAMED_FOR = "vllm"  # the engine whose parser names the tables hold
 
 
 def gather(
-    snapshot: Snapshot, kind: KindFinding, study: Study | None, platform: str, *, ignore_name: bool
+    snapshot: Snapshot,
+    kind: KindFinding,
+    study: Study | None,
+    platform: str,
+    *,
+    ignore_name: bool,
+    machine: str = "this machine",
 ) -> list[Evidence]:
-    """Facts that hold for every engine; parsers are named as the tables name them."""
+    """Facts that hold for every engine; parsers are named as the tables name them.
+
+    ``machine``, of which ``platform`` is the operating system, is what the document is for.
+    """
     return [
         *kind.evidence,
         *names.evidence(snapshot, ignore_name),
@@ -27,7 +36,7 @@ def gather(
         *([] if ignore_name else card.evidence(snapshot)),
         *stops.evidence(snapshot, None if kind.kind == "base" else study),
         *architecture.evidence(snapshot),
-        *backend.evidence(snapshot, platform),
+        *backend.evidence(snapshot, platform, machine),
         *rendered.evidence(study),
     ]
 

@@ -47,11 +47,11 @@ def estimate(shape: Shape, weights: Weights, load: Load, backend: str) -> Fit:
 
 def longest(shape: Shape, weights: Weights, load: Load, backend: str, budget: int) -> Longest:
     """The longest context up to ``load.context`` whose likely total stays within ``budget`` bytes."""
+    whole = estimate(shape, weights, load, backend)
 
     def at(context: int) -> Fit:
-        return estimate(shape, weights, replace(load, context=context), backend)
+        return _shorter(shape, whole, context)
 
-    whole = at(load.context)
     if whole.total.likely <= budget:
         return Longest(load.context, None, f"all {load.context:,} tokens fit", whole)
     least = min(SHORTEST, load.context)
@@ -70,6 +70,14 @@ def longest(shape: Shape, weights: Weights, load: Load, backend: str, budget: in
     return Longest(
         low, part, f"{load.context:,} tokens take {growth[part]:,} bytes more than are left", found
     )
+
+
+def _shorter(shape: Shape, whole: Fit, context: int) -> Fit:
+    """The same with another context, on which nothing but the caches depends."""
+    load = replace(whole.load, context=context)
+    caches = _paged(shape, load) if whole.backend in VLLM else _growing(shape, load)
+    first, *others = (t for t in whole.terms if t.part not in {"kv cache", "states"})
+    return Fit(whole.backend, load, (first, *caches, *others))
 
 
 def _of(fit: Fit, term: Term) -> int:
@@ -118,7 +126,8 @@ def _share(shape: Shape, load: Load, plain: int) -> float:
     """The part of all parameters that the fullest device holds."""
     stages = max(load.pipeline_parallel, 1)
     whole = sizes(shape.parts, shape.scheme, plain)
-    layers = sorted((_device(shape, block.parts, load, plain) for block in shape.blocks), reverse=True)
+    each = {parts: _device(shape, parts, load, plain) for parts in {block.parts for block in shape.blocks}}
+    layers = sorted((each[block.parts] for block in shape.blocks), reverse=True)
     first = sum(layers[: ceil(len(layers) / stages)])
     beside = _device(shape, (*shape.around, *shape.tower), load, plain)
     return (first + beside) / whole if whole else 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -60,8 +61,11 @@ class Scheme:
 
 
 def sizes(parts: Iterable[Part], scheme: Scheme | None, plain: int) -> int:
-    """Bytes of all parts as published."""
-    return sum(part.count * plain if scheme is None else scheme.size(part, plain) for part in parts)
+    """Bytes of all parts as published; layers are many, and most of them alike."""
+    return sum(
+        number * (part.count * plain if scheme is None else scheme.size(part, plain))
+        for part, number in Counter(parts).items()
+    )
 
 
 def scheme(

@@ -1,0 +1,226 @@
+"""What to write for a device: context length, dtype, how many cards, how much of their memory.
+
+Few rules, in this order:
+
+1. What the user set is an input, and stays.
+2. ``dtype`` is the checkpoint's, unless the device cannot calculate in it or vLLM would not.
+3. The fewest cards that hold the model with its whole context are taken; tensor parallelism as far as heads
+   and blocks divide, pipeline stages for the rest.
+4. vLLM fills its default share of a card; more is taken only where that holds too short a context.
+5. The vendor's context stays where it fits; else the longest that does. Where not even a short one fits,
+   nothing is changed, and the reasons say by how much, and what would hold it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from importer.evidence.architecture import FILE, config_of, model_types
+from importer.evidence.fact import Evidence
+from importer.fit.devices import Device
+from importer.fit.place import CACHE, PIPELINE, SHARE, TENSOR, Case, Placed, Wanted, cache_bytes
+from importer.fit.result import Fit, Unknown
+from importer.fit.shape import Shape
+from importer.fit.weights import Weights
+from importer.fit.words import either, gib, parts, usable
+from importer.hub.snapshot import Snapshot
+
+Verdict = Literal["fits", "shortened", "too-large", "unknown"]
+SOURCE = "fit"
+CONTEXT = "max_model_len"
+SHORTEST = 1024  # tokens; a context below that serves nobody
+STEPS = ((4096, 1024), (0, 256))  # from so many tokens on, a context is a multiple of
+SEQUENCES = 8  # for which a processor's KV space has room, where they are short
+CPU_PART = 8  # else it is this part of the memory, or what one sequence needs
+MIB = 2**20
+# Model types that vLLM refuses to run in float16 (_FLOAT16_NOT_SUPPORTED_MODELS in its config/model.py).
+OVERFLOWS = frozenset({"gemma2", "gemma3", "gemma3_text", "glm4"})
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was chosen for a device, in one line for a person and as evidence.
+
+    ``wanted``  the context before the fit.
+    ``fit``     the estimate of what was chosen, or of the shortest context where it is too large.
+    ``pool``    of vLLM's cache: bytes of a ``block``, and ``blocks`` of one full sequence.
+    ``holds``   named devices that would hold all of it.
+    """
+
+    device: Device
+    verdict: Verdict
+    says: str
+    evidence: tuple[Evidence, ...] = ()
+    wanted: int | None = None
+    weights: Weights | None = None
+    placed: Placed | None = None
+    fit: Fit | None = None
+    pool: Mapping[str, int] | None = None
+    holds: tuple[Device, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in receipts."""
+        data: dict[str, Any] = {
+            "device": self.device.to_json(),
+            "verdict": self.verdict,
+            "says": self.says,
+            "wanted": self.wanted,
+            "chosen": {e.key: e.value for e in self.evidence if e.rule == "fit"},
+        }
+        if self.weights is not None:
+            data["weights"] = self.weights.to_json()
+        if self.placed is not None and self.fit is not None:
+            data |= {
+                "cards": self.placed.split.cards,
+                "budget": self.placed.budget,
+                "spare": self.placed.spare,
+                "binding": self.placed.longest.binding,
+                "estimate": self.fit.to_json(),
+            }
+        if self.pool is not None:
+            data["pool"] = dict(self.pool)
+        if self.holds:
+            data["would_hold"] = [device.label for device in self.holds]
+        return data
+
+
+def choose(
+    snapshot: Snapshot,
+    shape: Shape | Unknown,
+    weights: Weights | Unknown,
+    device: Device,
+    backend: str,
+    wanted: Wanted,
+) -> Choice:
+    """What to write for a repository on ``device``, whose memory is known."""
+    dtype = None if isinstance(shape, Unknown) else _dtype(snapshot, shape, device, backend, wanted)
+    said = () if dtype is None else (dtype,)
+    if isinstance(shape, Unknown):
+        return Choice(device, "unknown", _unknown(device, shape.reason))
+    if isinstance(weights, Unknown):
+        return Choice(device, "unknown", _unknown(device, weights.reason), said)
+    context = wanted.count(CONTEXT) or shape.context
+    if context is None:
+        return Choice(device, "unknown", _unknown(device, "no file names a context length"), said)
+    told = wanted.get("dtype") if dtype is None else dtype.value
+    case = Case(config_of(snapshot), shape, weights, device, backend, wanted, context, str(told or "auto"))
+    placed = case.best()
+    if placed.longest.context >= context:
+        return _fits(case, placed, said)
+    length = _rounded(placed.longest.context)
+    return (
+        _shortened(case, placed, length, said) if length >= min(SHORTEST, context) else _too_large(case, said)
+    )
+
+
+def _fits(case: Case, placed: Placed, said: tuple[Evidence, ...]) -> Choice:
+    fit = case.fit(case.context, placed.split)
+    says = f"{usable(case.device, placed)} hold {case.context:,} tokens: {parts(fit)}"
+    facts = [*said, *_settings(case, placed, fit)]
+    if not case.wanted.is_fixed(CONTEXT) and case.wanted.get(CONTEXT) is not None:
+        facts.append(Evidence("fits", CONTEXT, case.context, SOURCE, says))
+    pool = case.pool(fit)
+    return Choice(case.device, "fits", says, tuple(facts), case.context, case.weights, placed, fit, pool)
+
+
+def _shortened(case: Case, placed: Placed, length: int, said: tuple[Evidence, ...]) -> Choice:
+    fit = case.fit(length, placed.split)
+    says = f"{usable(case.device, placed)} hold {length:,} tokens: {parts(fit)}"
+    facts = [*said, *_settings(case, placed, fit), Evidence("fit", CONTEXT, length, SOURCE, says)]
+    holds = case.would_hold()
+    whole = f"; {either(holds)} would hold all {case.context:,}" if holds else ""
+    return Choice(
+        case.device, "shortened", says + whole, tuple(facts), case.context, case.weights, placed, fit,
+        case.pool(fit), holds,
+    )  # fmt: skip
+
+
+def _too_large(case: Case, said: tuple[Evidence, ...]) -> Choice:
+    placed = case.widest()
+    fit, whole = (case.fit(n, placed.split) for n in (min(SHORTEST, case.context), case.context))
+    over = fit.total.likely + placed.spare - placed.budget
+    holds = case.would_hold()
+    ways = [f"{either(holds)} would hold {case.context:,} tokens"] if holds else []
+    ways += [] if case.shape.quantisation else ["a repository with quantised weights takes less"]
+    each = " on each" if placed.split.cards > 1 else ""
+    says = (
+        f"warning: it does not fit {case.device.label}: {parts(whole)}{each}, "
+        f"{gib(over)} more than the {gib(placed.budget)} that can be used; {'; '.join(ways)}"
+    ).rstrip("; ")
+    kept = None if case.wanted.is_fixed(CONTEXT) else case.wanted.get(CONTEXT)
+    heard = case.wanted.get(CONTEXT) is not None  # where nobody names a context, none is written
+    facts = (*said, *([Evidence("fits", CONTEXT, kept, SOURCE, says)] if heard else ()))
+    return Choice(case.device, "too-large", says, facts, case.context, case.weights, placed, fit, holds=holds)
+
+
+def _settings(case: Case, placed: Placed, fit: Fit) -> list[Evidence]:
+    """What the user left open of the cards and their memory; other engines than vLLM have no such options."""
+    made = _cards(case, placed, fit) if case.backend == "vllm" else ()
+    return [e for e in made if not case.wanted.is_fixed(e.key)]
+
+
+def _cards(case: Case, placed: Placed, fit: Fit) -> Iterator[Evidence]:
+    """How many cards, how much of each, or how much of a processor's memory for the cache."""
+    split, device = placed.split, case.device
+    of = f" of {device.count}" if device.count > split.cards else ""
+    why = f"{split.cards}{of} {device.name} together hold the model"
+    if split.tensor > 1:
+        yield Evidence("fit", TENSOR, split.tensor, SOURCE, f"{why}; {case.shape.heads} heads divide by it")
+    if split.pipeline > 1:
+        yield Evidence("fit", PIPELINE, split.pipeline, SOURCE, f"{why}; no wider split divides the layers")
+    if device.is_card:
+        says = f"{gib(placed.budget)} of the {gib(device.memory or 0)} of {device.name}"
+        if placed.share > device.share:
+            says += f"; with the usual {device.share} the context would be shorter"
+        yield Evidence("fit", SHARE, placed.share, SOURCE, says)
+    else:
+        yield _cpu_cache(case, placed, fit)
+
+
+def _cpu_cache(case: Case, placed: Placed, fit: Fit) -> Evidence:
+    """Left to itself, vLLM takes nearly all memory, and refuses to start where that much is not free."""
+    one = cache_bytes(fit)
+    room = max(one, placed.budget - placed.spare - fit.total.likely + one)
+    size = min(room, SEQUENCES * one, max(one, (case.device.memory or 0) // CPU_PART))
+    size = -(-size // MIB) * MIB
+    count = size // one if one else 0
+    says = f"{max(1, count)} x {fit.load.context:,} tokens; left to itself, vLLM would take all memory"
+    return Evidence("fit", CACHE, size, SOURCE, says)
+
+
+def _dtype(snapshot: Snapshot, shape: Shape, device: Device, backend: str, wanted: Wanted) -> Evidence | None:
+    """The checkpoint's, or the nearest that the device calculates in and that vLLM takes for the model."""
+    if backend != "vllm" or shape.dtype is None or wanted.is_fixed("dtype"):
+        return None
+    overflows = not OVERFLOWS.isdisjoint(model_types(snapshot))
+    stored, short = shape.dtype, {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
+    if stored == "bfloat16" and "bf16" not in device.native:
+        if overflows:
+            says = f"{device.name} does not calculate in bfloat16, and float16 overflows with this model"
+            return Evidence("fit", "dtype", "float32", SOURCE, says)
+        says = f"{device.name} does not calculate in bfloat16; warning: float16 ends at 65,504"
+        return Evidence("fit", "dtype", "float16", SOURCE, says)
+    if stored == "float32" or (stored == "float16" and overflows):
+        usual = "bfloat16" if "bf16" in device.native else "float32" if overflows else "float16"
+        why = (
+            "which takes half the memory"
+            if stored == "float32"
+            else "since float16 overflows with this model"
+        )
+        return Evidence(
+            "fit", "dtype", usual, SOURCE, f"the weights are in {stored}; vLLM takes {usual}, {why}"
+        )
+    if stored in short:
+        return Evidence("config", "dtype", stored, FILE, f"{FILE} says the weights are in {stored}", stored)
+    return None
+
+
+def _rounded(context: int) -> int:
+    step = next(step for least, step in STEPS if context >= least)
+    return context // step * step
+
+
+def _unknown(device: Device, reason: str) -> str:
+    return f"not known what {device.label} holds: {reason}"
