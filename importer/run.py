@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from importer.document.store import Stored
 from importer.errors import EngineError
 from importer.hub.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from importer.proof.result import Proof
+    from importer.validation.rendering import Rendering
 
 Progress = Callable[[str], None]
 
@@ -42,6 +46,7 @@ def run_document(
     """Serve, probe, stop; the report as it stands in a receipt. Raises EngineError."""
     from importer.engines import environment, get
     from importer.engines.process import serve
+    from importer.validation.journal import Journal
     from importer.validation.run import validate
 
     engine = get(engine_name)
@@ -50,9 +55,44 @@ def run_document(
     block["engine"] = {"name": engine_name, "version": installed.version}
     document = {**stored.data, "backend": engine_name, "importer": block}
     block["client_sampling"] = engine.client_sampling(document)
-    with serve(engine, installed.python, document, weights, port=port, progress=progress) as served:
-        report = validate(document, served, progress=progress, offers=engine.offers).to_json()
+    with (
+        rendering(weights, document) as render,
+        serve(engine, installed.python, document, weights, port=port, progress=progress) as served,
+    ):
+        report = validate(
+            document,
+            served,
+            progress=progress,
+            offers=engine.offers,
+            render=render,
+            proof=proof_of(stored, engine_name),
+            journal=Journal(served.log, lambda: served.alive, engine.deaths),
+        ).to_json()
     return report | {"fit": _fit_error(stored, served.log)}
+
+
+def rendering(weights: Path, document: Mapping[str, Any]) -> Rendering:
+    """The template beside the weights, with the variables that the document starts the engine with.
+
+    Raises RepositoryError for a template that is no JSON or too large.
+    """
+    from importer.hub import local
+    from importer.validation.rendering import Rendering
+
+    return Rendering(local.resolve(str(weights), weights), document.get("chat_template_kwargs"))
+
+
+def proof_of(stored: Stored, engine_name: str) -> Proof | None:
+    """What the receipt says about the parsers of this engine; ``None`` where it says nothing readable."""
+    from importer.proof.result import Proof
+
+    kept = stored.receipt.proof if stored.receipt is not None else None
+    try:
+        proof = Proof.from_json(kept or {})
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+    builds = (proof.engine, f"{proof.engine}-cpu", f"{proof.engine}-cuda")
+    return proof if engine_name in builds else None
 
 
 def _fit_error(stored: Stored, log: Path) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from importer.validation.reply import (
     ToolCall,
     Usage,
     assemble,
-    completed_text,
+    from_completion,
     from_stream,
     from_whole,
 )
@@ -296,6 +296,8 @@ def test_both_engines_are_recorded() -> None:
     "body", [b"", b"[]", b'{"choices": []}', b'{"choices": [{"text": 3}]}', b'{"error": "no"}']
 )
 def test_a_plain_completion_is_text_or_a_typed_error(body: bytes) -> None:
-    assert completed_text(b'{"choices": [{"text": " Paris.", "finish_reason": "stop"}]}') == " Paris."
+    assert (
+        from_completion(b'{"choices": [{"text": " Paris.", "finish_reason": "stop"}]}').content == " Paris."
+    )
     with pytest.raises(ReplyError):
-        completed_text(body)
+        from_completion(body)

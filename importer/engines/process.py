@@ -62,6 +62,11 @@ class Served:
     _process: subprocess.Popen[bytes] = field(repr=False)
     _stopped: StopReport | None = field(default=None, repr=False)
 
+    @property
+    def alive(self) -> bool:
+        """Whether it still runs."""
+        return self._process.poll() is None
+
     def stop(self) -> StopReport:
         """End the whole group and say how that went; the second call gives the first one's report."""
         if self._stopped is None:

@@ -1,12 +1,35 @@
-"""Whose fault it is when what was served differs from what the model wrote."""
+"""Whose fault it is when what was served differs from what the model wrote, and what would mend it.
+
+Four sources: what the model wrote (``Reply.written``, ``Context.raw``), what the engine made of it, which
+parsers the proof found to read the template, and the engine's log.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from importer.proof.result import Proof
 from importer.validation.context import Context
-from importer.validation.outcome import Fail, Inconclusive
+from importer.validation.errors import (
+    ExchangeError,
+    Refused,
+    ReplyError,
+    TemplateRefusedError,
+    TimedOut,
+    Unreachable,
+)
+from importer.validation.outcome import Fail, Inconclusive, Outcome
 from importer.validation.prompts import WEATHER, WEATHER_TWO_TOOLS, Prompt
 from importer.validation.reply import Reply
 from importer.validation.signs import control_token, looks_like_call, next_turn, thinks
+
+# Changes in general words, for judges, which see a reply only; ``mended`` makes them the one that helps here.
+OTHER_TOOL_PARSER = "Choose the tool parser that reads what the model writes."
+OTHER_REASONING_PARSER = "Choose the reasoning parser that reads this model's markers."
+END_TOKEN = "Make the token that ends a turn an end-of-sequence token in generation_config.json."  # noqa: S105
+PARSER_MENDS = {OTHER_TOOL_PARSER: "tool_parser", OTHER_REASONING_PARSER: "reasoning_parser"}
+INFERRING = ("mlx", "mlx-vlm")  # their servers take no parser; they infer it from the model's files
+SERVER_ERROR = 500
 
 
 def swallowed(reply: Reply) -> bool:
@@ -26,7 +49,7 @@ def endless(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | Inconclusive:
             f"Make {token} an end-of-sequence token in generation_config.json.",
         )
     if next_turn(text):
-        return Fail("the answer does not end: it goes on into another turn", "configuration")
+        return Fail("the answer does not end: it goes on into another turn", "configuration", END_TOKEN)
     where = "writing" if reply.content.strip() else "thinking"
     return Inconclusive(f"the model was still {where} at the limit of tokens", "model", "Allow more tokens.")
 
@@ -65,3 +88,71 @@ def streaming_fault(ctx: Context, prompt: Prompt, reason: str, trials: int) -> F
         mend = "Choose the parsers that read this model."
         return Fail(f"{reason}; {wrong}", "configuration", mend, trials)
     return Fail(reason, "engine", "Use whole answers until the engine is mended.", trials)
+
+
+def failed(error: ExchangeError, ctx: Context) -> Outcome:
+    """What a failed exchange means, with what the log and the template say about it."""
+    outcome = error.outcome()
+    journal = ctx.journal
+    if isinstance(error, Unreachable | TimedOut) and journal is not None:
+        death = journal.death()
+        if death is not None:
+            return Fail(f"the engine died: {death}", "engine", "Read its log to the end.")
+    if isinstance(error, Refused) and error.status < SERVER_ERROR:
+        words = refusal(ctx)
+        if words is not None:
+            mend = "Use a chat template that takes this conversation."
+            return Fail(f"{error}; the chat template refuses it: {words}", "configuration", mend)
+    broke = isinstance(error, ReplyError) or (isinstance(error, Refused) and error.status >= SERVER_ERROR)
+    raised = journal.raised() if journal is not None and broke else None
+    return outcome if raised is None else replace(outcome, reason=f"{outcome.reason}; its log: {raised}")
+
+
+def refusal(ctx: Context) -> str | None:
+    """The chat template's own words, where it refuses what was asked last."""
+    request = ctx.log[-1].request if ctx.log else None
+    if request is None or ctx.render is None or not isinstance(request.get("messages"), list):
+        return None
+    asked = Prompt(
+        "asked",
+        tuple(request["messages"]),
+        tuple(request.get("tools") or ()),
+        switches=request.get("chat_template_kwargs") or {},
+    )
+    try:
+        ctx.render(asked)
+    except TemplateRefusedError as refused:
+        return str(refused)
+    return None
+
+
+def mended(outcome: Outcome, ctx: Context) -> Outcome:
+    """The outcome with the change that would mend it in this document, where judges know it in general."""
+    key = PARSER_MENDS.get(outcome.mend)
+    if not isinstance(outcome, Fail) or key is None or ctx.proof is None:
+        return outcome
+    return replace(outcome, mend=parser_mend(key, ctx, ctx.proof) or outcome.mend)
+
+
+def parser_mend(key: str, ctx: Context, proof: Proof) -> str | None:
+    """Which parser to name, by the proof; or what else is wrong where the document names a right one."""
+    if ctx.render is not None and ctx.render.digest not in ("", proof.template):
+        return "The template beside the weights is not the one that was proved: import the model again."
+    reads, kind = proof.reads(key), key.replace("_", " ")
+    engine = f"{proof.engine} {proof.version}"
+    if not proof.verdicts.get(key):
+        return None
+    if not reads:
+        return f"No {kind} of {engine} reads what the template writes: use another template, or no {kind}."
+    inferring = proof.engine in INFERRING
+    named = proof.inferred.get(key) if inferring else getattr(ctx.promise, key)
+    if named in reads:
+        return (
+            f"{named} reads what the template writes, and the model writes otherwise: use its own template."
+        )
+    if inferring and key == "tool_parser":
+        infers = named or "none"
+        return f'Set "tool_parser_type": "{reads[0]}" in tokenizer_config.json; {engine} infers {infers}.'
+    wrong = next((v.reason for v in proof.verdicts[key] if v.parser == named), "")
+    why = f"; {named} does not ({wrong})" if named and wrong else ""
+    return f"Set {key}:{reads[0]} in options: it reads what the template writes{why}."

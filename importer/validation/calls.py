@@ -6,13 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from importer.validation.blame import endless, swallowed
+from importer.validation.blame import OTHER_REASONING_PARSER, OTHER_TOOL_PARSER, endless, swallowed
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
 from importer.validation.prompts import Prompt
 from importer.validation.reply import Reply, ToolCall
 from importer.validation.signs import call_markup, looks_like_call
-
-OTHER_PARSER = "Choose the tool parser that reads what the model writes."
 
 
 def judge_call(reply: Reply, prompt: Prompt) -> Outcome:
@@ -30,7 +28,7 @@ def judge_call(reply: Reply, prompt: Prompt) -> Outcome:
         return Fail(
             f"the call was read, but its text is still in the content: {remains!r}",
             "configuration",
-            OTHER_PARSER,
+            OTHER_TOOL_PARSER,
         )
     if reply.finish_reason != "tool_calls":
         return Fail(f"finish_reason is {reply.finish_reason!r}, not 'tool_calls'", "engine")
@@ -46,11 +44,10 @@ def _judge_missing(reply: Reply, prompt: Prompt) -> Fail | Inconclusive:
     for place, text in places.items():
         quote = looks_like_call(text, prompt.tools) or call_markup(text)
         if quote is not None:
-            mend = "Choose a reasoning parser that ends where the call begins."
             return Fail(
                 f"the model wrote a call and it arrived as {place}: {quote!r}",
                 "configuration",
-                mend if place == "reasoning" else OTHER_PARSER,
+                OTHER_REASONING_PARSER if place == "reasoning" else OTHER_TOOL_PARSER,
             )
     if reply.finish_reason == "length":
         return endless(reply)
@@ -58,13 +55,13 @@ def _judge_missing(reply: Reply, prompt: Prompt) -> Fail | Inconclusive:
         return Fail(
             "finish_reason says tool_calls and there is none: the parser lost it",
             "configuration",
-            OTHER_PARSER,
+            OTHER_TOOL_PARSER,
         )
     if swallowed(reply):
         return Fail(
             f"the model wrote {reply.usage.completion} tokens and nothing of them arrived",
             "configuration",
-            OTHER_PARSER,
+            OTHER_TOOL_PARSER,
         )
     return Inconclusive("the model answered without a call", "model")
 
@@ -75,7 +72,7 @@ def _flaw(call: ToolCall, prompt: Prompt) -> Fail | Inconclusive | None:
     if call.name not in schemas:
         if any(name in call.name for name in schemas):
             return Fail(
-                f"the call's name holds more than a name: {call.name!r}", "configuration", OTHER_PARSER
+                f"the call's name holds more than a name: {call.name!r}", "configuration", OTHER_TOOL_PARSER
             )
         return Inconclusive(f"the model called {call.name!r}, which it was not offered", "model")
     if not call.id:
@@ -86,7 +83,7 @@ def _flaw(call: ToolCall, prompt: Prompt) -> Fail | Inconclusive | None:
         return Fail(f"the arguments are not JSON: {call.arguments[:200]!r}", "engine")
     if isinstance(arguments, str):
         return Fail(
-            f"the arguments are encoded twice: {call.arguments[:200]!r}", "configuration", OTHER_PARSER
+            f"the arguments are encoded twice: {call.arguments[:200]!r}", "configuration", OTHER_TOOL_PARSER
         )
     return _schema_flaw(arguments, schemas[call.name])
 
@@ -99,7 +96,9 @@ def _schema_flaw(arguments: Any, schema: Mapping[str, Any]) -> Fail | Inconclusi
         return None
     if error.validator == "type" and isinstance(error.instance, str) and _is_json(error.instance):
         return Fail(
-            f"a value is text where it is not meant to be: {error.message}", "configuration", OTHER_PARSER
+            f"a value is text where it is not meant to be: {error.message}",
+            "configuration",
+            OTHER_TOOL_PARSER,
         )
     return Inconclusive(f"the arguments do not fit the tool's schema: {error.message}", "model")
 

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from importer.validation.errors import ExchangeError, Refused, ReplyError, TimedOut, Unreachable
-from importer.validation.reply import Reply, completed_text, from_stream, from_whole, said
+from importer.validation.reply import Reply, from_completion, from_stream, from_whole, said
 
 TIME_LIMIT = 120.0  # seconds for one exchange, first byte to last
 KEPT = 16_000  # characters of a body that a receipt keeps
@@ -22,7 +22,10 @@ MAX_ANSWER = 16 * 1024 * 1024  # bytes of an answer that are read at all
 
 @dataclass(slots=True)
 class Exchange:
-    """One request and what came back, as bytes on the wire; filled in as the answer arrives."""
+    """One request and what came back, as bytes on the wire; filled in as the answer arrives.
+
+    ``seconds``  until the answer was whole, ``first`` until the first byte of its body.
+    """
 
     method: str
     path: str
@@ -31,13 +34,15 @@ class Exchange:
     received: bytearray = field(default_factory=bytearray)
     seconds: float = 0.0
     error: str | None = None
+    first: float | None = None
+    begun: float = field(default_factory=time.monotonic, repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """As the receipt keeps it; long bodies lose their middle."""
         return {
             "method": self.method,
             "path": self.path,
-            "request": self.request,
+            "request": bounded(self.request),
             "status": self.status,
             "body": trim(self.received.decode("utf-8", "replace")),
             "seconds": round(self.seconds, 3),
@@ -51,6 +56,23 @@ def trim(text: str, limit: int = KEPT) -> str:
         return text
     half = limit // 2
     return f"{text[:half]}… {len(text) - 2 * half} characters left out …{text[-half:]}"
+
+
+def bounded(request: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """A request as it was, or with the middle of its long texts cut out where it is too long to keep."""
+    if request is None or len(json.dumps(request)) <= KEPT:
+        return request
+    return {key: _shortened(value) for key, value in request.items()}
+
+
+def _shortened(value: Any) -> Any:
+    if isinstance(value, str):
+        return trim(value, 1000)
+    if isinstance(value, Mapping):
+        return {key: _shortened(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_shortened(inner) for inner in value[:20]]
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,28 +108,59 @@ class Client:
                 raise ReplyError(f"the answer of {path} is not JSON") from None
 
     def complete(self, body: Mapping[str, Any], log: list[Exchange]) -> str:
-        """POST /v1/completions; the text that goes on from the prompt."""
+        """The text that goes on from the prompt."""
+        return self.completion(body, log).content
+
+    def completion(self, body: Mapping[str, Any], log: list[Exchange]) -> Reply:
+        """POST /v1/completions, whole; the text that goes on from the prompt is the reply's content."""
         exchange = Exchange("POST", "/v1/completions", body)
         with _kept(exchange, log):
-            return completed_text(b"".join(self._chunks(exchange)))
+            return from_completion(b"".join(self._chunks(exchange)))
+
+    def leave(
+        self, body: Mapping[str, Any], log: list[Exchange], *, after: int | None = None, wait: float = 0.0
+    ) -> None:
+        """POST a chat and hang up once ``after`` bytes of its answer are there.
+
+        Without ``after`` no answer is awaited: it hangs up ``wait`` seconds after the request is sent.
+        What had arrived stays in the log; an answer that is over before is no error.
+        """
+        exchange = Exchange("POST", "/v1/chat/completions", body)
+        with _kept(exchange, log):
+            if after is None:
+                with closing(self._sent(exchange)):
+                    time.sleep(wait)
+                return
+            with closing(self._chunks(exchange)) as chunks:
+                for _ in chunks:
+                    if len(exchange.received) >= after:
+                        return
 
     def _chunks(self, exchange: Exchange) -> Generator[bytes, None, None]:
         """Send the request, then give the answer's bytes as they come; an error status raises Refused."""
-        parts = urlsplit(self.base_url)
-        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=self.time_limit)
         deadline = time.monotonic() + self.time_limit
-        payload = None if exchange.request is None else json.dumps(exchange.request).encode()
-        headers = {"Content-Type": "application/json"} if payload else {}
-        with closing(connection):
-            connection.connect()
+        with closing(self._sent(exchange)) as connection:
             sock = connection.sock
-            connection.request(exchange.method, _prefix(parts.path) + exchange.path, payload, headers)
             with connection.getresponse() as response:
                 exchange.status = response.status
                 body = _paced(response, sock, deadline, exchange)
                 if not 200 <= response.status < 300:
                     raise Refused(response.status, _sentence(b"".join(body)))
                 yield from body
+
+    def _sent(self, exchange: Exchange) -> http.client.HTTPConnection:
+        """A connection on which the request is sent."""
+        parts = urlsplit(self.base_url)
+        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=self.time_limit)
+        payload = None if exchange.request is None else json.dumps(exchange.request).encode()
+        headers = {"Content-Type": "application/json"} if payload else {}
+        try:
+            connection.connect()
+            connection.request(exchange.method, _prefix(parts.path) + exchange.path, payload, headers)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
 
 def _paced(
@@ -119,6 +172,8 @@ def _paced(
         chunk = response.read1(65536)
         if not chunk:
             return
+        if exchange.first is None:
+            exchange.first = time.monotonic() - exchange.begun
         exchange.received += chunk
         total += len(chunk)
         if total > MAX_ANSWER:

@@ -5,23 +5,43 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
+from importer.proof.result import Proof
 from importer.validation.client import Client, Exchange
-from importer.validation.errors import ExchangeError
+from importer.validation.errors import ExchangeError, TemplateRefusedError
+from importer.validation.journal import Journal
 from importer.validation.outcome import Fail, Inconclusive, Outcome
 from importer.validation.promise import Promise
 from importer.validation.prompts import Prompt
 from importer.validation.reply import Reply
 
-Render = Callable[[Prompt], str | None]  # a prompt as the model's own template writes it
-Way = Literal["whole", "streamed", "with-tokens"]
+Way = Literal["whole", "streamed", "with-tokens", "raw"]
+TOKENS = {"logprobs": True, "top_logprobs": 1}
 EXTRA: Mapping[Way, Mapping[str, Any]] = {
     "whole": {},
     "streamed": {"stream": True, "stream_options": {"include_usage": True}},
-    "with-tokens": {"logprobs": True, "top_logprobs": 1},
+    "with-tokens": TOKENS,
 }
+# Markers stay in the text, and nothing is put in front of what the template wrote. mlx-lm reads neither.
+VERBATIM = {"skip_special_tokens": False, "add_special_tokens": False}
+LIMITS = ("max_tokens", "stop")  # fields of a prompt's request that mean the same without a chat
 TRIALS = 3  # a model may decline once; three times says more
+
+
+class Render(Protocol):
+    """Writes prompts as the served model's own template does."""
+
+    @property
+    def bos(self) -> str:
+        """The token that begins a text and that an engine may put there by itself; may be empty."""
+
+    @property
+    def digest(self) -> str:
+        """Of the template, as a proof names it."""
+
+    def __call__(self, prompt: Prompt, /) -> str | None:
+        """The prompt's text, ``None`` where nobody can tell; raises TemplateRefusedError."""
 
 
 @dataclass(slots=True)
@@ -29,7 +49,7 @@ class _Answer:
     """A first answer, or why there was none, and the exchange it came by."""
 
     lock: Lock = field(default_factory=Lock)
-    result: Reply | ExchangeError | None = None
+    result: Reply | ExchangeError | TemplateRefusedError | None = None
     exchanges: list[Exchange] = field(default_factory=list)
 
 
@@ -48,7 +68,12 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """For one probe. ``log`` collects the exchanges that become its evidence."""
+    """For one probe.
+
+    ``log``      collects the exchanges that become its evidence.
+    ``proof``    which parsers read the model's template, where that was asked.
+    ``journal``  what the engine says in its log meanwhile, where it can be read.
+    """
 
     promise: Promise
     model: str
@@ -56,6 +81,12 @@ class Context:
     shared: Shared = field(default_factory=Shared)
     log: list[Exchange] = field(default_factory=list)
     render: Render | None = None
+    proof: Proof | None = None
+    journal: Journal | None = None
+
+    def apart(self) -> Context:
+        """The same for another probe: exchanges and the journal begin here."""
+        return replace(self, log=[], journal=self.journal.from_here() if self.journal else None)
 
     def ask(self, prompt: Prompt, *, stream: bool = False, **extra: Any) -> Reply:
         """Ask now. No sampling value is sent but those that the engine could not be started with.
@@ -68,31 +99,36 @@ class Context:
     def raw(self, prompt: Prompt, **extra: Any) -> str | None:
         """What the model writes after the rendered prompt, no parser between; ``None`` where nobody can tell.
 
-        Markers stay in the text where the engine leaves them there.
+        Asked once for each prompt, unless ``extra`` fields of the request are given. Markers stay in the text
+        where the engine shows them.
         """
         if self.render is None or self.promise.lacks("completions"):
             return None
-        text = self.render(prompt)
-        if text is None:
-            return None
-        body = {"model": self.model, "prompt": text, "max_tokens": self.promise.max_tokens}
-        body |= {"skip_special_tokens": False, "add_special_tokens": False, **self.promise.client_sampling}
         try:
-            return self.client.complete({**body, **extra}, self.log)
-        except ExchangeError:
+            reply = self._complete(prompt, extra, self.log) if extra else self._first(prompt, "raw")
+        except (ExchangeError, TemplateRefusedError):
             return None
+        # mlx-lm cuts thoughts and calls out of a completion, too; its tokens still show them.
+        return reply.written if holds(reply.written, reply.content) else reply.content
 
     def first(self, prompt: Prompt, *, stream: bool = False) -> Reply:
         """The first answer to this prompt, whichever probe asked for it; raises what asking raised."""
         return self._first(prompt, "streamed" if stream else "whole")
 
     def look(self, prompt: Prompt) -> Reply | None:
-        """A whole answer beside what the model wrote (``Reply.written``), where the engine shows it."""
+        """A whole answer beside what the model wrote (``Reply.written``); ``None`` where nobody can tell.
+
+        That is what its log-probabilities show; where an engine has none, or shows other tokens than those
+        it drew, it is what the model writes after the rendered prompt, if the answer is a part of that.
+        """
         try:
-            reply = self._first(prompt, "with-tokens")
+            reply = self._first(prompt, "whole" if self.promise.lacks("logprobs") else "with-tokens")
         except ExchangeError:
             return None
-        return reply if reply.written else None
+        if holds(reply.written, reply.content):
+            return reply
+        behind = self.raw(prompt) or ""
+        return replace(reply, logprobs=(), behind=behind) if holds(behind, reply.content) else None
 
     def judged(self, prompt: Prompt, judge: Callable[[Reply], Outcome], *, stream: bool = False) -> Outcome:
         """The first conclusive judgement in ``TRIALS`` answers.
@@ -105,21 +141,24 @@ class Context:
                 self.first(prompt, stream=stream) if trial == 1 else self.ask(prompt, stream=stream)
             )
             if not isinstance(outcome, Inconclusive):
-                return replace(outcome, trials=trial)
+                return replace(outcome, trials=trial, agreed=1)
         seen = self.look(prompt)
         closer = outcome if seen is None else judge(seen)
-        return replace(closer if isinstance(closer, Fail) else outcome, trials=TRIALS)
+        return replace(closer if isinstance(closer, Fail) else outcome, trials=TRIALS, agreed=TRIALS)
 
     def _first(self, prompt: Prompt, way: Way) -> Reply:
         answer = self.shared.answer(prompt.name, way)
         with answer.lock:
             if answer.result is None:
                 try:
-                    answer.result = self._ask(prompt, way, answer.exchanges)
-                except ExchangeError as error:
+                    if way == "raw":
+                        answer.result = self._complete(prompt, {}, answer.exchanges)
+                    else:
+                        answer.result = self._ask(prompt, way, answer.exchanges)
+                except (ExchangeError, TemplateRefusedError) as error:
                     answer.result = error
         self.log.extend(answer.exchanges)
-        if isinstance(answer.result, ExchangeError):
+        if isinstance(answer.result, Exception):
             raise answer.result
         return answer.result
 
@@ -132,3 +171,35 @@ class Context:
         body |= {"max_tokens": self.promise.max_tokens, **EXTRA[way], **self.promise.client_sampling}
         body |= prompt.extra
         return self.client.chat(body, log)
+
+    def _complete(self, prompt: Prompt, extra: Mapping[str, Any], log: list[Exchange]) -> Reply:
+        """Go on from the rendered prompt; a beginning that the engine adds by itself is not sent twice."""
+        text = self.render(prompt) if self.render else None
+        if text is None:
+            raise TemplateRefusedError("there is no template")
+        body: dict[str, Any] = {"model": self.model, "max_tokens": self.promise.max_tokens, **VERBATIM}
+        if not self.promise.lacks("logprobs"):
+            body |= TOKENS
+        body |= {**self.promise.client_sampling, **{k: v for k, v in prompt.extra.items() if k in LIMITS}}
+        bos = self.render.bos if self.render else ""
+        reply = self.client.completion({**body, **extra, "prompt": text}, log)
+        if bos and text.startswith(bos) and self._counts_one_more(reply, prompt):
+            reply = self.client.completion({**body, **extra, "prompt": text.removeprefix(bos)}, log)
+        return reply
+
+    def _counts_one_more(self, reply: Reply, prompt: Prompt) -> bool:
+        """Whether the engine saw one token more than in the chat of the same prompt."""
+        chat = self._first(prompt, "whole").usage.prompt
+        return chat is not None and reply.usage.prompt == chat + 1
+
+
+def holds(written: str, shown: str) -> bool:
+    """Whether ``shown`` can be what is left of ``written``: its words occur there in the same order."""
+    if not written.strip():
+        return False
+    at = 0
+    for word in shown.split():
+        at = written.find(word, at) + len(word)
+        if at < len(word):
+            return False
+    return True

@@ -44,5 +44,9 @@ class Refused(ExchangeError):
         return Fail(str(self), "configuration" if self.status < 500 else "engine")
 
 
+class TemplateRefusedError(Exception):
+    """The chat template refuses a conversation; the text is its own words."""
+
+
 class ReplyError(ExchangeError):
     """The answer is not what the OpenAI API promises."""

@@ -51,7 +51,11 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A chat completion. ``raw`` holds the answer's JSON objects, one for a whole answer."""
+    """A chat completion.
+
+    ``raw``     the answer's JSON objects, one for a whole answer.
+    ``behind``  what the model writes after the same prompt with no parser between, where that was asked for.
+    """
 
     content: str = ""
     reasoning: str = ""
@@ -60,11 +64,12 @@ class Reply:
     usage: Usage = Usage()
     logprobs: tuple[Any, ...] = ()
     raw: tuple[Mapping[str, Any], ...] = field(default=(), compare=False, repr=False)
+    behind: str = field(default="", compare=False, repr=False)
 
     @property
     def written(self) -> str:
-        """What the model wrote before any parser: the tokens of its log-probabilities, empty without."""
-        return b"".join(map(_token, self.logprobs)).decode("utf-8", "replace")
+        """What the model wrote before any parser: its log-probabilities' tokens, else ``behind``."""
+        return b"".join(map(_token, self.logprobs)).decode("utf-8", "replace") or self.behind
 
 
 def from_whole(body: bytes) -> Reply:
@@ -97,12 +102,15 @@ def from_stream(chunks: Iterable[bytes]) -> Reply:
     return reply
 
 
-def completed_text(body: bytes) -> str:
-    """The text of a plain completion."""
-    choice, _ = _choice(_object(_parse(body), "the answer"))
+def from_completion(body: bytes) -> Reply:
+    """Read a plain completion: its text is the content."""
+    data = _object(_parse(body), "the answer")
+    choice, usage = _choice(data)
     if choice is None:
         raise ReplyError("the answer has no choice")
-    return _text(choice, "text")
+    finish = _text(choice, "finish_reason") or None
+    logprobs = _logprobs(choice.get("logprobs"))
+    return assemble([Delta(_text(choice, "text"), "", (), finish, usage, logprobs)], (data,))
 
 
 def assemble(deltas: Iterable[Delta], raw: tuple[Mapping[str, Any], ...] = ()) -> Reply:

@@ -11,11 +11,17 @@ from importer.validation.outcome import Outcome, counts_as_passed
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One probe's outcome beside the lesson it stands for."""
+    """One probe's outcome beside the lesson it stands for.
+
+    ``seconds``  it took, waiting for answers that another probe had asked for included.
+    ``log``      what the engine's log complained of meanwhile, where the probe did not pass.
+    """
 
     probe: str
     lesson: str
     outcome: Outcome
+    seconds: float = 0.0
+    log: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """One entry of the receipt's ``outcomes``."""
@@ -26,7 +32,11 @@ class Row:
             "attribution": self.outcome.attribution,
             "mend": self.outcome.mend,
             "trials": self.outcome.trials,
+            "agreed": self.outcome.agreeing,
+            "interval": _rounded(self.outcome.interval),
+            "seconds": round(self.seconds, 3),
             "lesson": self.lesson,
+            "log": self.log,
             "exchanges": list(self.outcome.evidence),
         }
 
@@ -55,3 +65,7 @@ class Report:
             "outcomes": [row.to_json() for row in self.rows],
             "passed": self.passed,
         }
+
+
+def _rounded(interval: tuple[float, float] | None) -> list[float] | None:
+    return None if interval is None else [round(share, 3) for share in interval]

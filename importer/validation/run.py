@@ -1,4 +1,4 @@
-"""Validate: all probes against a running engine, side by side, then its end."""
+"""Validate: all probes against a running engine, side by side, those that measure alone, then its end."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+from importer.proof.result import Proof
+from importer.validation import blame
 from importer.validation.client import TIME_LIMIT, Client
 from importer.validation.context import Context, Render
 from importer.validation.errors import ExchangeError
-from importer.validation.outcome import Inconclusive, NotApplicable, Outcome, Pass
+from importer.validation.journal import Journal
+from importer.validation.outcome import Inconclusive, NotApplicable, Outcome, Pass, counts_as_passed
 from importer.validation.probes import PROBES, Probe, health, stops_cleanly
 from importer.validation.promise import promise_of
 from importer.validation.report import Report, Row
 
-SIDE_BY_SIDE = 4  # probes at a time; engines batch, and no probe here measures time
+SIDE_BY_SIDE = 4  # probes at a time; engines batch, and what measures time, load or memory runs alone
+EXCHANGES = 40  # of one probe that a receipt keeps: the first and the last ones
 Progress = Callable[[str], None]
 
 
@@ -49,10 +53,13 @@ def validate(
     time_limit: float = TIME_LIMIT,
     offers: frozenset[str] | None = None,
     render: Render | None = None,
+    proof: Proof | None = None,
+    journal: Journal | None = None,
 ) -> Report:
     """Run ``probes`` (all by default) against ``served``, stop it, and report.
 
-    ``offers`` is what the engine's server has; ``render`` writes a prompt as the model's own template does.
+    ``offers`` is what the engine's server has; ``render`` writes a prompt as the model's own template does;
+    ``proof`` says which parsers read that template; ``journal`` is the engine's log.
     ``time_limit`` is seconds for one exchange; ``progress`` is called with each step, from several threads.
     What goes wrong in an exchange is an outcome; only a fault of the importer itself is raised, and then the
     engine is the caller's to stop.
@@ -62,7 +69,8 @@ def validate(
     chosen = PROBES if probes is None else tuple(probes)
     begun = time.monotonic()
     client = Client(served.base_url, time_limit)
-    bench = Context(promise_of(document, offers), served.model, client, render=render)
+    promise = promise_of(document, offers)
+    bench = Context(promise, served.model, client, render=render, proof=proof, journal=journal)
     rows = probe(bench, chosen, tell)
     probed = time.monotonic() - begun
     tell("stopping the engine")
@@ -75,26 +83,40 @@ def validate(
 def probe(bench: Context, probes: Sequence[Probe], progress: Progress) -> list[Row]:
     """Run probes against an API; rows keep the order given. Health is asked first, by itself.
 
-    Each probe gets ``bench`` with a log of its own.
+    Each gets ``bench`` with a log of its own. Those that say ``ALONE`` follow the others, one at a time.
     """
-    healthy = _outcome(health, replace(bench, log=[]))
-    unasked = Inconclusive(f"not asked: {healthy.reason}", "engine", trials=0)
+    healthy = _row(health, bench)
+    unasked = Inconclusive(f"not asked: {healthy.outcome.reason}", "engine", trials=0)
 
     def row(one: Probe) -> Row:
         progress(one.NAME)
         if one is health:
-            outcome = healthy
-        elif isinstance(healthy, Pass):
-            outcome = _outcome(one, replace(bench, log=[]))
-        else:
-            outcome = unasked
-        return Row(one.NAME, one.LESSON, outcome)
+            return healthy
+        if isinstance(healthy.outcome, Pass):
+            return _row(one, bench)
+        return Row(one.NAME, one.LESSON, unasked)
 
+    together = [one for one in probes if not alone(one)]
     pool = ThreadPoolExecutor(SIDE_BY_SIDE)
     try:
-        return list(pool.map(row, probes))
+        rows = list(pool.map(row, together))
     finally:  # on Ctrl-C nobody waits for answers: they end with the engine
         pool.shutdown(wait=False, cancel_futures=True)
+    rows += [row(one) for one in probes if alone(one)]
+    order = {one.NAME: place for place, one in enumerate(probes)}
+    return sorted(rows, key=lambda made: order[made.probe])
+
+
+def alone(one: Probe) -> bool:
+    """Whether a probe measures time, load or memory, and so must run with nothing beside it."""
+    return bool(getattr(one, "ALONE", False))
+
+
+def _row(one: Probe, bench: Context) -> Row:
+    ctx, begun = bench.apart(), time.monotonic()
+    outcome = _outcome(one, ctx)
+    told = "" if counts_as_passed(outcome) or ctx.journal is None else ctx.journal.complaints()
+    return Row(one.NAME, one.LESSON, outcome, time.monotonic() - begun, told)
 
 
 def _outcome(one: Probe, ctx: Context) -> Outcome:
@@ -105,8 +127,10 @@ def _outcome(one: Probe, ctx: Context) -> Outcome:
     try:
         outcome: Outcome = one.run(ctx)
     except ExchangeError as error:
-        outcome = error.outcome()
-    return replace(outcome, evidence=tuple(exchange.to_json() for exchange in ctx.log))
+        outcome = blame.failed(error, ctx)
+    told = blame.mended(outcome, ctx)
+    kept = ctx.log if len(ctx.log) <= EXCHANGES else [*ctx.log[: EXCHANGES // 2], *ctx.log[-EXCHANGES // 2 :]]
+    return replace(told, evidence=tuple(exchange.to_json() for exchange in kept))
 
 
 def _engine(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from importer.validation.blame import streaming_fault
+from importer.validation.blame import OTHER_REASONING_PARSER, OTHER_TOOL_PARSER, streaming_fault
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Outcome, Pass
 from importer.validation.promise import no_chat, no_tools
@@ -37,10 +37,10 @@ def leak(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | None:
         # A block that no parser took is the document's; a lone token is what this probe is for.
         if marker := thinking_markup(text):
             return Fail(f"the thinking marker {marker} is in the {place}", "configuration",
-                        "Name the reasoning parser that reads this model.")  # fmt: skip
+                        OTHER_REASONING_PARSER)  # fmt: skip
         if marker := call_markup(text):
             return Fail(f"the call marker {marker} is in the {place}", "configuration",
-                        "Name the tool parser that reads this model.")  # fmt: skip
+                        OTHER_TOOL_PARSER)  # fmt: skip
         if token := control_token(text, markers):
             return _stray(token, place, text, reply)
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importer.validation.blame import unread
+from importer.validation.blame import OTHER_REASONING_PARSER, unread
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
 from importer.validation.promise import no_chat, no_reasoning
@@ -14,7 +14,6 @@ NAME = "reasoning-apart"
 LESSON = (
     "Models whose template opens the block themselves leaked it; models that never think lost their answer."
 )
-OTHER_PARSER = "Choose the reasoning parser that reads this model's markers."
 needs = no_chat
 
 
@@ -33,7 +32,9 @@ def run(ctx: Context) -> Outcome:
 def _none_missing(ctx: Context, none: str) -> Outcome:
     seen = ctx.look(SUM)
     if seen is not None and unread(seen, SUM) is not None:
-        return Fail("the model thinks, and its thoughts are in the content", "configuration", OTHER_PARSER)
+        return Fail(
+            "the model thinks, and its thoughts are in the content", "configuration", OTHER_REASONING_PARSER
+        )
     return NotApplicable(none)
 
 
@@ -42,11 +43,15 @@ def judge(reply: Reply) -> Outcome:
     for place, text in (("content", reply.content), ("reasoning", reply.reasoning)):
         marker = thinking_markup(text)
         if marker is not None:
-            return Fail(f"the thinking marker {marker} is in the {place}", "configuration", OTHER_PARSER)
+            return Fail(
+                f"the thinking marker {marker} is in the {place}", "configuration", OTHER_REASONING_PARSER
+            )
     if not reply.reasoning.strip():
         if thinks(reply.written):
             return Fail(
-                "the model thinks, and no thought arrives as reasoning", "configuration", OTHER_PARSER
+                "the model thinks, and no thought arrives as reasoning",
+                "configuration",
+                OTHER_REASONING_PARSER,
             )
         return Inconclusive("the model answered without a thought", "model")
     if not reply.content.strip():
@@ -54,7 +59,11 @@ def judge(reply: Reply) -> Outcome:
             return Inconclusive(
                 "the model was still thinking at the limit of tokens", "model", "Allow more tokens."
             )
-        return Fail("the answer is inside the reasoning, content is empty", "configuration", OTHER_PARSER)
+        return Fail(
+            "the answer is inside the reasoning, content is empty", "configuration", OTHER_REASONING_PARSER
+        )
     if reply.content.strip() == reply.reasoning.strip():
-        return Fail("the answer is given twice, as reasoning and as content", "configuration", OTHER_PARSER)
+        return Fail(
+            "the answer is given twice, as reasoning and as content", "configuration", OTHER_REASONING_PARSER
+        )
     return Pass(f"thought {reply.reasoning.strip()[:60]!r}, answered {reply.content.strip()[:60]!r}")

@@ -1,0 +1,82 @@
+"""What an engine says in its log while it is asked: errors, tracebacks, warnings, and why it ended."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from importer.engines import logs
+from importer.engines.base import Death
+
+KEPT = 4000  # characters of an excerpt
+READ = 256 * 1024  # bytes that are looked at
+# As Python ends a traceback, behind whatever a logger puts in front: ``ValueError: words``, ``a.b.KeyError``.
+_RAISED = re.compile(
+    r"^(?:.*[\s)\]])?(?<!raise )((?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt)(?:: .*)?)$"
+)
+_LEVEL = re.compile(r"\b(?:WARNING|ERROR|CRITICAL|FATAL)\b|\b(?:Error|Warning):")
+_SECRET = re.compile(r"\b(?:hf_|sk-)[A-Za-z0-9_-]{8,}|(?<=Bearer )\S+|(?<=://)[^\s/@]+@")
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """A log from ``start`` (bytes) on. ``alive`` says whether the engine runs, ``deaths`` what it dies of."""
+
+    path: Path
+    alive: Callable[[], bool]
+    deaths: Sequence[Death] = ()
+    start: int = 0
+
+    def from_here(self) -> Journal:
+        """The same log from its present end on."""
+        try:
+            return replace(self, start=self.path.stat().st_size)
+        except OSError:
+            return self
+
+    def complaints(self) -> str:
+        """Tracebacks, errors and warnings since the start, the latest if they are many; no secrets."""
+        text = hidden("\n".join(complaining(self._read())))
+        return text if len(text) <= KEPT else "…" + text[-KEPT:]
+
+    def raised(self) -> str | None:
+        """The last exception since the start, in one line."""
+        found = [m.group(1) for line in self._read() if (m := _RAISED.match(line))]
+        return hidden(found[-1].strip())[:300] if found else None
+
+    def death(self) -> str | None:
+        """Why the engine ended; ``None`` while it runs."""
+        if self.alive():
+            return None
+        try:
+            return hidden(logs.explain(self.path, self.deaths))[:300]
+        except OSError:
+            return "its log is gone"
+
+    def _read(self) -> list[str]:
+        try:
+            with self.path.open("rb") as log:
+                log.seek(max(self.start, self.path.stat().st_size - READ))
+                return log.read().decode(errors="replace").splitlines()
+        except OSError:
+            return []
+
+
+def complaining(lines: Sequence[str]) -> list[str]:
+    """Lines of warnings and errors, and tracebacks whole."""
+    kept: list[str] = []
+    inside = False
+    for line in lines:
+        starts = "Traceback (most recent call last)" in line
+        ends = inside and _RAISED.match(line) is not None
+        if starts or inside or _LEVEL.search(line):
+            kept.append(line.rstrip()[:500])
+        inside = (inside or starts) and not ends
+    return kept
+
+
+def hidden(text: str) -> str:
+    """``text`` without what looks like a token or a password."""
+    return _SECRET.sub("…", text)

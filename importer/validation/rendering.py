@@ -1,0 +1,90 @@
+"""The template of the weights that are served, rendered in the bounded process and never in ours."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from threading import Lock
+from types import TracebackType
+from typing import Any, Self
+
+from importer.hub.snapshot import Snapshot
+from importer.template import source, vocabulary
+from importer.template.render import Job, Refused, Renderer
+from importer.validation.errors import TemplateRefusedError
+from importer.validation.prompts import Message, Prompt
+
+Asked = tuple[str, str]
+
+
+class Rendering:
+    """Prompts as an engine writes them before it tokenises: with tools, switches, arguments as objects.
+
+    ``variables`` are those that the engine was started with. Safe to use from several threads; each prompt is
+    rendered once. A template that asks for the date is given a fixed one.
+    """
+
+    def __init__(self, snapshot: Snapshot, variables: Mapping[str, Any] | None = None) -> None:
+        """Raises RepositoryError for a template that is no JSON or too large."""
+        self._template = source.find(snapshot)
+        self._names = vocabulary.read(snapshot).variables
+        self._variables = dict(variables or {})
+        self._renderer, self._lock = Renderer(), Lock()
+        self._known: dict[str, str | TemplateRefusedError] = {}
+
+    @property
+    def bos(self) -> str:
+        """The token that begins a text, where the repository names one."""
+        return str(self._names.get("bos_token") or "")
+
+    @property
+    def digest(self) -> str:
+        """Of the template; empty where there is none."""
+        return self._template.digest if self._template else ""
+
+    def __call__(self, prompt: Prompt) -> str | None:
+        """The prompt's text; raises TemplateRefusedError with the template's words."""
+        if self._template is None:
+            return None
+        key = json.dumps([prompt.messages, prompt.tools, prompt.switches], default=str)
+        with self._lock:
+            if key not in self._known:
+                self._known[key] = self._render(self._template, prompt)
+            known = self._known[key]
+        if isinstance(known, TemplateRefusedError):
+            raise known
+        return known
+
+    def _render(self, template: source.Template, prompt: Prompt) -> str | TemplateRefusedError:
+        job = Job(
+            [_with_objects(m) for m in prompt.messages],
+            list(prompt.tools) or None,
+            add_generation_prompt=True,
+            kwargs={**self._variables, **prompt.switches},
+        )
+        text = template.text if prompt.tools else template.plain or template.text
+        (result,) = self._renderer.render(text, [job], self._names).results
+        return TemplateRefusedError(result.reason) if isinstance(result, Refused) else result.text
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._renderer.close()
+
+
+def _with_objects(message: Message) -> dict[str, Any]:
+    """A message as engines hand it to a template: arguments as objects, absent content as an empty text."""
+    given = {**message, "content": message.get("content") or ""}
+    if message.get("tool_calls"):
+        given["tool_calls"] = [_with_object(call) for call in message["tool_calls"]]
+    return given
+
+
+def _with_object(call: Mapping[str, Any]) -> dict[str, Any]:
+    function = dict(call["function"])
+    if isinstance(function.get("arguments"), str):
+        function["arguments"] = json.loads(function["arguments"])
+    return {**call, "function": function}
