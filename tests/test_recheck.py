@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from importer.engines import registries
+from importer.engines import machine, registries
 from importer.engines.environment import Installed
 from importer.evidence import tables
+from importer.fit import devices
 from tests.commandline import BASE, CHAT, Desk, Ran, desk
 from tests.hubserver import Fault, Repo
 from tests.template_texts import CHATML_JSON, XML_PARAMETERS
@@ -198,6 +199,39 @@ def test_an_engine_that_was_installed_in_another_version(desk: Desk) -> None:
     assert line["causes"] == [{"what": "engine", "before": "0.31.3", "after": "0.32.2"}]
     assert (line["decisions"], [c["path"] for c in line["document"]]) == ([], ["importer.engine.version"])
     assert "again: importer acme/base --backend mlx\n" in desk("recheck").out
+
+
+SIZES = {
+    "model_type": "llama", "architectures": ["LlamaForCausalLM"], "max_position_embeddings": 131072,
+    "hidden_size": 1024, "num_hidden_layers": 16, "num_attention_heads": 16, "num_key_value_heads": 8,
+    "vocab_size": 32000, "intermediate_size": 4096, "torch_dtype": "bfloat16",
+}  # fmt: skip
+
+
+def test_a_machine_with_less_memory(desk: Desk) -> None:
+    def has(gib: int) -> None:
+        found = devices.of_kind("cpu", "this machine", gib * 2**30)
+        desk.monkeypatch.setattr(machine, "this_machine", lambda *_, **__: found)
+
+    desk.hub.repos["acme/sized"] = Repo({**BASE, "config.json": SIZES})
+    has(64)
+    imported(desk, "acme/sized")
+    imported(desk, "acme/sized", "--memory", "64GB", "--name", "named")
+    assert desk("recheck").code == 0
+    has(4)
+    found = lines(desk("recheck", "--json"))
+    assert (found["named"]["changed"], found["sized"]["changed"]) == (False, True)
+    [cause] = found["sized"]["causes"]
+    had, has_now = "1 × this machine with 64.0 GiB", "1 × this machine with 4.0 GiB"
+    assert cause == {"what": "device", "before": had, "after": has_now}
+    length = next(d for d in found["sized"]["decisions"] if d["key"] == "max_model_len")
+    assert 0 < length["after"] < length["before"] == 131072
+    assert length["why"]
+    desk.hub.repos["acme/sized"].commit({**WARM, "config.json": SIZES})
+    again = desk("recheck", "named").out.splitlines()[-1].removeprefix("  again: ")
+    assert desk(*shlex.split(again)[1:], "--no-validate").code == 0
+    assert receipt(desk, "named")["request"]["memory"] == 64 * 10**9
+    assert desk("recheck", "named").code == 0
 
 
 # Other tables, other code

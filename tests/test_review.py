@@ -131,6 +131,8 @@ def test_the_page(desk: Desk) -> None:
     )
     assert first["decisions"] == receipt(desk)["decisions"]
     assert "tokenizer_config.json" in first["unknown"]
+    assert first["fit"] == receipt(desk)["fit"]
+    assert f"fit: {first['fit']['says']}\n" in desk("review", "base").out
     desk("approve", "base", "--note", "fine")
     edit(desk, "temperature: 0.2", "temperature: 0.5\n  min_p: null")
     edit(desk, "known_usecases:\n- completion\n", "")

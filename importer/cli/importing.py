@@ -33,8 +33,7 @@ def run(arguments: argparse.Namespace) -> None:
         _show(planned, path)
     if arguments.explain:
         proof = None if planned.proof is None else planned.proof.to_json()
-        show.explain(evidence_json(planned.evidence), proof)
-        show.console(stderr=True).print(show.fit(planned.fit.to_json()))
+        show.explain(evidence_json(planned.evidence), planned.fit.to_json(), proof)
     if arguments.dry_run:
         show.note("Dry run: nothing was written.")
     elif (review := _review(arguments)) is not False:

@@ -125,6 +125,7 @@ def again(request: Mapping[str, Any], folder: str) -> str:
     words += [w for key, value in wishes.items() for w in ("--set", f"{key}={json.dumps(value)}")]
     for key, value in request.items():
         if key not in ("reference", "preferences") and value not in (None, False):
-            words += [f"--{key.replace('_', '-')}", *([] if value is True else [str(value)])]
+            said = f"{value / 10**6!r}MB" if key == "memory" else str(value)
+            words += [f"--{key.replace('_', '-')}", *([] if value is True else [said])]
     words += ["--output", folder] if folder != "models" else []
     return shlex.join(words)

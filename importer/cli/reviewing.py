@@ -166,7 +166,8 @@ def _show(found: Mapping[str, Any]) -> None:
     revision = f" at {found['revision']}" if found["revision"] else ""
     show.line(show.plain(f"{found['model']}{revision} → {found['path']}"))
     show.console().print(show.decisions(found["decisions"]))
-    lines = [f"proof: {text}" for text in found["proof"]]
+    lines = [f"fit: {found['fit']['says']}"] if found["fit"] else []
+    lines += [f"proof: {text}" for text in found["proof"]]
     lines += [f"warning: {text}" for text in found["warnings"]]
     lines += [f"unknown: {name}: {reason}" for name, reason in found["unknown"].items()]
     if found["edited"]:
@@ -207,4 +208,4 @@ def _who(word: Mapping[str, Any]) -> str:
 def _evidence(stored: Stored, key: str = "") -> None:
     receipt = stored.need_receipt()
     told = [e for e in receipt.evidence if not key or key in (e["key"], str(e["key"]).rpartition(".")[2])]
-    show.explain(told, None if key else receipt.proof)
+    show.explain(told, *((None, None) if key else (receipt.fit, receipt.proof)))

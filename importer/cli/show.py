@@ -133,8 +133,10 @@ def change(changed: Mapping[str, Any]) -> str:
     )
 
 
-def explain(evidence: Sequence[Mapping[str, Any]], proof: Mapping[str, Any] | None) -> None:
-    """The chain of evidence to stderr, and what was rendered and read; both as they stand in a receipt."""
+def explain(
+    evidence: Sequence[Mapping[str, Any]], fitting: Mapping[str, Any] | None, proof: Mapping[str, Any] | None
+) -> None:
+    """Evidence, fit, and what was rendered and read, to stderr; all as they stand in a receipt."""
     from importer.proof import Proof
 
     rows = [
@@ -150,11 +152,15 @@ def explain(evidence: Sequence[Mapping[str, Any]], proof: Mapping[str, Any] | No
     ]
     out = console(stderr=True)
     out.print(table(("decision", "rule", "value", "source", "what it says"), rows, "evidence"))
-    if proof is None:
-        return
+    damaged = (KeyError, TypeError, ValueError, AttributeError)
     try:
-        told = list(Proof.from_json(proof).explain())
-    except (KeyError, TypeError, ValueError, AttributeError):
+        if fitting is not None:
+            out.print(fit(fitting))
+    except damaged:
+        note("The receipt's fit cannot be read.")
+    try:
+        told = [] if proof is None else list(Proof.from_json(proof).explain())
+    except damaged:
         told = ["the receipt's proof cannot be read"]
     for text in told:
         out.print(plain(text), markup=False)

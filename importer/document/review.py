@@ -54,6 +54,7 @@ def page(stored: Stored) -> dict[str, Any]:
         "digest": stored.digest,
         "problems": [str(p) for p in problems(stored.text)],
         "decisions": receipt.decisions,
+        "fit": receipt.fit,
         "proof": [str(e["says"]) for e in receipt.evidence if e["rule"] == "proof"],
         "warnings": list(_warnings(stored, receipt)),
         "unknown": receipt.unknown,

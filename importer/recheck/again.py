@@ -67,11 +67,20 @@ def _causes(receipt: Receipt, planned: Plan) -> Iterator[Cause]:
         "commit": (receipt.revision, planned.snapshot.revision),
         "backend": (engine["name"], target.backend),
         "engine": (engine.get("version"), target.version),
+        "device": (_device(receipt.fit), _device(planned.fit.to_json())),
         "importer": (receipt.importer, __version__),
     }
     for what, (before, after) in pairs.items():
         if before != after:
             yield Cause(what, before, after)
+
+
+def _device(fit: Mapping[str, Any] | None) -> str | None:
+    """What a document was fitted to, in words."""
+    device = (fit or {}).get("device")
+    if not isinstance(device, Mapping) or not isinstance(device.get("memory"), int):
+        return None
+    return f"{device.get('count')} × {device.get('name')} with {device['memory'] / 2**30:.1f} GiB"
 
 
 def _altered(stored: Stored, receipt: Receipt, planned: Plan, edits: tuple[Change, ...]) -> Iterator[Altered]:

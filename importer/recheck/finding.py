@@ -13,7 +13,7 @@ from importer.errors import ImporterError
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What is another one now: ``model``, ``commit``, ``backend``, ``engine`` or ``importer``."""
+    """What is another one now: model, commit, backend, engine's version, device or importer's version."""
 
     what: str
     before: str | None
