@@ -254,42 +254,84 @@ def test_what_a_whole_answer_may_not_be(body: bytes, says: str) -> None:
         from_whole(body)
 
 
-# Recorded from the engines named, serving a toy model that thinks and calls tools.
+# Recorded by ``python -m tests.record_streams`` from the engines named, which served the demo model.
 RECORDED = sorted((Path(__file__).parent / "fixtures" / "streams").iterdir())
-THOUGHTS = {"greeting": "This is a greeting.", "weather": "I need the tool."}
+ENGINES = ["mlx-lm-0.32.2", "mlx-vlm-0.7.10", "vllm-0.32.0"]
+CASES = {
+    "greeting": ("This is a greeting.", "Hello! How can I help you today?", [], "stop"),
+    "weather": ("I need the tool.", "", ["Paris"], "tool_calls"),
+    "two-cities": ("I need the tool.", "", ["Paris", "Rome"], "tool_calls"),
+    "sum-with-tokens": ("This is a sum.", "Two plus two is four.", [], "stop"),
+    "thought-cut": ("This is", "", [], "length"),
+}
+# (engine, case): the stream as it stands differs from the whole, or ends in an error.
+BROKEN = {("mlx-vlm-0.7.10", "call-cut"): "Generation ended with an incomplete tool call"}
 
 
-@pytest.mark.parametrize("prompt", THOUGHTS)
+def test_every_engine_is_recorded() -> None:
+    assert [folder.name for folder in RECORDED] == ENGINES
+    for folder in RECORDED:
+        assert {p.stem for p in folder.iterdir()} == {*CASES, "call-cut"}
+
+
+@pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("folder", RECORDED, ids=lambda folder: folder.name)
-@UNTIMED
+@settings(deadline=None, max_examples=15)
 @given(places=st.lists(st.integers(min_value=0), max_size=6))
-def test_recorded_streams_give_the_recorded_whole(folder: Path, prompt: str, places: list[int]) -> None:
-    whole = from_whole((folder / f"{prompt}.json").read_bytes())
-    streamed = from_stream(cut((folder / f"{prompt}.sse").read_bytes(), places))
+def test_recorded_streams_give_the_recorded_whole(folder: Path, case: str, places: list[int]) -> None:
+    whole = from_whole((folder / f"{case}.json").read_bytes())
+    body = (folder / f"{case}.sse").read_bytes()
+    streamed = from_stream(cut(body, places))
     assert form(streamed) == form(whole)
-    assert streamed.reasoning.strip() == THOUGHTS[prompt]
-    assert streamed.usage.completion == whole.usage.completion
+    assert streamed == from_stream([body])
+    reasoning, content, cities, finish = CASES[case]
+    assert (streamed.reasoning.strip(), streamed.content.strip()) == (reasoning, content)
+    assert [json.loads(c.arguments) for c in streamed.tool_calls] == [{"location": c} for c in cities]
+    assert [(c.index, c.name) for c in streamed.tool_calls] == [
+        (n, "get_weather") for n in range(len(cities))
+    ]
+    assert len({c.id for c in streamed.tool_calls} - {""}) == len(cities)
+    assert streamed.finish_reason == finish
+    assert streamed.usage.prompt == whole.usage.prompt
 
 
 @pytest.mark.parametrize("folder", RECORDED, ids=lambda folder: folder.name)
-def test_recorded_calls_are_calls(folder: Path) -> None:
-    for reply in (
-        from_whole((folder / "weather.json").read_bytes()),
-        from_stream([(folder / "weather.sse").read_bytes()]),
-    ):
-        (call,) = reply.tool_calls
-        assert (call.index, call.name, json.loads(call.arguments)) == (
-            0,
-            "get_weather",
-            {"location": "Paris"},
-        )
-        assert call.id
-        assert reply.finish_reason == "tool_calls"
-        assert reply.usage.prompt == 82
+def test_recorded_streams_in_other_lines(folder: Path) -> None:
+    """As a proxy might pass them on: CRLF, comments in between, the last word missing."""
+    for case in CASES:
+        body = (folder / f"{case}.sse").read_bytes()
+        passed_on = b": ping\r\n\r\n" + body.replace(b"\n", b"\r\n").replace(b"data: [DONE]", b": bye")
+        assert from_stream([passed_on]) == from_stream([body])
 
 
-def test_both_engines_are_recorded() -> None:
-    assert [folder.name for folder in RECORDED] == ["mlx-lm-0.32.2", "vllm-0.32.0"]
+@pytest.mark.parametrize("folder", RECORDED, ids=lambda folder: folder.name)
+def test_recorded_tokens_are_what_was_written(folder: Path) -> None:
+    replies = [from_whole((folder / "sum-with-tokens.json").read_bytes())]
+    if folder.name.split("-")[0] != "mlx" or "vlm" in folder.name:  # mlx-lm streams none
+        replies.append(from_stream([(folder / "sum-with-tokens.sse").read_bytes()]))
+    for reply in replies:
+        written = reply.written.removesuffix("<|im_end|>")
+        assert written == "<think>\nThis is a sum.\n</think>\n\nTwo plus two is four."
+
+
+@pytest.mark.parametrize("folder", RECORDED, ids=lambda folder: folder.name)
+def test_a_recorded_call_that_was_cut(folder: Path) -> None:
+    whole = from_whole((folder / "call-cut.json").read_bytes())
+    assert whole.finish_reason == "length"
+    streamed = (folder / "call-cut.sse").read_bytes()
+    if (says := BROKEN.get((folder.name, "call-cut"))) is not None:
+        with pytest.raises(ReplyError, match=says):
+            from_stream([streamed])
+    else:
+        assert from_stream([streamed]).finish_reason == "length"
+
+
+def test_cached_tokens_are_read_where_an_engine_counts_them() -> None:
+    cached = {
+        folder.name: from_whole((folder / "weather.json").read_bytes()).usage.cached is not None
+        for folder in RECORDED
+    }
+    assert cached == {"mlx-lm-0.32.2": True, "mlx-vlm-0.7.10": True, "vllm-0.32.0": False}
 
 
 @pytest.mark.parametrize(
