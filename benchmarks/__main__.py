@@ -6,13 +6,14 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable
 
-from benchmarks import process, proof, traffic
+from benchmarks import process, proof, traffic, validation
 from benchmarks.row import Row
 
 GROUPS: dict[str, Callable[[], Iterable[Row]]] = {
     "process": process.rows,
     "traffic": traffic.rows,
     "proof": proof.rows,
+    "validation": validation.rows,
 }
 
 

@@ -14,6 +14,7 @@ import pytest
 from importer import demo
 from importer.engines.base import Death
 from importer.hub import local
+from importer.proof.prove import NO_CALLS
 from importer.proof.result import Proof, Verdict
 from importer.run import rendering
 from importer.validation import blame
@@ -304,6 +305,8 @@ LOST = Fail("the model wrote a call and it arrived as content", "configuration",
         ("json_tools", proof("json_tools", engine="mlx", inferred={"tool_parser": None}),
          'Set "tool_parser_type": "json_tools" in tokenizer_config.json; mlx 1.0 infers none.'),
         ("x", proof("hermes", verdicts={}), blame.OTHER_TOOL_PARSER),
+        ("x", proof("hermes", verdicts={}, unasked={"tool_parser": NO_CALLS}),
+         "Leave tool_parser out of options: the template renders no tool calls."),
         ("x", None, blame.OTHER_TOOL_PARSER),
     ],
 )  # fmt: skip

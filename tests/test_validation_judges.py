@@ -159,6 +159,11 @@ def test_written_text_in_either_spelling() -> None:
     assert Reply(logprobs=spelled).written == " Hi\n x"
     assert Reply(logprobs=tokens("Zürich ☔")).written == "Zürich ☔"
     assert Reply(logprobs=({"bytes": [300], "token": "a"}, {"bytes": "x"})).written == "a"
+    assert (
+        Reply(logprobs=({"token": "\u0120K\u00c3\u00b6ln"}, {"token": "<|im_end|>"})).written
+        == " Köln<|im_end|>"
+    )
+    assert Reply(logprobs=({"token": "\u2581K\u00f6ln"},)).written == " Köln"
     assert Reply().written == ""
 
 

@@ -103,11 +103,27 @@ def decisions(chosen: Mapping[str, Any]) -> Table:
 
 
 def outcomes(report: Mapping[str, Any]) -> Table:
-    """The probes of a validation report."""
+    """The probes of a validation report; what would mend one stands below its reason."""
     rows = [
-        (o["probe"], o["outcome"], str(o.get("attribution") or ""), o["reason"]) for o in report["outcomes"]
+        (
+            o["probe"],
+            o["outcome"],
+            str(o.get("attribution") or ""),
+            share(o),
+            o["reason"] + (f"\n→ {o['mend']}" if o.get("mend") else ""),
+        )
+        for o in report["outcomes"]
     ]
-    return table(("probe", "outcome", "blame", "reason"), rows)
+    return table(("probe", "outcome", "blame", "trials", "reason"), rows)
+
+
+def share(outcome: Mapping[str, Any]) -> str:
+    """How many trials said the same, and between what shares that holds at 95 %: ``3 of 3, 44–100 %``."""
+    interval = outcome.get("interval")
+    if not interval:
+        return ""
+    low, high = (f"{100 * end:.0f}" for end in interval)
+    return f"{outcome['agreed']} of {outcome['trials']}, {low}–{high} %"
 
 
 def fit(told: Mapping[str, Any]) -> Table:

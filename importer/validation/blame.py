@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from importer.proof.prove import NO_CALLS, NO_THINKING
 from importer.proof.result import Proof
 from importer.validation.context import Context
 from importer.validation.errors import (
@@ -27,9 +28,15 @@ from importer.validation.signs import control_token, looks_like_call, next_turn,
 OTHER_TOOL_PARSER = "Choose the tool parser that reads what the model writes."
 OTHER_REASONING_PARSER = "Choose the reasoning parser that reads this model's markers."
 END_TOKEN = "Make the token that ends a turn an end-of-sequence token in generation_config.json."  # noqa: S105
-PARSER_MENDS = {OTHER_TOOL_PARSER: "tool_parser", OTHER_REASONING_PARSER: "reasoning_parser"}
+NO_REASONING_PARSER = "Leave the reasoning parser out, or choose the one that reads this model."
+PARSER_MENDS = {
+    OTHER_TOOL_PARSER: "tool_parser",
+    OTHER_REASONING_PARSER: "reasoning_parser",
+    NO_REASONING_PARSER: "reasoning_parser",
+}
 INFERRING = ("mlx", "mlx-vlm")  # their servers take no parser; they infer it from the model's files
 SERVER_ERROR = 500
+END_WITHIN = 256  # tokens in which the end of a short answer shows
 
 
 def swallowed(reply: Reply) -> bool:
@@ -46,7 +53,7 @@ def endless(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | Inconclusive:
         return Fail(
             f"the answer does not end: the model writes {token} and the engine goes on",
             "configuration",
-            f"Make {token} an end-of-sequence token in generation_config.json.",
+            END_TOKEN.replace("the token that ends a turn", token),
         )
     if next_turn(text):
         return Fail("the answer does not end: it goes on into another turn", "configuration", END_TOKEN)
@@ -84,8 +91,10 @@ def streaming_fault(ctx: Context, prompt: Prompt, reason: str, trials: int) -> F
     """Only streaming went wrong: the engine's fault, unless its parsers were never the right ones."""
     seen = ctx.look(prompt)
     wrong = unread(seen, prompt) if seen is not None else None
-    if wrong is not None:
-        mend = "Choose the parsers that read this model."
+    if seen is not None and wrong is not None:
+        mend = OTHER_REASONING_PARSER if thinks(seen.written) else OTHER_TOOL_PARSER
+        if looks_like_call(seen.written, prompt.tools) and not seen.tool_calls:
+            mend = OTHER_TOOL_PARSER
         return Fail(f"{reason}; {wrong}", "configuration", mend, trials)
     return Fail(reason, "engine", "Use whole answers until the engine is mended.", trials)
 
@@ -110,15 +119,9 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
 
 def refusal(ctx: Context) -> str | None:
     """The chat template's own words, where it refuses what was asked last."""
-    request = ctx.log[-1].request if ctx.log else None
-    if request is None or ctx.render is None or not isinstance(request.get("messages"), list):
+    asked = asked_last(ctx)
+    if asked is None or ctx.render is None:
         return None
-    asked = Prompt(
-        "asked",
-        tuple(request["messages"]),
-        tuple(request.get("tools") or ()),
-        switches=request.get("chat_template_kwargs") or {},
-    )
     try:
         ctx.render(asked)
     except TemplateRefusedError as refused:
@@ -126,12 +129,32 @@ def refusal(ctx: Context) -> str | None:
     return None
 
 
+def asked_last(ctx: Context) -> Prompt | None:
+    """The last chat that this probe sent, as a prompt."""
+    requests = [e.request for e in ctx.log if e.request is not None and "messages" in e.request]
+    if not requests:
+        return None
+    request = requests[-1]
+    messages, tools = tuple(request["messages"]), tuple(request.get("tools") or ())
+    return Prompt("asked last", messages, tools, switches=request.get("chat_template_kwargs") or {})
+
+
 def mended(outcome: Outcome, ctx: Context) -> Outcome:
     """The outcome with the change that would mend it in this document, where judges know it in general."""
-    key = PARSER_MENDS.get(outcome.mend)
-    if not isinstance(outcome, Fail) or key is None or ctx.proof is None:
+    if not isinstance(outcome, Fail):
         return outcome
-    return replace(outcome, mend=parser_mend(key, ctx, ctx.proof) or outcome.mend)
+    key = PARSER_MENDS.get(outcome.mend)
+    if key is not None and ctx.proof is not None:
+        return replace(outcome, mend=parser_mend(key, ctx, ctx.proof) or outcome.mend)
+    return replace(outcome, mend=_end_mend(ctx)) if outcome.mend == END_TOKEN else outcome
+
+
+def _end_mend(ctx: Context) -> str:
+    """Which token the model ends its turn with, where a completion of what was asked last shows it."""
+    asked = asked_last(ctx)
+    written = ctx.raw(asked, max_tokens=END_WITHIN) if asked is not None else None
+    token = control_token(written or "", ctx.promise.markers)
+    return END_TOKEN if token is None else END_TOKEN.replace("the token that ends a turn", token)
 
 
 def parser_mend(key: str, ctx: Context, proof: Proof) -> str | None:
@@ -141,7 +164,8 @@ def parser_mend(key: str, ctx: Context, proof: Proof) -> str | None:
     reads, kind = proof.reads(key), key.replace("_", " ")
     engine = f"{proof.engine} {proof.version}"
     if not proof.verdicts.get(key):
-        return None
+        reason = proof.unasked.get(key)
+        return f"Leave {key} out of options: {reason}." if reason in (NO_CALLS, NO_THINKING) else None
     if not reads:
         return f"No {kind} of {engine} reads what the template writes: use another template, or no {kind}."
     inferring = proof.engine in INFERRING

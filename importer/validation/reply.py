@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from importer.validation.errors import ReplyError
 from importer.validation.sse import EventParser
 
 DONE = "[DONE]"
-SPELLED = {0x120: " ", 0x10A: "\n", 0x2581: " "}  # how byte-level and sentencepiece vocabularies write these
+SPACE = "\u2581"  # how sentencepiece vocabularies write it
+BYTE_LEVEL = "\u0120\u010a"  # how byte-level vocabularies write a space and a newline
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,11 @@ class Reply:
     @property
     def written(self) -> str:
         """What the model wrote before any parser: its log-probabilities' tokens, else ``behind``."""
-        return b"".join(map(_token, self.logprobs)).decode("utf-8", "replace") or self.behind
+        spelled = any(
+            c in str(e.get("token")) for e in self.logprobs if isinstance(e, dict) for c in BYTE_LEVEL
+        )
+        tokens = (_token(entry, spelled=spelled) for entry in self.logprobs)
+        return b"".join(tokens).decode("utf-8", "replace") or self.behind
 
 
 def from_whole(body: bytes) -> Reply:
@@ -227,8 +233,8 @@ def _logprobs(value: Any) -> tuple[Any, ...]:
     return tuple(content or ())
 
 
-def _token(entry: Any) -> bytes:
-    """A token's bytes, or its text where an engine gives the vocabulary's spelling of white space."""
+def _token(entry: Any, *, spelled: bool) -> bytes:
+    """A token's bytes, or its text; ``spelled`` where the engine gives it as a byte-level vocabulary does."""
     if not isinstance(entry, dict):
         return b""
     data, token = entry.get("bytes"), entry.get("token")
@@ -236,7 +242,18 @@ def _token(entry: Any) -> bytes:
         return bytes(data)
     if not isinstance(token, str):
         return b""
-    return token.translate(SPELLED).encode("utf-8", "replace")
+    alphabet = _alphabet()
+    if spelled and all(c in alphabet for c in token):
+        return bytes(alphabet[c] for c in token)
+    return token.replace(SPACE, " ").encode("utf-8", "replace")
+
+
+@cache
+def _alphabet() -> dict[str, int]:
+    """Character to byte in byte-level vocabularies; bytes that cannot be printed stand past 255 (GPT-2)."""
+    shown = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    moved = [byte for byte in range(256) if byte not in shown]
+    return {chr(b): b for b in shown} | {chr(256 + n): b for n, b in enumerate(moved)}
 
 
 def said(data: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importer.validation.blame import endless, swallowed
+from importer.validation.blame import NO_REASONING_PARSER, endless, swallowed
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
 from importer.validation.promise import no_chat
@@ -35,7 +35,7 @@ def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
         return Fail(
             "content is empty: the whole answer arrived as reasoning",
             "configuration",
-            "Leave the reasoning parser out, or choose the one that reads this model.",
+            NO_REASONING_PARSER,
         )
     if swallowed(reply):
         return Fail(
