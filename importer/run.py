@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from importer.document.store import Stored
-from importer.errors import EngineError
+from importer.errors import EngineError, RepositoryError
 from importer.hub.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def run_document(
     document = {**stored.data, "backend": engine_name, "importer": block}
     block["client_sampling"] = engine.client_sampling(document)
     with (
-        rendering(weights, document) as render,
+        _template(weights, document) as render,
         serve(engine, installed.python, document, weights, port=port, progress=progress) as served,
     ):
         report = validate(
@@ -80,6 +81,14 @@ def rendering(weights: Path, document: Mapping[str, Any]) -> Rendering:
     from importer.validation.rendering import Rendering
 
     return Rendering(local.resolve(str(weights), weights), document.get("chat_template_kwargs"))
+
+
+def _template(weights: Path, document: Mapping[str, Any]) -> AbstractContextManager[Rendering | None]:
+    """What renders; nothing where the template's file is broken, of which the engine will complain itself."""
+    try:
+        return rendering(weights, document)
+    except RepositoryError:
+        return nullcontext()
 
 
 def proof_of(stored: Stored, engine_name: str) -> Proof | None:

@@ -304,6 +304,8 @@ LOST = Fail("the model wrote a call and it arrived as content", "configuration",
          "or no tool parser.")),
         ("json_tools", proof("json_tools", engine="mlx", inferred={"tool_parser": None}),
          'Set "tool_parser_type": "json_tools" in tokenizer_config.json; mlx 1.0 infers none.'),
+        ("json_tools", proof("glm47", "json_tools", engine="mlx", inferred={"tool_parser": None}),
+         'Set "tool_parser_type": "json_tools" in tokenizer_config.json; mlx 1.0 infers none.'),
         ("x", proof("hermes", verdicts={}), blame.OTHER_TOOL_PARSER),
         ("x", proof("hermes", verdicts={}, unasked={"tool_parser": NO_CALLS}),
          "Leave tool_parser out of options: the template renders no tool calls."),
@@ -320,6 +322,36 @@ def test_a_template_that_was_never_proved_is_said(tmp_path: Path) -> None:
         told = blame.mended(LOST, context(render, proof=proof("x")))
     assert "not the one that was proved" in told.mend
     assert blame.mended(Pass("fine"), context(proof=proof("x"))) == Pass("fine")
+
+
+class Busy:
+    """A probe with many exchanges."""
+
+    NAME, LESSON = "busy", "."
+
+    def needs(self, promise: Promise, /) -> None:
+        return None
+
+    def run(self, ctx: Context, /) -> Outcome:
+        for number in range(100):
+            ctx.log.append(Exchange("POST", f"/{number}"))
+        return Pass("done")
+
+
+def test_of_many_exchanges_the_first_and_the_last_are_kept() -> None:
+    with server(say(http(BODY))) as url:
+        (row,) = probe(Context(Promise(), "m", Client(url)), [Busy()], lambda _: None)
+    paths = [e["path"] for e in row.outcome.evidence]
+    assert (len(paths), paths[0], paths[19], paths[20], paths[-1]) == (40, "/0", "/19", "/80", "/99")
+
+
+def test_an_endless_answer_names_the_token_that_a_completion_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    talks_on = Fail("it goes on into another turn", "configuration", blame.END_TOKEN)
+    asked = Exchange("POST", "/v1/chat/completions", {"messages": list(GREETING.messages)})
+    monkeypatch.setattr(Context, "raw", lambda *_, **__: "Hello!<|im_end|>\n<|im_start|>user\nHi")
+    told = blame.mended(talks_on, context(log=[asked]))
+    assert told.mend == "Make <|im_end|> an end-of-sequence token in generation_config.json."
+    assert blame.mended(talks_on, context()).mend == blame.END_TOKEN
 
 
 class Loud:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from importer.validation.blame import unread
+from importer.validation.blame import OTHER_TOOL_PARSER, unread
 from importer.validation.calls import judge_call
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, counts_as_passed
 from importer.validation.probes import (
@@ -249,6 +249,13 @@ def test_ordinary_text_holds_no_markup(text: str) -> None:
     assert control_token(text) is None
     assert thinking_markup(text) is None
     assert no_special_tokens.leak(said(text)) is None
+
+
+def test_a_block_of_calls_is_no_block_of_thoughts() -> None:
+    assert thinking_markup(WRITTEN[0]) is None
+    found = no_special_tokens.leak(said(WRITTEN[0]))
+    assert found is not None
+    assert found.mend == OTHER_TOOL_PARSER
 
 
 @pytest.mark.parametrize(

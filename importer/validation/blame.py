@@ -168,15 +168,16 @@ def parser_mend(key: str, ctx: Context, proof: Proof) -> str | None:
         return f"Leave {key} out of options: {reason}." if reason in (NO_CALLS, NO_THINKING) else None
     if not reads:
         return f"No {kind} of {engine} reads what the template writes: use another template, or no {kind}."
-    inferring = proof.engine in INFERRING
-    named = proof.inferred.get(key) if inferring else getattr(ctx.promise, key)
+    inferring, wanted = proof.engine in INFERRING, getattr(ctx.promise, key)
+    named = proof.inferred.get(key) if inferring else wanted
+    best = wanted if wanted in reads else reads[0]
     if named in reads:
         return (
             f"{named} reads what the template writes, and the model writes otherwise: use its own template."
         )
     if inferring and key == "tool_parser":
         infers = named or "none"
-        return f'Set "tool_parser_type": "{reads[0]}" in tokenizer_config.json; {engine} infers {infers}.'
+        return f'Set "tool_parser_type": "{best}" in tokenizer_config.json; {engine} infers {infers}.'
     wrong = next((v.reason for v in proof.verdicts[key] if v.parser == named), "")
     why = f"; {named} does not ({wrong})" if named and wrong else ""
-    return f"Set {key}:{reads[0]} in options: it reads what the template writes{why}."
+    return f"Set {key}:{best} in options: it reads what the template writes{why}."

@@ -39,7 +39,7 @@ def thinking_markup(text: str) -> str | None:
     if found := _THINKING.search(text):
         return found.group(0)
     leading = _LEADING_BLOCK.match(text)
-    return leading.group(1) if leading else None
+    return leading.group(1) if leading and not _CALL.match(leading.group(1)) else None
 
 
 def thinks(text: str) -> bool:
