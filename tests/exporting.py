@@ -170,7 +170,7 @@ def _fits(document: dict[str, Any]) -> bool:
 
 
 def export(
-    name: str, document: dict[str, Any], receipt: Receipt | None = None, *, device: str = "gpu"
+    name: str, document: dict[str, Any], receipt: Receipt | None = None, *, device: str | None = None
 ) -> Exported:
     """The export, which must not be refused."""
     made = FORMATS[name].export(document, receipt, Options(device))  # type: ignore[arg-type]

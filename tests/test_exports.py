@@ -121,6 +121,41 @@ def test_compose(device: str, engine: VllmCpu | VllmCuda) -> None:
         assert (card["count"], card["capabilities"]) == (2, ["gpu"])
 
 
+FIT = {
+    "device": {"name": "this machine", "count": 1, "kind": "cpu", "memory": 2**35, "share": 0.85},
+    "verdict": "fits",
+    "says": "",
+    "wanted": None,
+    "chosen": {},
+    "weights": {"low": 1, "likely": 5 * 2**30, "high": 1, "source": "files"},
+    "estimate": {"load": {}, "terms": [], "total": {"low": 1, "likely": 1, "high": 7.5 * 2**30}},
+    "cards": 2,
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked", "image", "memory", "warned"),
+    [
+        ("cpu", None, "vllm/vllm-openai-cpu", "15Gi", False),
+        ("cpu", "gpu", "vllm/vllm-openai", "13Gi", True),
+        ("cuda", None, "vllm/vllm-openai", "13Gi", False),
+        ("cuda", "cpu", "vllm/vllm-openai-cpu", "16Gi", True),
+        ("rocm", None, "vllm/vllm-openai", "13Gi", True),
+        (None, None, "vllm/vllm-openai", "16Gi", False),
+    ],
+)
+def test_an_export_is_for_what_the_document_was_fitted_to(
+    kind: str | None, asked: str | None, image: str, memory: str, warned: bool
+) -> None:
+    fit = None if kind is None else {**FIT, "device": {**FIT["device"], "kind": kind}}  # type: ignore[dict-item]
+    for name in ("kserve", "compose"):
+        told = text(name, VLLM, receipt=replace(RECEIPT, fit=fit), device=asked)
+        assert f'"{image}:v0.32.0"' in told
+        assert ("WARNING: this is for" in told) == warned
+        assert (f"chosen for this machine ({kind})" in told) == (kind is not None)
+        assert name != "kserve" or f'memory: "{memory}"' in told
+
+
 def test_compose_mounts_a_directory_of_this_machine() -> None:
     block = {k: v for k, v in VLLM["importer"].items() if k not in ("model_id", "revision")}
     here = VLLM | {"parameters": {"model": "./my$model"}, "importer": block, "artifacts": []}

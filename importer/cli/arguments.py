@@ -209,7 +209,9 @@ def _commands() -> Parser:
     p.add_argument(
         "--documents", metavar="DIR", default="models", help="the documents' folder (default: models/)"
     )
-    p.add_argument("--device", choices=("gpu", "cpu"), default="gpu", help="what vLLM is to run on")
+    p.add_argument(
+        "--device", choices=("gpu", "cpu"), help="what vLLM is to run on (default: what was fitted to)"
+    )
     p.add_argument("--approved-only", action="store_true", help="refuse what nobody has approved")
     p.add_argument("--json", action="store_true", help="files and what they lack as one line of JSON")
 

@@ -24,9 +24,9 @@ ABOUT = ("name", "description", "backend", "known_usecases", "template", "artifa
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What an export may be told: the kind of machine it is for."""
+    """What an export may be told: the kind of machine it is for, by default the one that was fitted to."""
 
-    device: Device = "gpu"
+    device: Device | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,7 @@ class Origin:
 
     ``model``     what the engine is told: a Hub id, or a directory.
     ``hub_id``    the same where it is on the Hub, else ``None``; ``revision`` its commit, where one is known.
+    ``fitted``    the device that context and memory were chosen for, where one was.
     ``review``    approved, draft, stale, rejected, or ``no receipt``.
     """
 
@@ -62,6 +63,7 @@ class Origin:
     hub_id: str | None
     revision: str | None
     engine: str
+    fitted: str | None
     digest: str
     review: str
 
@@ -85,6 +87,7 @@ class Origin:
             hub_id=hub_id,
             revision=_commit(document, hub_id),
             engine=" ".join(str(engine[k]) for k in ("name", "version") if engine.get(k)),
+            fitted=_fitted(receipt),
             digest=now,
             review="no receipt" if receipt is None else receipt.state(now),
         )
@@ -96,11 +99,20 @@ class Origin:
             f"{self.name}: {self.model}{at}, for {self.engine}",
             f"Written by importer {__version__} from the document {self.digest} (review: {self.review}).",
         ]
+        if self.fitted:
+            told.append(f"Context and memory were chosen for {self.fitted}.")
         if self.review != "approved":
             told.append("WARNING: nobody has approved this document as it is now.")
         if self.hub_id and not self.revision:
             told.append("WARNING: the document names no commit, so whatever is newest will be served.")
         return told
+
+
+def _fitted(receipt: Receipt | None) -> str | None:
+    if receipt is None or receipt.fit is None:
+        return None
+    device = receipt.fit["device"]
+    return f"{device['name']} ({device['kind']})"
 
 
 def _commit(document: Document, hub_id: str | None) -> str | None:

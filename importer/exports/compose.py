@@ -29,7 +29,7 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     origin = found.origin
     mounted = origin.hub_id is None
     service: dict[str, Any] = {
-        "image": f"{IMAGES[options.device]}:v{version(document)}",
+        "image": f"{IMAGES[found.device]}:v{version(document)}",
         "entrypoint": ["vllm", "serve"],
         "command": [MODEL if mounted else origin.model, *found.words],
         "environment": ["HF_TOKEN", "VLLM_NO_USAGE_STATS=1"],
@@ -50,7 +50,7 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
         service["volumes"].append(_bound(origin.model, MODEL))
     if found.files:
         service["volumes"].append(_bound(f"./{folder_of(origin.name)}", SETTINGS))
-    if options.device == "cpu":
+    if found.device == "cpu":
         service["environment"].append("VLLM_CPU_KVCACHE_SPACE")
     else:
         card = {"driver": "nvidia", "count": devices(document), "capabilities": ["gpu"]}

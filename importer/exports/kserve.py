@@ -7,6 +7,7 @@ from typing import Any
 
 from importer.document.receipt import Receipt
 from importer.engines.base import Document
+from importer.exports import fitted
 from importer.exports.base import Exported, Options, Refused
 from importer.exports.compose import IMAGES, labels
 from importer.exports.text import yaml_text
@@ -14,8 +15,7 @@ from importer.exports.vllm import Place, devices, served, version
 
 NAME = 52  # characters that leave room for what KServe appends to make a host's name of it
 RUNTIME = "kserve-vllmserver"  # of KServe 0.20; it is told the port and /mnt/models, where storageUri arrives
-# A guess to be changed: what a model takes beside the card's memory.
-CPU, MEMORY = "4", "16Gi"
+CPU, MEMORY = "4", (16, "a guess")  # where no fit tells how many GiB
 UNRUN = (
     "Checked against a schema, not run. It needs KServe's runtime kserve-vllmserver; for a gated model, a"
     " service account whose secret holds HF_TOKEN."
@@ -30,14 +30,15 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     origin = found.origin
     if origin.hub_id is None:
         return Refused("its model is a directory of one machine", "Import the model from the Hub.")
-    resources = {"cpu": CPU, "memory": MEMORY}
-    if options.device == "gpu":
+    memory, why = fitted.memory(receipt, found.device) or MEMORY
+    resources = {"cpu": CPU, "memory": f"{memory}Gi"}
+    if found.device == "gpu":
         resources["nvidia.com/gpu"] = str(devices(document))
     revision = f":{origin.revision}" if origin.revision else ""
     model: dict[str, Any] = {
         "modelFormat": {"name": "vLLM"},
         "runtime": RUNTIME,
-        "image": f"{IMAGES[options.device]}:v{version(document)}",
+        "image": f"{IMAGES[found.device]}:v{version(document)}",
         "storageUri": f"hf://{origin.hub_id}{revision}",
         "args": [_literal(word) for word in found.words],
         "env": [{"name": "VLLM_NO_USAGE_STATS", "value": "1"}],
@@ -49,7 +50,7 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
         "metadata": {"name": _name(origin.name), "annotations": labels(origin)},
         "spec": {"predictor": {"model": model}},
     }
-    says = [*found.says, UNRUN, f"Change cpu and memory ({CPU}, {MEMORY}) to what the model takes."]
+    says = [*found.says, UNRUN, f"Look at the resources: {CPU} processors are a guess, {memory}Gi is {why}."]
     return Exported({f"{origin.name}.inferenceservice.yaml": yaml_text(data, says)}, found.lost)
 
 

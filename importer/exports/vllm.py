@@ -11,7 +11,8 @@ from importer.document.receipt import Receipt
 from importer.engines.base import Address, Document, invalid, number, stopwords
 from importer.engines.registries import PINNED
 from importer.engines.vllm import Vllm, VllmCpu, VllmCuda
-from importer.exports.base import Exported, Options, Origin, Refused, explained, unheard
+from importer.exports import fitted
+from importer.exports.base import Device, Exported, Options, Origin, Refused, explained, unheard
 
 VERSION = re.compile(r"[0-9]+(\.[0-9]+)+[0-9a-z.]*", re.ASCII)
 DEGREES = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
@@ -34,10 +35,12 @@ class Place:
 class Served:
     """How vLLM would serve a document: ``words`` are its options, ``says`` the comments to begin with.
 
+    ``device``  what it runs on.
     ``files`` are what it reads beside the model, by their names in the place's folder.
     """
 
     origin: Origin
+    device: Device
     words: list[str]
     files: dict[str, str]
     says: list[str]
@@ -57,7 +60,8 @@ def served(
             "Import the model again with --backend vllm.",
         )
     origin = Origin.of(document, receipt)
-    engine: Vllm = VllmCpu() if options.device == "cpu" else VllmCuda()
+    device = fitted.device(options, receipt)
+    engine: Vllm = VllmCpu() if device == "cpu" else VllmCuda()
     there = place(origin.name)
     files = {} if there.folder is None else engine.files(document)
     revision = origin.revision if there.pinned else None
@@ -66,7 +70,8 @@ def served(
     if there.folder is None and engine.files(document):
         sent |= stopwords(document)
     lost = tuple(unheard(document, partial(_told, there.folder), sent))
-    return Served(origin, words, files, [*origin.says(), *explained("vLLM", sent, lost)], lost)
+    told = [*origin.says(), *fitted.says(receipt, device), *explained("vLLM", sent, lost)]
+    return Served(origin, device, words, files, told, lost)
 
 
 def _told(folder: str | None, document: Document) -> tuple[list[str], dict[str, str]]:
