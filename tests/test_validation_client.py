@@ -293,7 +293,7 @@ def test_probes_send_no_sampling_but_what_is_theirs_to_send() -> None:
         requests = [e["request"] for r in report.rows for e in r.outcome.evidence if e["request"]]
         assert requests
         seen.extend(requests)
-    allowed = {"model", "messages", "tools", "stream", "stream_options", "max_tokens"}
+    allowed = {"model", "messages", "tools", "stream", "stream_options", "max_tokens", "tool_choice"}
     allowed |= {"logprobs", "top_logprobs"}  # shown, not changed
     extra = [set(body) - allowed for body in seen]
     assert set() in extra

@@ -13,6 +13,7 @@ import importer.demo
 from importer.engines import environment, get
 from importer.engines.process import serve
 from importer.validation.probes import PROBES
+from importer.validation.promise import promise_of
 from importer.validation.report import Report
 from importer.validation.run import validate
 
@@ -26,6 +27,7 @@ DOCUMENT = {
     "options": ["tool_parser:json_tools", "reasoning_parser:think"],
     "max_model_len": 600,
 }
+APART = ("plain-completion", "tool-choice")  # the model chats; mlx-lm's server knows no tool_choice
 Found = dict[str, tuple[str, str | None]]
 
 
@@ -37,7 +39,7 @@ def python() -> Path:
 
 def run(python: Path, directory: Path, document: dict[str, object] = DOCUMENT) -> Report:
     with serve(get("mlx"), python, document, directory) as served:
-        return validate(document, served)
+        return validate(document, served, offers=get("mlx").offers)
 
 
 def found(report: Report) -> Found:
@@ -50,9 +52,9 @@ def why(report: Report) -> str:
 
 def test_the_demo_model_passes_every_probe(python: Path) -> None:
     report = run(python, MODEL)
-    names = [*(probe.NAME for probe in PROBES if probe.NAME != "plain-completion"), "stops-cleanly"]
+    names = [*(probe.NAME for probe in PROBES if probe.NAME not in APART), "stops-cleanly"]
     by_probe = found(report)
-    assert by_probe.pop("plain-completion") == ("not-applicable", None)
+    assert [by_probe.pop(name) for name in APART] == [("not-applicable", None)] * len(APART)
     assert by_probe == dict.fromkeys(names, ("pass", None)), why(report)
     assert report.passed
     evidence = {row.probe: row.outcome.evidence for row in report.rows}
@@ -70,15 +72,11 @@ def test_a_base_model_is_asked_to_go_on_and_nothing_else(python: Path) -> None:
 def test_what_the_document_does_not_promise_is_not_asked_for(python: Path) -> None:
     report = run(python, MODEL, DOCUMENT | {"options": []})
     by_probe = found(report)
-    assert {probe for probe, (outcome, _) in by_probe.items() if outcome == "not-applicable"} == {
-        "plain-completion",
-        "reasoning-apart",
-        "tools-in-prompt",
-        "tool-call",
-        "tool-call-streamed",
-        "tool-result-turn",
-        "no-tool-needed",
-    }
+    promise = promise_of(DOCUMENT | {"options": []}, get("mlx").offers)
+    unasked = {probe.NAME for probe in PROBES if probe.needs(promise)}
+    assert {"tool-call", "later-turns", "plain-completion"} < unasked
+    not_applicable = {probe for probe, (outcome, _) in by_probe.items() if outcome == "not-applicable"}
+    assert not_applicable == unasked | {"reasoning-apart"}
     assert report.passed, why(report)
 
 

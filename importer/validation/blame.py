@@ -20,7 +20,13 @@ from importer.validation.errors import (
     Unreachable,
 )
 from importer.validation.outcome import Fail, Inconclusive, Outcome
-from importer.validation.prompts import WEATHER, WEATHER_TWO_TOOLS, Prompt
+from importer.validation.prompts import (
+    WEATHER,
+    WEATHER_ANSWERED,
+    WEATHER_ANSWERED_LONGER,
+    WEATHER_TWO_TOOLS,
+    Prompt,
+)
 from importer.validation.reply import Reply
 from importer.validation.signs import control_token, looks_like_call, next_turn, thinks
 
@@ -78,6 +84,18 @@ def tools_unseen(ctx: Context) -> Fail | None:
         "the tools do not reach the prompt: a second one makes it no longer",
         "configuration",
         "Use a chat template that renders tools.",
+        trials=2,
+    )
+
+
+def results_unseen(ctx: Context) -> Fail | None:
+    """The fault where a longer result makes the prompt no longer; ``None`` if nothing is counted."""
+    if not same_length(ctx.first(WEATHER_ANSWERED), ctx.first(WEATHER_ANSWERED_LONGER)):
+        return None
+    return Fail(
+        "the tool's result does not reach the prompt: a longer one makes it no longer",
+        "configuration",
+        "Use a chat template that renders the role 'tool'.",
         trials=2,
     )
 

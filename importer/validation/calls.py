@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from importer.validation.blame import OTHER_REASONING_PARSER, OTHER_TOOL_PARSER, endless, swallowed
-from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
-from importer.validation.prompts import Prompt
+from importer.validation.blame import (
+    OTHER_REASONING_PARSER,
+    OTHER_TOOL_PARSER,
+    endless,
+    streaming_fault,
+    swallowed,
+    tools_unseen,
+)
+from importer.validation.context import Context
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
+from importer.validation.prompts import WEATHER, Prompt
 from importer.validation.reply import Reply, ToolCall
 from importer.validation.signs import call_markup, looks_like_call
 
@@ -32,10 +41,43 @@ def judge_call(reply: Reply, prompt: Prompt) -> Outcome:
         )
     if reply.finish_reason != "tool_calls":
         return Fail(f"finish_reason is {reply.finish_reason!r}, not 'tool_calls'", "engine")
-    if not any(word in reply.tool_calls[0].arguments.casefold() for word in prompt.expects):
-        return Inconclusive(f"the call asks for something else: {reply.tool_calls[0].arguments}", "model")
     first = reply.tool_calls[0]
+    if prompt.expects and not any(word in plain(first.arguments) for word in prompt.expects):
+        wrote = reply.written.casefold()
+        if any(word in wrote and not word.isascii() for word in prompt.expects):
+            return Fail(f"letters changed on the way: {first.arguments[:200]!r}", "engine")
+        return Inconclusive(f"the call asks for something else: {first.arguments}", "model")
     return Pass(f"{first.name} {first.arguments}")
+
+
+def first_call(ctx: Context) -> ToolCall | NotApplicable:
+    """The call that ``tool-call`` is about, for probes that go on from it."""
+    reply = ctx.first(WEATHER)
+    if isinstance(judge_call(reply, WEATHER), Pass):
+        return reply.tool_calls[0]
+    return NotApplicable("there is no good call to go on from: see tool-call")
+
+
+def plain(arguments: str) -> str:
+    """Arguments in lower case, escaped letters as themselves; what is no JSON as it stands."""
+    try:
+        return json.dumps(json.loads(arguments), ensure_ascii=False).casefold()
+    except (ValueError, RecursionError):
+        return arguments.casefold()
+
+
+def both_ways(ctx: Context, prompt: Prompt, judge: Callable[[Reply], Outcome]) -> Outcome:
+    """Judge the whole answer, then the streamed one; where only that fails, streaming is at fault."""
+    whole = ctx.judged(prompt, judge)
+    if isinstance(whole, Inconclusive):
+        return tools_unseen(ctx) or whole
+    if not isinstance(whole, Pass):
+        return whole
+    streamed = ctx.judged(prompt, judge, stream=True)
+    if isinstance(streamed, Pass):
+        return replace(streamed, trials=whole.trials + streamed.trials, agreed=2)
+    reason = f"streamed: {streamed.reason}; the whole answer is right"
+    return streaming_fault(ctx, prompt, reason, streamed.trials)
 
 
 def _judge_missing(reply: Reply, prompt: Prompt) -> Fail | Inconclusive:

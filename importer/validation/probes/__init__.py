@@ -7,18 +7,26 @@ from typing import Protocol
 from importer.validation.context import Context
 from importer.validation.outcome import Outcome
 from importer.validation.probes import (
+    call_id_returns,
+    cut_call,
     health,
+    invented_tool,
+    later_turns,
     model_listed,
+    no_argument_call,
     no_special_tokens,
     no_tool_needed,
+    parallel_calls,
     plain_chat,
     plain_completion,
     reasoning_apart,
     stream_equals_whole,
     tool_call,
     tool_call_streamed,
+    tool_choice,
     tool_result_turn,
     tools_in_prompt,
+    typed_arguments,
 )
 from importer.validation.promise import Promise
 
@@ -47,6 +55,14 @@ PROBES: tuple[Probe, ...] = (
     tools_in_prompt,
     tool_call,
     tool_call_streamed,
+    parallel_calls,
+    no_argument_call,
+    typed_arguments,
+    tool_choice,
+    invented_tool,
+    cut_call,
     tool_result_turn,
+    call_id_returns,
+    later_turns,
     no_tool_needed,
 )

@@ -72,19 +72,20 @@ NAMED = replace(
 FORBIDDEN = replace(WEATHER, name="forbidden", extra={"tool_choice": "none"})
 
 
-def weather_answered(value: Mapping[str, Any]) -> Prompt:
+def weather_answered(name: str, value: Mapping[str, Any]) -> Prompt:
     """The weather question after the tool has answered with ``value``."""
     asked = call(1, "get_weather", {"location": "Paris"})
     answered = result(1, "get_weather", value)
     messages = (*WEATHER.messages, asked, answered)
-    return Prompt("weather-answered", messages, WEATHER.tools, ("snow", "-3"))
+    return Prompt(name, messages, WEATHER.tools, ("snow", "-3"))
 
 
 # A result that nobody would guess: an answer that holds it has read it.
-WEATHER_ANSWERED = weather_answered({"temperature": -3, "condition": "snowy"})
+WEATHER_ANSWERED = weather_answered("weather-answered", {"temperature": -3, "condition": "snowy"})
 # The same turn with a longer result: a prompt of equal length means the result never reached the model.
 WEATHER_ANSWERED_LONGER = weather_answered(
-    {"temperature": -3, "condition": "snowy", "wind": "north", "humidity": 80, "pressure": 1021}
+    "weather-answered-longer",
+    {"temperature": -3, "condition": "snowy", "wind": "north", "humidity": 80, "pressure": 1021},
 )
 # The conversation goes on, and a structured call is wanted again: after one, two and three of them.
 _TOLD = (

@@ -1,0 +1,32 @@
+"""A tool that nobody offered is never called."""
+
+from __future__ import annotations
+
+from importer.validation.context import Context
+from importer.validation.outcome import Fail, Outcome, Pass
+from importer.validation.promise import no_tools
+from importer.validation.prompts import NOT_OFFERED
+from importer.validation.reply import Reply
+
+NAME = "invented-tool"
+LESSON = (
+    "The request's tools were not given to the parser, so names that the model made up came out as calls."
+)
+needs = no_tools
+
+
+def run(ctx: Context) -> Outcome:
+    """Ask for what the tool on offer cannot do."""
+    return judge(ctx.look(NOT_OFFERED) or ctx.first(NOT_OFFERED))
+
+
+def judge(reply: Reply) -> Outcome:
+    """An answer to a question that no tool on offer fits."""
+    offered = {tool["function"]["name"] for tool in NOT_OFFERED.tools}
+    made_up = [call.name for call in reply.tool_calls if call.name not in offered]
+    if not made_up:
+        return Pass("no call of a tool that was not offered")
+    if reply.written and made_up[0] not in reply.written:
+        return Fail(f"{made_up[0]!r} was called; nobody offered it and the model did not write it", "engine")
+    mend = "Let the client refuse names that it did not offer."
+    return Fail(f"{made_up[0]!r} was called and nobody offered it", "model", mend)

@@ -1,0 +1,18 @@
+"""A call of a tool that takes nothing: an empty object, no more and no less."""
+
+from __future__ import annotations
+
+from importer.validation.calls import both_ways, judge_call
+from importer.validation.context import Context
+from importer.validation.outcome import Outcome
+from importer.validation.promise import no_tools
+from importer.validation.prompts import ALARMS
+
+NAME = "no-argument-call"
+LESSON = "Parsers that wait for a first argument lost calls without any, or gave an empty text for JSON."
+needs = no_tools
+
+
+def run(ctx: Context) -> Outcome:
+    """Whole and streamed."""
+    return both_ways(ctx, ALARMS, lambda reply: judge_call(reply, ALARMS))

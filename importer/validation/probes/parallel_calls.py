@@ -1,0 +1,44 @@
+"""Two calls in one answer: both arrive, each whole, with an index and an id of its own."""
+
+from __future__ import annotations
+
+from importer.validation.blame import OTHER_TOOL_PARSER
+from importer.validation.calls import both_ways, judge_call, plain
+from importer.validation.context import Context
+from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
+from importer.validation.promise import no_tools
+from importer.validation.prompts import TWO_CITIES
+from importer.validation.reply import Reply
+
+NAME = "parallel-calls"
+LESSON = "Of two calls the second was lost, or both shared an index, and clients ran one of them twice."
+needs = no_tools
+
+
+def run(ctx: Context) -> Outcome:
+    """Ask for two at once; where only one arrives, look at what the model wrote."""
+    outcome = both_ways(ctx, TWO_CITIES, judge)
+    if not isinstance(outcome, NotApplicable):
+        return outcome
+    seen = ctx.look(TWO_CITIES)
+    return outcome if seen is None else judge(seen)
+
+
+def judge(reply: Reply) -> Outcome:
+    """An answer to a question that takes two calls."""
+    one = judge_call(reply, TWO_CITIES)
+    if not isinstance(one, Pass):
+        return one
+    calls, cities = reply.tool_calls, TWO_CITIES.expects
+    if len({c.id for c in calls}) < len(calls) or len({c.index for c in calls}) < len(calls):
+        return Fail(f"{len(calls)} calls share an id or an index", "engine")
+    asked = [city for city in cities if any(city in plain(c.arguments) for c in calls)]
+    if len(asked) == len(cities):
+        return Pass(f"{len(calls)} calls: {', '.join(asked)}")
+    name = calls[0].name
+    if reply.written.count(name) > len(calls) and all(city in reply.written.casefold() for city in cities):
+        lost = next(city for city in cities if city not in asked)
+        return Fail(
+            f"the model wrote a call for {lost} and it did not arrive", "configuration", OTHER_TOOL_PARSER
+        )
+    return NotApplicable("the model calls one tool at a time")
