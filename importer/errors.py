@@ -126,6 +126,8 @@ class DocumentError(ImporterError):
     kinds = (
         Kind("exists", "{path} exists already and holds other settings.",
              "Choose another --name or --output, or remove the file first."),
+        Kind("conflict", "{path} was edited, and {count} of the edited values changed upstream too: {first}.",
+             "The file is as it was: run again with --take mine for the file's, or --take theirs for this import's."),
         Kind("not-a-folder", "{path} is a file where a folder belongs.", "Name a folder with --output."),
         Kind("cannot-write", "{path} could not be written: {problem}.", "Free space, or choose another place with --output or IMPORTER_HOME; nothing was left behind."),
         Kind("no-such-document", "There is no document {name!r} in {folder}.", "See 'importer list'."),

@@ -13,18 +13,16 @@ from importer.decide.choose import PARSERS, decide
 from importer.decide.decision import Decision, to_json
 from importer.decide.settings import decide_setting
 from importer.decide.target import Preferences, Target
-from importer.document import schema
 from importer.document.build import Built, Subject, build
 from importer.document.digest import digest
 from importer.document.names import check
 from importer.document.naming import Names
-from importer.document.receipt import Receipt, Word, evidence_json
-from importer.document.store import Store, Stored
+from importer.document.receipt import Receipt, evidence_json
 from importer.document.text import to_text
-from importer.errors import DocumentError, EngineError, RepositoryError
+from importer.errors import EngineError, RepositoryError
 from importer.evidence.fact import Evidence
 from importer.hub.snapshot import Snapshot
-from importer.preferences import check_document, check_parsers
+from importer.preferences import check_document, check_parsers, recalled
 from importer.proof import Proof
 from importer.workbench import Workbench
 
@@ -78,6 +76,18 @@ class Decided:
         """What the engine is told: the Hub id, or the directory."""
         return self.snapshot.model_id or str(self.snapshot.directory)
 
+    @property
+    def reference(self) -> str:
+        """One form for all that mean the same: the id as the Hub writes it, a revision only if pinned."""
+        return self.model if self.pinned is None else f"{self.model}@{self.pinned}"
+
+    @property
+    def pinned(self) -> str | None:
+        """The revision that the user asked for, where it is not the default one."""
+        from importer.hub.reference import parse, pinned
+
+        return pinned(parse(self.request.reference, self.request.revision))
+
 
 @dataclass(frozen=True, slots=True)
 class Plan(Decided):
@@ -109,7 +119,7 @@ class Plan(Decided):
         directory = self.snapshot.directory if self.snapshot.model_id is None else None
         return Receipt(
             name=self.name,
-            reference=self.request.reference,
+            reference=self.reference,
             model_id=self.snapshot.model_id,
             revision=self.snapshot.revision,
             directory=None if directory is None else str(directory),
@@ -122,24 +132,32 @@ class Plan(Decided):
             unknown=dict(self.snapshot.unknown),
             review={"state": "pending", "by": None, "at": None, "digest": None},
             proof=None if self.proof is None else self.proof.to_json(),
-            base=self.built.data,
-            request=self.request.to_json(),
+            base=to_text(self.built),
+            request=replace(self.request, reference=self.model, revision=self.pinned).to_json(),
             fit=self.fit.to_json(),
         )
 
 
 def plan(request: Request, names: Names, bench: Workbench, progress: Progress = lambda _: None) -> Plan:
     """Resolve, gather evidence, decide and lay out the document; writes nothing. Raises ImporterError."""
-    return lay_out(resolve_and_decide(request, bench, progress), names)
+    return lay_out(resolve_and_decide(request, bench, progress, names), names)
 
 
-def resolve_and_decide(request: Request, bench: Workbench, progress: Progress = lambda _: None) -> Decided:
-    """Everything that takes time; safe to run for several requests at once. Raises ImporterError."""
+def resolve_and_decide(
+    request: Request, bench: Workbench, progress: Progress = lambda _: None, names: Names | None = None
+) -> Decided:
+    """Everything that takes time; safe to run for several requests at once. Raises ImporterError.
+
+    With ``names`` the request goes on where the model's document has been told something before.
+    """
     from importer.hub import resolve
     from importer.hub.reference import parse
 
     progress("resolving")
     snapshot = resolve(parse(request.reference, request.revision), offline=request.offline)
+    if names is not None:
+        told = recalled(request.preferences, names.known(snapshot, request.name))
+        request = replace(request, preferences=told)
     return decide_snapshot(snapshot, request, bench, progress)
 
 
@@ -210,7 +228,7 @@ def lay_out(decided: Decided, names: Names) -> Plan:
     name = check(request.name) if request.name is not None else names.give(snapshot)
     subject = Subject(
         name=name,
-        reference=request.reference,
+        reference=decided.reference,
         model=decided.model,
         model_id=snapshot.model_id,
         revision=snapshot.revision,
@@ -230,38 +248,6 @@ def lay_out(decided: Decided, names: Names) -> Plan:
     return Plan(
         request, snapshot, target, decided.evidence, decisions, decided.proof, decided.fit, name, built
     )
-
-
-def write(planned: Plan, store: Store, review: Word | None = None) -> Receipt:
-    """Write document and receipt; an unchanged document keeps its review and its validation.
-
-    ``review`` approves, but takes back no person's rejection of the very same data. The caller holds the
-    store's lock. Raises DocumentError("exists") rather than overwrite another model's document or a
-    person's edits.
-    """
-    schema.check("document", planned.built.data, store.path(planned.name))
-    receipt = planned.receipt()
-    old = store.find(planned.name)
-    kept = old.receipt if old is not None else None
-    receipt = receipt if kept is None else receipt.with_past(kept)
-    if old is not None and (old.model != planned.model or not _is_ours(old, planned)):
-        raise DocumentError("exists", path=store.path(planned.name))
-    if old is not None and kept is not None and old.digest == planned.digest:
-        receipt = replace(
-            receipt, review=kept.review, validation=kept.validation, imported_at=kept.imported_at
-        )
-    if review is not None and receipt.state(planned.digest) in ("draft", "stale"):
-        receipt = receipt.with_review(review, planned.built.data)
-    if kept is None or (kept.digest, kept.decisions) != (receipt.digest, receipt.decisions):
-        store.write(to_text(planned.built), receipt)
-    elif kept.to_text() != receipt.to_text():
-        store.write_receipt(planned.name, receipt)
-    return receipt
-
-
-def _is_ours(old: Stored, planned: Plan) -> bool:
-    """Whether nobody has edited the document since it was written, or it already says what is planned."""
-    return old.digest == planned.digest or (old.receipt is not None and old.digest == old.receipt.digest)
 
 
 def now() -> str:

@@ -12,26 +12,55 @@ from importer import backends
 from importer.decide.target import Preferences, Target
 from importer.document import schema
 from importer.document.places import FACTS, OPTIONS, PARAMETERS, SAMPLING, TOP_LEVEL
+from importer.document.store import Stored
 from importer.errors import DocumentError, UsageError
 
 RESERVED = ("name", "importer", "options", "artifacts", "parameters", "parameters.model")
 KINDS = ("chat", "base", "guard", "ocr", "translation")
 
 
-def parse(assignments: Iterable[str], backend: str = "auto") -> Preferences:
+def parse(assignments: Iterable[str], backend: str | None = None, unset: Iterable[str] = ()) -> Preferences:
     """``key=value`` strings as preferences; values are YAML scalars or flow collections.
 
-    Raises UsageError("bad-option") for a key that no document has.
+    The backend ``auto`` takes back an earlier word on it, as ``unset`` does for its keys. Raises
+    UsageError("bad-option") for a key that no document has.
     """
-    values: dict[str, Any] = {"backend": backend}
+    values: dict[str, Any] = {} if backend is None else {"backend": backend}
     for assignment in assignments:
         key, equals, text = assignment.partition("=")
         option = f"--set {assignment}"
         if not equals or not key:
             raise UsageError("bad-option", option=option, problem="it has the form key=value")
         values[_key(key.strip(), option)] = _value(text, option)
-    if values["backend"] == "auto":
+    dropped = {_key(key.strip(), f"--unset {key}") for key in unset}
+    if both := sorted(dropped & values.keys()):
+        problem = f"{both[0]} is set by the same command"
+        raise UsageError("bad-option", option=f"--unset {both[0]}", problem=problem)
+    if values.get("backend") == "auto":
         del values["backend"]
+        dropped.add("backend")
+    return Preferences(_checked(values), frozenset(dropped))
+
+
+def recalled(typed: Preferences, stored: Stored | None) -> Preferences:
+    """What is typed now, and before it what earlier imports of the same document were told.
+
+    A backend that a person wrote into the file counts as said: all other values depend on it. Raises
+    UsageError("bad-option") where the receipt holds what cannot have been said.
+    """
+    receipt = None if stored is None else stored.receipt
+    if stored is None or receipt is None or receipt.request is None:
+        return typed
+    earlier = dict(receipt.request.get("preferences", {}))
+    backend, wrote = stored.data.get("backend"), receipt.wrote
+    if wrote is not None and backend in backends.NAMES and backend != wrote.get("backend"):
+        earlier["backend"] = backend
+    kept = {key: value for key, value in earlier.items() if key not in typed.unset}
+    return Preferences({**_checked(kept), **typed.values}, typed.unset)
+
+
+def _checked(values: dict[str, Any]) -> dict[str, Any]:
+    """Values that a decision can have; raises UsageError("bad-option")."""
     for key, known in (("kind", KINDS), ("backend", backends.NAMES)):
         if key in values and values[key] not in known:
             raise UsageError("bad-option", option=f"--set {key}", problem=f"it is one of {', '.join(known)}")
@@ -40,7 +69,7 @@ def parse(assignments: Iterable[str], backend: str = "auto") -> Preferences:
             values[key] = None
         elif values.get(key) is not None and not isinstance(values[key], str):
             raise UsageError("bad-option", option=f"--set {key}", problem="a parser is a name, or none")
-    return Preferences(values)
+    return values
 
 
 def _key(key: str, option: str) -> str:

@@ -110,6 +110,14 @@ def exists(desk: Desk) -> Words:
     return ("other/base", "--name", "base")
 
 
+def conflict(desk: Desk) -> Words:
+    assert desk("acme/base", "--no-validate").code == 0
+    path = desk.folder / "models" / "base.yaml"
+    path.write_text(path.read_text().replace("temperature: 0.6", "temperature: 0.5"))
+    desk.hub.repos["acme/base"].commit({**BASE, "generation_config.json": {"temperature": 0.7}})
+    return ("acme/base",)
+
+
 def not_a_folder(desk: Desk) -> Words:
     (desk.folder / "models").write_text("a file")
     return ("acme/base",)
@@ -234,6 +242,7 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "changed": changed,
     "cannot-export": exporting("vllm-config"),
     "not-approved": exporting("mlx-command", "--approved-only"),
+    "conflict": conflict,
     "no-receipt": no_receipt,
     "unknown-engine": typed("acme/base", "--validate=llama"),
     "engine-missing": lambda desk: ("validate", document(desk)),

@@ -63,7 +63,7 @@ def test_the_request_can_be_asked_again(desk: Desk) -> None:
     desk("acme/base", "--set", "temperature=0", "--backend", "mlx", "--revision", "main")
     said = receipt(desk)["request"]
     assert "offline" not in said
-    asked = {"reference": "acme/base", "revision": "main", "name": None, "engine_version": None}
+    asked = {"reference": "acme/base", "revision": None, "name": None, "engine_version": None}
     asked |= {"preferences": {"backend": "mlx", "parameters.temperature": 0}, "ignore_name": False}
     assert said | asked == said
     edit(desk, "temperature: 0 ", "temperature: 1 ")

@@ -87,7 +87,17 @@ def reference(argv: list[str]) -> str | None:
     if command not in (None, *NAMING):
         return None
     words = argv if command is None else argv[1:]
-    taking = {"--output", "--name", "--backend", "--engine-version", "--revision", "--set", "--from"}
+    taking = {
+        "--output",
+        "--name",
+        "--backend",
+        "--engine-version",
+        "--revision",
+        "--set",
+        "--unset",
+        "--take",
+        "--from",
+    }
     taking |= {"--engine", "--port", "--digest", "--note", "--reject", "--documents", "--device"}
     taking |= {"--memory"}
     free = [w for before, w in zip(["", *words], words, strict=False) if before not in taking]
@@ -119,7 +129,9 @@ def _import() -> Parser:
     _output(p)
     p.add_argument("--name", help="the document's name (default: from the repository)")
     p.add_argument(
-        "--backend", choices=("auto", *backends.NAMES), default="auto", help="the engine to write for"
+        "--backend",
+        choices=("auto", *backends.NAMES),
+        help="the engine to write for (default: what was said before, else auto)",
     )
     p.add_argument("--engine-version", metavar="VERSION", help="write for this version's parsers")
     p.add_argument("--revision", help="branch, tag or commit (default: main)")
@@ -129,7 +141,19 @@ def _import() -> Parser:
         action="append",
         default=[],
         dest="values",
-        help="a decision's name or a dotted YAML path; wins over everything; repeatable",
+        help="a decision's name or a dotted YAML path; wins over everything, later on too; repeatable",
+    )
+    p.add_argument(
+        "--unset",
+        metavar="KEY",
+        action="append",
+        default=[],
+        help="take back what an earlier --set or --backend said; repeatable",
+    )
+    p.add_argument(
+        "--take",
+        choices=("mine", "theirs"),
+        help="where the file and this import changed one value: the file's (mine), or the import's (theirs)",
     )
     p.add_argument(
         "--device",

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -17,8 +18,9 @@ from importer.cli.pace import Pace
 from importer.document.naming import Names
 from importer.document.store import Store
 from importer.errors import ImporterError, InternalError, UsageError
-from importer.pipeline import Decided, Request, lay_out, resolve_and_decide, write
+from importer.pipeline import Decided, Request, lay_out, resolve_and_decide
 from importer.workbench import Workbench
+from importer.writing import settle, write
 
 Decide = Callable[[Request], Decided]
 Finish = Callable[[Decided], str]
@@ -37,13 +39,11 @@ def run(arguments: argparse.Namespace) -> None:
 
     def finish(decided: Decided) -> str:
         """Names are given in the order of the list, so they do not depend on who was quicker."""
-        if arguments.dry_run:
-            planned = lay_out(decided, names)
-        else:
-            with store.locked():
-                planned = lay_out(decided, names)
-                write(planned, store, approval_by_option() if arguments.yes else None)
-        return show.json_text(planned.report(store.path(planned.name)))
+        with nullcontext() if arguments.dry_run else store.locked():
+            settled = settle(lay_out(decided, names), store, arguments.take)
+            if not arguments.dry_run:
+                write(settled, store, approval_by_option() if arguments.yes else None)
+        return show.json_text(settled.plan.report(store.path(settled.plan.name)))
 
     with (
         Journal.opened(references, arguments) as journal,
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> None:
         pace = Pace(progress)
         todo = (replace(pattern, reference=reference) for reference in islice(references, done, None))
         for line in answers(
-            todo, lambda request: pace.keep(lambda: resolve_and_decide(request, bench)), finish
+            todo, lambda request: pace.keep(lambda: resolve_and_decide(request, bench, names=names)), finish
         ):
             journal.keep(line)
             show.json_line(line)

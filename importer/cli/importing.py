@@ -6,6 +6,7 @@ import argparse
 import getpass
 import sys
 from pathlib import Path
+from typing import Any
 
 from importer import preferences
 from importer.cli import show
@@ -15,9 +16,12 @@ from importer.document.naming import Names
 from importer.document.receipt import Word, evidence_json
 from importer.document.store import Store
 from importer.engines import get
-from importer.errors import ImporterError, ValidationError
-from importer.pipeline import Plan, Request, now, plan, write
+from importer.errors import DocumentError, ImporterError, ValidationError
+from importer.pipeline import Plan, Request, now, plan
 from importer.workbench import Workbench
+from importer.writing import Settled, settle, write
+
+BOOKKEEPING = ("importer", "artifacts")  # what every new commit changes
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -29,15 +33,18 @@ def run(arguments: argparse.Namespace) -> None:
     with show.progress(arguments.reference) as progress, Workbench() as bench:
         planned = plan(request, Names(store), bench, progress)
     path = store.path(planned.name)
+    settled = _settled(arguments, planned, store)
+    planned = settled.plan
     if not arguments.json:
         _show(planned, path)
+    _tell(arguments, settled)
     if arguments.explain:
         proof = None if planned.proof is None else planned.proof.to_json()
         show.explain(evidence_json(planned.evidence), planned.fit.to_json(), proof)
     if arguments.dry_run:
         show.note("Dry run: nothing was written.")
     elif (review := _review(arguments)) is not False:
-        _write(arguments, planned, store, review)
+        _write(arguments, settled, store, review)
     if arguments.json:
         show.json_line(show.json_text(planned.report(path)))
 
@@ -49,7 +56,7 @@ def request_from(arguments: argparse.Namespace, reference: str) -> Request:
         reference=reference,
         revision=arguments.revision,
         name=arguments.name,
-        preferences=preferences.parse(arguments.values, arguments.backend),
+        preferences=preferences.parse(arguments.values, arguments.backend, arguments.unset),
         engine_version=arguments.engine_version,
         offline=arguments.offline,
         ignore_name=arguments.ignore_name,
@@ -95,11 +102,34 @@ def _review(arguments: argparse.Namespace) -> Word | bool:
 STANDING = {"draft": "a draft", "stale": "not what was approved", "rejected": "what was rejected"}
 
 
-def _write(arguments: argparse.Namespace, planned: Plan, store: Store, review: Word | bool) -> None:
+def _settled(arguments: argparse.Namespace, planned: Plan, store: Store) -> Settled:
+    try:
+        return settle(planned, store, arguments.take)
+    except DocumentError as error:
+        for conflict in error.details.get("conflicts", ()) if not arguments.json else ():  # type: ignore[attr-defined]
+            show.note(conflict.line())
+        raise
+
+
+def _tell(arguments: argparse.Namespace, settled: Settled) -> None:
+    """What is kept of earlier words and edits, and what the file's values become."""
+    typed = request_from(arguments, arguments.reference).preferences.values
+    said = settled.planned.request.preferences.values
+    kept = [f"{key}={show.value(value)}" for key, value in said.items() if key not in typed]
+    if kept:
+        show.note(f"As you said at an earlier import: {', '.join(kept)}. --unset KEY takes it back.")
+    for title, changes in (("Your edit stays", settled.edits), ("Changes", settled.changes)):
+        for change in changes:
+            if change.path[0] not in BOOKKEEPING:
+                show.note(f"{title}: {change.line()}")
+
+
+def _write(arguments: argparse.Namespace, settled: Settled, store: Store, review: Word | bool) -> None:
     from importer.cli.validating import after_import
 
+    planned = settled.plan
     with store.locked():
-        receipt = write(planned, store, review if isinstance(review, Word) else None)
+        receipt = write(settled, store, review if isinstance(review, Word) else None)
     state = receipt.state(planned.digest)
     show.note(f"Wrote {store.path(planned.name)}; review: {'pending' if state == 'draft' else state}.")
     if state in STANDING:
@@ -115,7 +145,10 @@ def _write(arguments: argparse.Namespace, planned: Plan, store: Store, review: W
 
 def error_line(reference: str | None, error: ImporterError) -> str:
     """The frozen line of --json for a failure."""
-    said = {"kind": error.kind, "message": error.message, "hint": error.hint}
+    said: dict[str, Any] = {"kind": error.kind, "message": error.message, "hint": error.hint}
+    conflicts = error.details.get("conflicts")
+    if isinstance(conflicts, list):
+        said["conflicts"] = [conflict.to_json() for conflict in conflicts]
     return show.json_text({"schema": 1, "reference": reference, "error": said})
 
 

@@ -37,6 +37,10 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """What the user said: decision name or dotted YAML path to value. It wins over everything."""
+    """What the user said: decision name or dotted YAML path to value. It wins over everything.
+
+    ``unset`` are names and paths whose earlier values no longer count.
+    """
 
     values: Mapping[str, Any] = field(default_factory=dict)
+    unset: frozenset[str] = frozenset()

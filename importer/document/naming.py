@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importer.document.names import choose
-from importer.document.store import Store
+from importer.document.store import Store, Stored
 from importer.errors import DocumentError
 from importer.hub.snapshot import Snapshot
 
@@ -23,13 +23,22 @@ class Names:
         self.keep(name, model)
         return name
 
+    def known(self, snapshot: Snapshot, name: str | None = None) -> Stored | None:
+        """The model's document in the folder, under ``name`` or its own; gives no name. For any thread."""
+        model = snapshot.model_id or str(snapshot.directory)
+        folder = snapshot.directory.resolve().name if snapshot.directory else "model"
+        name = name or choose(snapshot.model_id, folder, lambda name: self._foreign(name, model))
+        return None if self._foreign(name, model) else self._store.find(name)
+
     def keep(self, name: str, model: str) -> None:
         """Remember that ``name`` is ``model``'s."""
         self._given[name] = model
 
     def _taken(self, name: str, model: str) -> bool:
-        if name in self._given:
-            return self._given[name] != model
+        return self._given[name] != model if name in self._given else self._foreign(name, model)
+
+    def _foreign(self, name: str, model: str) -> bool:
+        """Whether a file of that name is not the model's."""
         try:
             stored = self._store.find(name)
         except DocumentError:  # somebody's broken file

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from importer.document.digest import digest
+from importer.document.where import Unreadable
+from importer.document.where import parse as parse_text
 from importer.evidence.fact import Evidence
 
 SCHEMA = 1
@@ -30,6 +32,7 @@ class Receipt:
 
     ``review``      a person's last word, or ``{"state": "pending"}``: state, by, at, digest, note.
     ``validation``  a report of the validation room with the digest it ran on, or ``None``.
+    ``base``        the document's text as the importer wrote it last, before any person's edit.
     ``request``     what was asked for, so that it can be asked again.
     ``approved``    the version approved last: its word and its ``data``.
     ``history``     every word that was said, the oldest first.
@@ -51,11 +54,19 @@ class Receipt:
     review: Mapping[str, Any]
     validation: Mapping[str, Any] | None = None
     proof: Mapping[str, Any] | None = None
-    base: Mapping[str, Any] | None = None
+    base: str | None = None
     request: Mapping[str, Any] | None = None
     approved: Mapping[str, Any] | None = None
     history: Sequence[Mapping[str, Any]] = ()
     fit: Mapping[str, Any] | None = None
+
+    @property
+    def wrote(self) -> dict[str, Any] | None:
+        """The data of ``base``, where it can be read."""
+        try:
+            return None if self.base is None else parse_text(self.base)
+        except Unreadable:
+            return None
 
     def to_text(self) -> str:
         """The file's text: indented JSON, keys in the order above."""

@@ -58,7 +58,7 @@ def page(stored: Stored) -> dict[str, Any]:
         "proof": [str(e["says"]) for e in receipt.evidence if e["rule"] == "proof"],
         "warnings": list(_warnings(stored, receipt)),
         "unknown": receipt.unknown,
-        "edited": None if receipt.base is None else _changes(receipt.base, stored.data),
+        "edited": None if (wrote := receipt.wrote) is None else _changes(wrote, stored.data),
         "approved": None if approved is None else {k: v for k, v in approved.items() if k != "data"},
         "differences": None if approved is None else _changes(approved["data"], stored.data),
         "word": receipt.review,

@@ -10,11 +10,10 @@ from urllib.parse import quote
 
 from importer.errors import HubError, RepositoryError, UsageError
 from importer.hub import hosts, transport
-from importer.hub.reference import parse
+from importer.hub.reference import COMMIT, parse
 from importer.hub.snapshot import RepoFile, parse_object
 
 MAX_ANSWER = 64 * 1024 * 1024  # bytes; repositories with ten thousand files stay under 5 MB
-COMMIT = re.compile(r"[0-9a-f]{40}")
 SAFE_PATH = re.compile(r"(?!/)(?:(?!\.\.?(?:/|$))[^/\\\x00-\x1f\x7f]+(?:/(?!$)|$))+")
 
 

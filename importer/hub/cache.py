@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 
 from importer import settings
 from importer.hub import hosts
-from importer.hub.api import COMMIT, Listing
+from importer.hub.api import Listing
+from importer.hub.reference import COMMIT
 from importer.hub.safetensors import Tensor
 from importer.hub.snapshot import RepoFile
 

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from importer.hub import local
-from importer.hub.api import COMMIT
+from importer.hub.reference import COMMIT
 from importer.hub.snapshot import RepoFile
 
 

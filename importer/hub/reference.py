@@ -24,6 +24,8 @@ OTHER_KINDS = {
 }
 PULL_REQUEST = re.compile(r"refs/(?:pr/\d+|convert/[^/]+)")
 NOT_IN_REVISION = re.compile(r"[\s~^:?*\[\\]|@\{|\.\.|//|(?:^|/)\.|\.lock(?:/|$)|^[-/]|[/.]$")
+DEFAULT_REVISION = "main"
+COMMIT = re.compile(r"[0-9a-f]{40}")
 LONGEST = 2048  # characters of a reference
 LONGEST_REVISION = 255
 
@@ -59,6 +61,14 @@ def parse(text: str, revision: str | None = None) -> Reference:
     if chosen is not None:
         _check_revision(text, chosen)
     return Reference(text, repo=_id(text, repo), revision=chosen)
+
+
+def pinned(reference: Reference) -> str | None:
+    """The revision that was asked for, where it is another than what is taken anyway."""
+    revision = reference.revision
+    if revision is None or revision == DEFAULT_REVISION:
+        return None
+    return revision.lower() if COMMIT.fullmatch(revision.lower()) else revision
 
 
 def _directory(text: str, typed: str, revision: str | None) -> Path:

@@ -9,10 +9,9 @@ from importer.errors import HubError
 from importer.hub import api, cache, clientcache, hosts, local, small, transport
 from importer.hub.api import Listing
 from importer.hub.cache import Stored
-from importer.hub.reference import Reference
+from importer.hub.reference import COMMIT, DEFAULT_REVISION, Reference
 from importer.hub.snapshot import RepoFile, Snapshot
 
-DEFAULT_REVISION = "main"
 NOT_ASKED = "the Hub was not asked, so its tags and the card are not known"
 NOT_KEPT = "it is not in the cache"
 
@@ -22,7 +21,7 @@ def resolve(reference: Reference, *, offline: bool = False) -> Snapshot:
     if reference.directory is not None:
         return local.resolve(reference.text, reference.directory)
     repo, revision = str(reference.repo), reference.revision
-    if revision is not None and api.COMMIT.fullmatch(revision.lower()):
+    if revision is not None and COMMIT.fullmatch(revision.lower()):
         revision = revision.lower()
     if offline or hosts.offline():
         return _offline(reference.text, repo, revision or DEFAULT_REVISION)
@@ -99,7 +98,7 @@ def _fetch(listing: Listing, file: RepoFile) -> str | _Unread:
 
 
 def _offline(text: str, repo: str, revision: str) -> Snapshot:
-    pinned = api.COMMIT.fullmatch(revision) is not None
+    pinned = COMMIT.fullmatch(revision) is not None
     stored = cache.load(repo, revision) if pinned else cache.last(repo, revision)
     if stored is not None:
         return _snapshot(text, stored, {})

@@ -33,7 +33,8 @@ def recheck(store: Store, name: str, bench: Workbench, *, offline: bool = False)
     """
     stored = store.load(name)
     receipt = stored.need_receipt()
-    if receipt.request is None or receipt.base is None:
+    wrote = receipt.wrote
+    if receipt.request is None or wrote is None:
         raise DocumentError("no-receipt", path=stored.path, problem="it does not say what was asked for")
     try:
         planned = _plan(Request.from_json(receipt.request, offline=offline), receipt, store, bench)
@@ -41,12 +42,12 @@ def recheck(store: Store, name: str, bench: Workbench, *, offline: bool = False)
         if error.kind == "no-such-directory":
             raise
         return Finding(stored.name, stored.model, receipt.request, refused=error)
-    edits = differences(receipt.base, stored.data)
+    edits = differences(wrote, stored.data)
     altered = tuple(_altered(stored, receipt, planned, edits))
     paths = [_place(a.key) for a in altered]
     moved = tuple(
         Moved(change, _yours(stored, change.path, edits))
-        for change in differences(receipt.base, planned.built.data)
+        for change in differences(wrote, planned.built.data)
         if not any(_touch(change.path, path) for path in paths)
     )
     causes = tuple(_causes(receipt, planned))
