@@ -182,7 +182,9 @@ def _length(
     vLLM fills the context by itself; the servers on mlx end an answer early unless told otherwise.
     """
     limits = [e for e in spoken if e.rule == LIMIT]
-    advised = sorted((e for e in spoken if e.rule not in (LIMIT, UNCLEAR)), key=lambda e: rank(e.rule))
+    advised = sorted(
+        (e for e in spoken if e.rule not in (LIMIT, UNCLEAR, UNUSABLE)), key=lambda e: rank(e.rule)
+    )
     if LENGTH in preferences.values:
         value = preferences.values[LENGTH]
         return by_user(value, overruled(value, [*advised, *limits], "the user decides"))
