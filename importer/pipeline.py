@@ -18,11 +18,12 @@ from importer.document.digest import digest
 from importer.document.names import check
 from importer.document.naming import Names
 from importer.document.receipt import Receipt, evidence_json
+from importer.document.store import Stored
 from importer.document.text import to_text
 from importer.errors import EngineError, RepositoryError
 from importer.evidence.fact import Evidence
 from importer.hub.snapshot import Snapshot
-from importer.preferences import check_document, check_parsers, recalled
+from importer.preferences import DEVICE, check_document, check_parsers, recalled
 from importer.proof import Proof
 from importer.workbench import Workbench
 
@@ -57,6 +58,15 @@ class Request:
         """The request that ``to_json`` gave."""
         known = {f.name: data[f.name] for f in fields(cls) if f.name in data}
         return cls(**known | {"preferences": Preferences(data.get("preferences", {})), "offline": offline})
+
+    def after(self, stored: Stored | None) -> Request:
+        """The request on top of what the document's earlier ones said."""
+        receipt = None if stored is None else stored.receipt
+        said = receipt.request if receipt is not None and receipt.request is not None else {}
+        told = replace(self, preferences=recalled(self.preferences, stored))
+        if self.device is not None or self.memory is not None or DEVICE in self.preferences.unset:
+            return told
+        return replace(told, device=said.get("device"), memory=said.get("memory"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +166,7 @@ def resolve_and_decide(
     progress("resolving")
     snapshot = resolve(parse(request.reference, request.revision), offline=request.offline)
     if names is not None:
-        told = recalled(request.preferences, names.known(snapshot, request.name))
-        request = replace(request, preferences=told)
+        request = request.after(names.known(snapshot, request.name))
     return decide_snapshot(snapshot, request, bench, progress)
 
 

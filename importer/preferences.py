@@ -16,6 +16,7 @@ from importer.document.store import Stored
 from importer.errors import DocumentError, UsageError
 
 RESERVED = ("name", "importer", "options", "artifacts", "parameters", "parameters.model")
+DEVICE = "device"  # what --unset calls the word of --device and --memory
 KINDS = ("chat", "base", "guard", "ocr", "translation")
 
 
@@ -32,7 +33,7 @@ def parse(assignments: Iterable[str], backend: str | None = None, unset: Iterabl
         if not equals or not key:
             raise UsageError("bad-option", option=option, problem="it has the form key=value")
         values[_key(key.strip(), option)] = _value(text, option)
-    dropped = {_key(key.strip(), f"--unset {key}") for key in unset}
+    dropped = {key if key == DEVICE else _key(key.strip(), f"--unset {key}") for key in unset}
     if both := sorted(dropped & values.keys()):
         problem = f"{both[0]} is set by the same command"
         raise UsageError("bad-option", option=f"--unset {both[0]}", problem=problem)

@@ -236,6 +236,17 @@ def test_what_was_set_is_taken_back(desk: Desk) -> None:
         assert desk("acme/base", *words).code == 2
 
 
+def test_a_device_that_was_named_stays(desk: Desk) -> None:
+    desk("acme/base", "--device", "rtx4090")
+    desk("acme/base")
+    assert receipt(desk)["request"]["device"] == receipt(desk)["fit"]["device"]["name"] == "rtx4090"
+    desk("acme/base", "--memory", "4GiB")
+    assert (receipt(desk)["request"]["device"], receipt(desk)["request"]["memory"]) == (None, 4 * 2**30)
+    assert "memory=4294967296." in desk("acme/base").err
+    desk("acme/base", "--unset", "device")
+    assert (receipt(desk)["request"]["device"], receipt(desk)["request"]["memory"]) == (None, None)
+
+
 def test_a_backend_written_into_the_file_is_said(desk: Desk) -> None:
     """Everything else depends on it, so it is decided for that engine; the rest of the file is merged."""
     desk("acme/base")

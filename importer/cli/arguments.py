@@ -148,7 +148,7 @@ def _import() -> Parser:
         metavar="KEY",
         action="append",
         default=[],
-        help="take back what an earlier --set or --backend said; repeatable",
+        help="take back what --set, --backend or --device said earlier; repeatable",
     )
     p.add_argument(
         "--take",

@@ -116,6 +116,9 @@ def _tell(arguments: argparse.Namespace, settled: Settled) -> None:
     typed = request_from(arguments, arguments.reference).preferences.values
     said = settled.planned.request.preferences.values
     kept = [f"{key}={show.value(value)}" for key, value in said.items() if key not in typed]
+    if (arguments.device, arguments.memory) == (None, None):
+        given = {"device": settled.planned.request.device, "memory": settled.planned.request.memory}
+        kept += [f"{key}={show.value(value)}" for key, value in given.items() if value is not None]
     if kept:
         show.note(f"As you said at an earlier import: {', '.join(kept)}. --unset KEY takes it back.")
     for title, changes in (("Your edit stays", settled.edits), ("Changes", settled.changes)):
