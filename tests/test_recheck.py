@@ -49,7 +49,7 @@ def test_nothing_moved(desk: Desk) -> None:
     assert (ran.code, ran.out) == (0, "base: nothing would change.\nchat: nothing would change.\n")
     assert one(desk, 0, "base") == {
         "schema": 1, "name": "base", "model": "acme/base", "changed": False, "causes": [], "decisions": [],
-        "document": [], "refused": None,
+        "document": [], "conflicts": [], "refused": None,
     }  # fmt: skip
     assert desk.files() == before
 
@@ -119,9 +119,33 @@ def test_what_a_person_wrote_over_it_is_told(desk: Desk) -> None:
     )
     assert found["max_model_len"]["covered"] is True
     assert "yours" not in found["max_model_len"]
+    assert [c["path"] for c in one(desk, 1)["conflicts"]] == ["parameters.temperature", "max_model_len"]
     text = desk("recheck").out
+    assert (
+        "conflict: parameters.temperature: it was 0.6, the file says 0.5, this import says 0.7; --take"
+        in text
+    )
     assert "      yours: 0.5\n" in text
     assert "      yours: absent\n" in text
+
+
+def test_an_edit_that_an_import_leaves_alone_is_no_conflict(desk: Desk) -> None:
+    imported(desk, "acme/base")
+    edit(desk, "temperature: 0.6", "temperature: 0.7")
+    edit(desk, "top_p: 0.9", "top_p: 0.8")
+    desk.hub.repos["acme/base"].commit(WARM)
+    line = one(desk, 1)
+    assert (line["conflicts"], line["decisions"][0]["yours"]) == ([], 0.7)
+    imported(desk, "acme/base")
+    assert (one(desk, 0)["changed"], document(desk)["parameters"]["top_p"]) == (False, 0.8)
+
+
+def test_a_backend_that_a_person_wrote_is_decided_for(desk: Desk) -> None:
+    imported(desk, "acme/base")
+    edit(desk, "backend: vllm", "backend: mlx")
+    line = one(desk, 1)
+    assert {"what": "backend", "before": "vllm", "after": "mlx"} in line["causes"]
+    assert line["conflicts"] == []
 
 
 def test_facts_that_come_and_go(desk: Desk) -> None:
@@ -198,7 +222,7 @@ def test_an_engine_that_was_installed_in_another_version(desk: Desk) -> None:
     line = one(desk, 1)
     assert line["causes"] == [{"what": "engine", "before": "0.31.3", "after": "0.32.2"}]
     assert (line["decisions"], [c["path"] for c in line["document"]]) == ([], ["importer.engine.version"])
-    assert "again: importer acme/base --backend mlx\n" in desk("recheck").out
+    assert "again: importer acme/base\n" in desk("recheck").out  # the backend is remembered
 
 
 SIZES = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -26,6 +25,7 @@ FOLLOWING = {
     "backend": (("importer", "engine", "name"),),
     "model": (("importer", "model_id"), ("parameters", "model"), ("description",)),
 }
+REMEMBERED = ("reference", "preferences", "device", "memory")  # an import goes on with these by itself
 
 
 def recheck(arguments: argparse.Namespace) -> int:
@@ -99,6 +99,8 @@ def _lines(found: Finding) -> Iterator[str]:
         if not any(moved.change.path[: len(path)] == path for path in told):
             yield moved.change.line()
             yield from _covered(moved.yours)
+    for conflict in found.conflicts:
+        yield f"conflict: {conflict.line()}; --take mine or --take theirs decides it"
 
 
 def _cause(cause: Cause) -> str:
@@ -117,15 +119,10 @@ def _covered(yours: Yours | None) -> Iterator[str]:
 
 
 def again(request: Mapping[str, Any], folder: str) -> str:
-    """The command that imports the same again: every option that was given then."""
-    wishes = dict(request.get("preferences", {}))
+    """The command that imports the same again; what was set then is remembered by the receipt."""
     words = ["importer", str(request["reference"])]
-    backend = wishes.pop("backend", None)
-    words += ["--backend", str(backend)] if backend else []
-    words += [w for key, value in wishes.items() for w in ("--set", f"{key}={json.dumps(value)}")]
     for key, value in request.items():
-        if key not in ("reference", "preferences") and value not in (None, False):
-            said = f"{value / 10**6!r}MB" if key == "memory" else str(value)
-            words += [f"--{key.replace('_', '-')}", *([] if value is True else [said])]
+        if key not in REMEMBERED and value not in (None, False):
+            words += [f"--{key.replace('_', '-')}", *([] if value is True else [str(value)])]
     words += ["--output", folder] if folder != "models" else []
     return shlex.join(words)

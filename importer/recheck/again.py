@@ -11,6 +11,7 @@ from importer.decide.decision import to_json
 from importer.decide.target import Target
 from importer.document import options
 from importer.document.diff import ABSENT, Change, Path, differences, same
+from importer.document.merge import Conflict
 from importer.document.naming import Names
 from importer.document.places import FACTS, OPTIONS, path_of
 from importer.document.receipt import Receipt, evidence_json
@@ -22,6 +23,7 @@ from importer.recheck.finding import Altered, Cause, Finding, Moved, Yours
 from importer.recheck.reasons import Side, reasons
 from importer.target import bind
 from importer.workbench import Workbench
+from importer.writing import settle
 
 GONE: Mapping[str, Any] = {"value": None, "why": ()}  # a decision that nobody makes
 
@@ -37,7 +39,9 @@ def recheck(store: Store, name: str, bench: Workbench, *, offline: bool = False)
     if receipt.request is None or wrote is None:
         raise DocumentError("no-receipt", path=stored.path, problem="it does not say what was asked for")
     try:
-        planned = _plan(Request.from_json(receipt.request, offline=offline), receipt, store, bench)
+        request = Request.from_json(receipt.request, offline=offline).after(stored)
+        planned = _plan(request, receipt, store, bench)
+        conflicts = _conflicts(planned, store)
     except (RepositoryError, UsageError) as error:
         if error.kind == "no-such-directory":
             raise
@@ -51,7 +55,7 @@ def recheck(store: Store, name: str, bench: Workbench, *, offline: bool = False)
         if not any(_touch(change.path, path) for path in paths)
     )
     causes = tuple(_causes(receipt, planned))
-    return Finding(stored.name, stored.model, receipt.request, causes, altered, moved)
+    return Finding(stored.name, stored.model, receipt.request, causes, altered, moved, conflicts)
 
 
 def _plan(request: Request, receipt: Receipt, store: Store, bench: Workbench) -> Plan:
@@ -59,6 +63,15 @@ def _plan(request: Request, receipt: Receipt, store: Store, bench: Workbench) ->
     found = request if receipt.directory is None else replace(request, reference=receipt.directory)
     decided = resolve_and_decide(found, bench)
     return lay_out(replace(decided, request=replace(request, name=receipt.name)), Names(store))
+
+
+def _conflicts(planned: Plan, store: Store) -> tuple[Conflict, ...]:
+    try:
+        settle(planned, store)
+    except DocumentError as error:
+        found = error.details.get("conflicts")
+        return tuple(found) if isinstance(found, list) else ()
+    return ()
 
 
 def _causes(receipt: Receipt, planned: Plan) -> Iterator[Cause]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from importer.document.diff import ABSENT, Change
+from importer.document.merge import Conflict
 from importer.document.review import change_json
 from importer.errors import ImporterError
 
@@ -26,7 +27,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Yours:
-    """What a person has written over what the importer wrote; an import keeps it or asks, never takes it."""
+    """What a person has written over what the importer wrote; an import keeps it or tells a conflict."""
 
     value: Any
 
@@ -65,7 +66,10 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One document. ``request`` is its receipt's; ``refused`` says why it could not be imported again."""
+    """One document. ``request`` is its receipt's; ``refused`` says why it could not be imported again.
+
+    ``conflicts`` are values that a person and an import now have changed, each to another.
+    """
 
     name: str
     model: str | None
@@ -73,6 +77,7 @@ class Finding:
     causes: tuple[Cause, ...] = ()
     decisions: tuple[Altered, ...] = ()
     moved: tuple[Moved, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
     refused: ImporterError | None = None
 
     @property
@@ -91,5 +96,6 @@ class Finding:
             "causes": [c.to_json() for c in self.causes],
             "decisions": [d.to_json() for d in self.decisions],
             "document": [m.to_json() for m in self.moved],
+            "conflicts": [c.to_json() for c in self.conflicts],
             "refused": None if no is None else {"kind": no.kind, "message": no.message, "hint": no.hint},
         }
