@@ -55,6 +55,11 @@ def test_from_a_directory_to_a_document_that_was_run(
     assert {p.NAME for p in PROBES} <= set(outcomes)
     assert [probe for probe, outcome in outcomes.items() if outcome != "pass"] == [
         "plain-completion",
+        "stop-strings",
+        "log-probabilities",
+        "structured-output",
+        "guided-output",
+        "tokenize-round-trip",
         "tool-choice",
     ]
 

@@ -17,7 +17,7 @@ from importer.validation.client import Client, Exchange, trim
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError, Refused, ReplyError, TimedOut, Unreachable
 from importer.validation.outcome import Outcome, Pass
-from importer.validation.probes import PROBES, health, model_listed, plain_chat
+from importer.validation.probes import PROBES, health, model_listed, plain_chat, sampling_arrives
 from importer.validation.promise import Promise
 from importer.validation.run import validate
 
@@ -290,11 +290,13 @@ def test_probes_send_no_sampling_but_what_is_theirs_to_send() -> None:
         plain = validate(document, Running(url))
         ours = validate(DOCUMENT | {"importer": {"client_sampling": {"repeat_penalty": 1.1}}}, Running(url))
     for report in (plain, ours):
-        requests = [e["request"] for r in report.rows for e in r.outcome.evidence if e["request"]]
+        rows = [r for r in report.rows if r.probe != sampling_arrives.NAME]  # it compares with what is sent
+        requests = [e["request"] for r in rows for e in r.outcome.evidence if e["request"]]
         assert requests
         seen.extend(requests)
     allowed = {"model", "messages", "tools", "stream", "stream_options", "max_tokens", "tool_choice"}
     allowed |= {"logprobs", "top_logprobs"}  # shown, not changed
+    allowed |= {"chat_template_kwargs", "stop", "response_format"}
     extra = [set(body) - allowed for body in seen]
     assert set() in extra
     assert {frozenset(e) for e in extra} == {frozenset(), frozenset({"repetition_penalty"})}

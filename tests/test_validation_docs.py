@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from importer.engines.base import OFFERS
 from importer.validation.probes import PROBES, stops_cleanly
 from importer.validation.promise import Promise
 
@@ -12,6 +13,9 @@ DOCS = Path(__file__).parent.parent / "docs" / "validation.md"
 TABLE = re.compile(r"(?s)(?<=<!-- probes -->\n).*?(?=<!-- /probes -->)")
 PROMISES = {
     "a tool parser is named": Promise(tool_parser="x"),
+    "a reasoning parser is named": Promise(reasoning_parser="x"),
+    "sampling is set at the start": Promise(sampling={"temperature": 0.6}),
+    "the engine is known to offer it": Promise(offers=frozenset(OFFERS)),
     "the model chats": Promise(),
     "the model does not chat": Promise(chats=False),
 }

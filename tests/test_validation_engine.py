@@ -27,7 +27,15 @@ DOCUMENT = {
     "options": ["tool_parser:json_tools", "reasoning_parser:think"],
     "max_model_len": 600,
 }
-APART = ("plain-completion", "tool-choice")  # the model chats; mlx-lm's server knows no tool_choice
+APART = (  # the model chats, and mlx-lm's server has none of the others
+    "plain-completion",
+    "stop-strings",
+    "log-probabilities",
+    "structured-output",
+    "guided-output",
+    "tokenize-round-trip",
+    "tool-choice",
+)
 Found = dict[str, tuple[str, str | None]]
 
 

@@ -63,7 +63,9 @@ class Mlx:
     distributions: tuple[str, ...] = ("mlx-lm",)
     readiness: Readiness = READY
     deaths: tuple[Death, ...] = DEATHS
-    offers: frozenset[str] = frozenset(("completions", "logprobs", "stop", "penalties", "cached", "switches"))
+    offers: frozenset[str] = frozenset(
+        ("completions", "logprobs", "usage", "penalties", "cached", "switches")
+    )
 
     def plan(self) -> tuple[Pip, ...]:
         """One command; Linux needs the extra that brings mlx's own library for processors."""

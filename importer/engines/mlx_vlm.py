@@ -58,7 +58,7 @@ class MlxVlm:
     distributions: tuple[str, ...] = ("mlx-vlm",)
     readiness: Readiness = READY
     deaths: tuple[Death, ...] = DEATHS
-    offers: frozenset[str] = frozenset(("logprobs", "penalties", "cached", "images"))
+    offers: frozenset[str] = frozenset(("logprobs", "drawn", "penalties", "cached", "images"))
 
     def plan(self) -> tuple[Pip, ...]:
         """One command; Linux needs the extra that brings mlx's own library for processors."""

@@ -1,0 +1,48 @@
+"""A choice, a regular expression and a grammar bind the answer, and only the answer."""
+
+from __future__ import annotations
+
+import re
+
+from importer.validation.context import Context
+from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
+from importer.validation.promise import Promise, no_chat
+from importer.validation.prompts import SUM
+from importer.validation.reply import Reply
+from importer.validation.ways import together
+
+NAME = "guided-output"
+LESSON = "The request's field had been renamed between two versions; the old one was ignored without a word."
+# No model would answer a sum so by itself.
+GUIDES: dict[str, tuple[object, str]] = {
+    "choice": (["blue", "green"], "blue|green"),
+    "regex": ("[a-c]{3}", "[a-c]{3}"),
+    "grammar": ('root ::= "alpha" | "beta"', "alpha|beta"),
+}
+
+
+def needs(promise: Promise) -> str | None:
+    """An engine that has such guides, and is known to: they are no part of the OpenAI API."""
+    if promise.offers is None:
+        return "nobody knows whether the engine offers it"
+    return no_chat(promise) or promise.lacks("guided")
+
+
+def run(ctx: Context) -> Outcome:
+    """One answer for each guide."""
+    return together(
+        {
+            name: judge(ctx.ask(SUM, structured_outputs={name: guide}), pattern)
+            for name, (guide, pattern) in GUIDES.items()
+        }
+    )
+
+
+def judge(reply: Reply, pattern: str) -> Outcome:
+    """An answer that has to match."""
+    text = reply.content.strip()
+    if re.fullmatch(pattern, text):
+        return Pass(text)
+    if reply.finish_reason == "length":
+        return Inconclusive("the answer came to the limit of tokens", "model", "Allow more tokens.")
+    return Fail(f"the answer is not what was asked for: {text[:80]!r}", "engine")

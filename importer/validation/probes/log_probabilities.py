@@ -1,0 +1,61 @@
+"""Log-probabilities are those of the tokens that were written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from importer.validation.context import Context, holds
+from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
+from importer.validation.promise import Promise, no_chat
+from importer.validation.prompts import GREETING
+from importer.validation.reply import Reply
+from importer.validation.ways import asked
+
+NAME = "log-probabilities"
+LESSON = "Probabilities of other tokens than those written, fewer than were counted, the best not first."
+TOP = 3
+SLACK = 1e-3  # what rounding may add to a log-probability
+
+
+def needs(promise: Promise) -> str | None:
+    """An engine that shows the tokens it drew."""
+    return no_chat(promise) or promise.lacks("logprobs", "drawn")
+
+
+def run(ctx: Context) -> Outcome:
+    """Ask with them, whole and streamed."""
+    counts = ctx.promise.lacks("usage") is None
+    return asked(ctx, GREETING, partial(judge, counts=counts), logprobs=True, top_logprobs=TOP)
+
+
+def judge(reply: Reply, *, counts: bool = True) -> Outcome:
+    """An answer beside the log-probabilities of its tokens; ``counts`` if the engine's are to be believed."""
+    entries = [entry for entry in reply.logprobs if isinstance(entry, dict)]
+    if not entries:
+        return NotApplicable("the engine shows none")
+    for place, entry in enumerate(entries):
+        flaw = _flaw(entry)
+        if flaw is not None:
+            return Fail(f"token {place}, {str(entry.get('token'))[:20]!r}: {flaw}", "engine")
+    count = reply.usage.completion if counts else None
+    if count is not None and not count - 1 <= len(entries) <= count:  # the end token may be left out
+        return Fail(f"{len(entries)} log-probabilities of {count} tokens", "engine")
+    if not holds(reply.written, reply.content):
+        return Fail(f"the tokens are not the answer's: {reply.written[:80]!r}", "engine")
+    return Pass(f"{len(entries)} tokens, which make the answer")
+
+
+def _flaw(entry: Mapping[str, Any]) -> str | None:
+    """What is wrong with one token's entry."""
+    top = [t for t in entry.get("top_logprobs") or () if isinstance(t, dict)]
+    values = [e.get("logprob") for e in (entry, *top)]
+    numbers = [v for v in values if isinstance(v, int | float)]
+    if len(numbers) < len(values):
+        return "a log-probability is no number"
+    if max(numbers) > SLACK:
+        return f"a log-probability is above zero: {max(numbers)}"
+    # The drawn token may stand among the best, before or behind them.
+    ranked = [t["logprob"] for t in top if t.get("token") != entry.get("token")]
+    return None if ranked == sorted(ranked, reverse=True) else f"the best are not in order: {numbers[1:]}"

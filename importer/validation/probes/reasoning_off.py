@@ -1,0 +1,65 @@
+"""Told not to think, the model answers: in the content, once, with no trace of a block."""
+
+from __future__ import annotations
+
+from importer.validation.blame import OTHER_REASONING_PARSER, endless
+from importer.validation.context import Context
+from importer.validation.errors import TemplateRefusedError
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
+from importer.validation.promise import Promise, no_reasoning
+from importer.validation.prompts import SUM, SUM_SILENT, SUM_THINKING
+from importer.validation.reply import Reply
+from importer.validation.signs import thinking_markup
+from importer.validation.ways import WAYS, together
+
+NAME = "reasoning-off"
+LESSON = "With thinking switched off, parsers that wait for the end of a thought took the answer for one."
+
+
+def needs(promise: Promise) -> str | None:
+    """A model that thinks, and an engine that hands the switch to the template."""
+    return no_reasoning(promise) or promise.lacks("switches")
+
+
+def run(ctx: Context) -> Outcome:
+    """Whole and streamed, where the template has a switch."""
+    if not switched(ctx):
+        return NotApplicable("the template has no switch for thinking")
+    found = together(
+        {
+            way: ctx.judged(SUM_SILENT, lambda reply: judge(reply, ctx.promise.markers), stream=stream)
+            for way, stream in WAYS.items()
+        }
+    )
+    if isinstance(found, Inconclusive) and ctx.render is None:
+        return NotApplicable(f"{found.reason}; nobody can tell whether its template has a switch")
+    return found
+
+
+def switched(ctx: Context) -> bool:
+    """Whether the switch changes the prompt; assumed where nobody can tell."""
+    if ctx.render is None:
+        return True
+    try:
+        return len({ctx.render(prompt) for prompt in (SUM, SUM_SILENT, SUM_THINKING)}) > 1
+    except TemplateRefusedError:
+        return True
+
+
+def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
+    """An answer without a thought."""
+    content, reasoning = reply.content.strip(), reply.reasoning.strip()
+    if reply.finish_reason == "length":
+        return endless(reply, markers)
+    if marker := thinking_markup(reply.content):
+        return Fail(
+            f"the thinking marker {marker} is in the content", "configuration", OTHER_REASONING_PARSER
+        )
+    if reasoning and not content:
+        return Fail("the answer arrives as reasoning", "configuration", OTHER_REASONING_PARSER)
+    if reasoning and reasoning == content:
+        return Fail("the answer is given twice, as reasoning and as content", "configuration",
+                    OTHER_REASONING_PARSER)  # fmt: skip
+    if reasoning:
+        return Inconclusive("the model thinks though it is told not to", "model")
+    return Pass(f"answered {content[:60]!r}") if content else Inconclusive("the answer is empty", "model")

@@ -1,0 +1,113 @@
+"""The document's sampling values rule answers to requests that send none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from importer.validation.context import Context
+from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
+from importer.validation.promise import Promise, no_chat
+from importer.validation.prompts import AGAIN, NUMBER, Prompt
+from importer.validation.reply import Reply
+from importer.validation.ways import together
+
+NAME = "sampling-arrives"
+LESSON = "An engine took its sampling values at the start, dropped some of them, and said nothing."
+NEUTRAL = {"repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
+GREEDY = 4  # answers that must be one
+DRAWN = 8  # answers that should not all be one
+WARM = 0.3  # below this temperature, one answer over and over is no wonder
+MEND = "Let the client send {0}, or use a version of the engine that takes it at its start."
+Forms = Sequence[tuple[str, str]]
+
+
+def needs(promise: Promise) -> str | None:
+    """A chat, and a value to look for that is not the client's to send."""
+    set_at_start = promise.sampling.keys() - promise.client_sampling.keys()
+    shown = {"temperature", "top_k", *NEUTRAL} & set_at_start
+    return no_chat(promise) or (None if shown else "the document sets no value at the start that shows")
+
+
+def run(ctx: Context) -> Outcome:
+    """Draw many answers at once; write one word over and over."""
+    at_start = {k: v for k, v in ctx.promise.sampling.items() if k not in ctx.promise.client_sampling}
+    found: dict[str, Outcome] = {}
+    if {"temperature", "top_k"} & at_start.keys():
+        found["draw"] = _draw(ctx, ctx.promise.sampling)
+    for name, neutral in NEUTRAL.items():
+        if at_start.get(name, neutral) != neutral:
+            found[name] = _penalty(ctx, name, at_start[name])
+    return together(found) if found else NotApplicable("the document sets no value that would show")
+
+
+def _draw(ctx: Context, sampling: Mapping[str, Any]) -> Outcome:
+    greedy = sampling.get("temperature") == 0 or sampling.get("top_k") == 1
+    times = GREEDY if greedy else DRAWN
+    unsent = _many(ctx, NUMBER, times)
+    if greedy:
+        alike = len(set(unsent)) == 1
+        return judge_greedy(unsent, () if alike else _many(ctx, NUMBER, times, **_sent(sampling)))
+    if (sampling.get("temperature") or 0) < WARM:
+        return NotApplicable("the temperature is too low to show")
+    varied = len(set(unsent)) > 1
+    return judge_warm(unsent, () if varied else _many(ctx, NUMBER, times, **_sent(sampling)))
+
+
+def _sent(sampling: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in sampling.items() if k in ("temperature", "top_k", "top_p", "min_p")}
+
+
+def _many(ctx: Context, prompt: Prompt, times: int, **sent: Any) -> list[tuple[str, str]]:
+    """Answers asked for side by side."""
+    with ThreadPoolExecutor(times) as pool:
+        return list(pool.map(lambda _: _form(ctx.ask(prompt, **sent)), range(times)))
+
+
+def _form(reply: Reply) -> tuple[str, str]:
+    return reply.reasoning.strip(), reply.content.strip()
+
+
+def judge_greedy(unsent: Forms, sent: Forms) -> Outcome:
+    """Answers that must all be one; ``sent`` those to requests that say so themselves."""
+    if len(set(unsent)) == 1:
+        return Pass(f"{len(unsent)} answers alike", trials=len(unsent))
+    if len(set(sent)) > 1:
+        return NotApplicable("the engine never repeats itself, whatever is sent")
+    return Fail(
+        f"{len(set(unsent))} answers of {len(unsent)} differ; with the document's values sent they are one",
+        "engine", MEND.format("temperature"), trials=len(unsent),
+    )  # fmt: skip
+
+
+def judge_warm(unsent: Forms, sent: Forms) -> Outcome:
+    """Answers that should vary; ``sent`` those to requests with the document's own values."""
+    if len(set(unsent)) > 1:
+        return Pass(f"{len(set(unsent))} answers of {len(unsent)} differ", trials=len(unsent))
+    if len(set(sent)) < len(sent) / 2:  # a model that is sure of itself tells nothing
+        return NotApplicable("the model gives one answer, whether the temperature is sent or not")
+    return Fail(
+        f"{len(unsent)} answers are one; with the document's values sent {len(set(sent))} differ",
+        "engine", MEND.format("temperature"), trials=len(unsent),
+    )  # fmt: skip
+
+
+def _penalty(ctx: Context, name: str, value: float) -> Outcome:
+    """Greedy answers without the penalty sent, with the document's, with none."""
+    ways: tuple[dict[str, Any], ...] = ({}, {name: value}, {name: NEUTRAL[name]})
+    unsent, sent, none = (_form(ctx.ask(AGAIN, temperature=0, **extra)) for extra in ways)
+    return judge_penalty(unsent, sent, none, name)
+
+
+def judge_penalty(
+    unsent: tuple[str, str], sent: tuple[str, str], none: tuple[str, str], name: str
+) -> Outcome:
+    """Three answers; the first should be as the second where the second is not as the third."""
+    if sent == none:
+        return NotApplicable(f"{name} changes nothing in what the model writes")
+    if unsent == sent:
+        return Pass(f"{name} is heard without being sent", trials=3)
+    if unsent == none:
+        return Fail(f"{name} is not heard unless it is sent", "engine", MEND.format(name), trials=3)
+    return NotApplicable(f"{name}: the engine never repeats itself")

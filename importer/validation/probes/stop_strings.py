@@ -1,0 +1,87 @@
+"""A stop string ends the answer: nothing of it is shown, nothing after it, all that stands before."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+
+from importer.validation.blame import endless
+from importer.validation.context import Context
+from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
+from importer.validation.promise import Promise, no_chat
+from importer.validation.prompts import COUNT, SUM_SILENT
+from importer.validation.reply import Reply
+from importer.validation.ways import asked, together
+
+NAME = "stop-strings"
+LESSON = "A stop string that fell across two tokens was shown by half, or cut out while the answer went on."
+COUNT_SILENT = replace(COUNT, name="count-silent", switches=SUM_SILENT.switches)
+WORDS = 4  # an answer of fewer has no middle
+
+
+def needs(promise: Promise) -> str | None:
+    """An engine that ends at strings, not only at tokens."""
+    return no_chat(promise) or promise.lacks("stop")
+
+
+def run(ctx: Context) -> Outcome:
+    """Stop in the middle of what the model writes: at a word, and across two."""
+    prompt, full, places = COUNT, ctx.first(COUNT), middle(ctx.first(COUNT))
+    if not places and full.reasoning.strip():  # it counts in its thoughts, too
+        prompt, full = COUNT_SILENT, ctx.first(COUNT_SILENT)
+        places = middle(full) or middle(replace(full, reasoning=""))
+    if full.finish_reason == "length":
+        return endless(full, ctx.promise.markers)
+    if not places:
+        return Inconclusive(f"the answer has no middle to stop in: {full.content.strip()[:80]!r}", "model")
+    return together(
+        {repr(s): asked(ctx, prompt, partial(judge, full=full, stop=s), stop=[s]) for s in places}
+    )
+
+
+def middle(full: Reply) -> tuple[str, ...]:
+    """A word amid the answer, and a string from inside the word before into it; each occurs only there."""
+    words = list(re.finditer(r"\w+", full.content))
+    text = full.reasoning + full.content
+    for left, right in list(pairwise(words))[max(0, len(words) // 2 - 1) :]:
+        across = full.content[left.end() - 2 : right.start() + 2]
+        if len(words) < WORDS or "\n" in across:
+            continue
+        if text.count(right.group()) == text.count(across) == 1:
+            return right.group(), across
+    return ()
+
+
+def judge(reply: Reply, full: Reply, stop: str) -> Outcome:
+    """An answer that was to end before ``stop``, beside the one that had no end set."""
+    shown, before = reply.content.strip(), full.content.partition(stop)[0].strip()
+    if stop in reply.content:
+        return Fail("the stop string is shown", "engine")
+    if shown == full.content.replace(stop, "").strip():
+        return Fail("the stop string is cut out, and the answer goes on after it", "engine")
+    if reply.finish_reason != "stop":
+        return Fail(f"finish_reason is {reply.finish_reason!r}, not 'stop'", "engine")
+    if shown == before:
+        return Pass(f"ends before {stop!r}")
+    if any(shown == (before_raw(full, stop) + stop[:n]).strip() for n in range(1, len(stop))):
+        return Fail(f"a part of the stop string is shown: {shown[-20:]!r}", "engine")
+    if shown and before.startswith(shown) and len(before) - len(shown) < len(stop):
+        return Fail(f"the text before the stop string is not whole: it ends in {shown[-20:]!r}", "engine")
+    if stopped_at(reply) == stop:
+        return Pass(f"ends before {stop!r}")
+    return Inconclusive(f"the model wrote something else this time: {shown[:80]!r}", "model")
+
+
+def before_raw(full: Reply, stop: str) -> str:
+    """What stands before the stop string, white space and all."""
+    return full.content.partition(stop)[0]
+
+
+def stopped_at(reply: Reply) -> object:
+    """The stop string that ended the answer, where the engine says it."""
+    choices = [
+        choice for data in reply.raw for choice in data.get("choices") or () if isinstance(choice, dict)
+    ]
+    return next((c["stop_reason"] for c in reversed(choices) if c.get("stop_reason") is not None), None)
