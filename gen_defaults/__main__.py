@@ -7,6 +7,8 @@ from importlib import import_module
 
 # A command is a module with ``main(arguments) -> exit status``.
 COMMANDS = {
+    "abilities": "gen_defaults.abilities",
+    "processors": "gen_defaults.processors",
     "registries": "gen_defaults.registries",
     "score": "gen_defaults.score",
     "shapes": "gen_defaults.shapes",

@@ -1,0 +1,75 @@
+"""What each engine version can load and does by itself, from released sources: index → sdist → syntax → JSON.
+
+The same releases give the same bytes. What vLLM loads on processors stands in no source:
+``python -m gen_defaults processors`` tries it out.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from gen_defaults import mlx_source, transformers_source, vllm_source
+from gen_defaults.index import Index, IndexFailure, Release
+from gen_defaults.registries import WANTED, chosen, write
+from importer.engines.abilities import FOLDER, SCHEMA
+
+PACKAGES = {"vllm": "vllm", "mlx": "mlx-lm", "mlx-vlm": "mlx-vlm"}
+
+
+def main(_arguments: list[str]) -> int:
+    """Write every file; returns the exit status."""
+    index = Index()
+    try:
+        for engine, package in PACKAGES.items():
+            for release in chosen(index.releases(package), WANTED[engine]):
+                path = FOLDER / f"{engine}-{release.version}.json"
+                text = render(engine, release, *read(index, engine, release))
+                sys.stderr.write(f"{path.name}: {'written' if write(path, text) else 'unchanged'}\n")
+    except (IndexFailure, OSError) as failure:
+        sys.stderr.write(f"abilities: {failure}\n")
+        return 1
+    return 0
+
+
+def read(index: Index, engine: str, release: Release) -> tuple[list[Release], dict[str, Any]]:
+    """The releases that were read beside this one, and what they say. Raises IndexFailure."""
+    if engine != "vllm":
+        package = release.package.replace("-", "_")
+        sources = index.texts(release, lambda path: mlx_source.wanted(package, path))
+        return [], mlx_source.abilities(package, sources)
+    sources = index.texts(release, vllm_source.wanted)
+    beside = index.releases("transformers")[vllm_source.transformers(sources)]
+    texts = index.texts(beside, transformers_source.wanted)
+    own = {p: t for p, t in sources.items() if p.startswith("vllm/transformers_utils/configs/")}
+    lengths = transformers_source.model_types(texts) | transformers_source.model_types(own)
+    found = vllm_source.abilities(sources)
+    known = {*transformers_source.model_types(texts), *found.pop("config_types")}
+    return [beside], found | {
+        "model_types": sorted(known),
+        "tokenizer_types": transformers_source.tokenizers(texts),
+        "lengths": {name: told for name, told in sorted(lengths.items()) if told},
+    }
+
+
+def render(engine: str, release: Release, beside: list[Release], found: Mapping[str, Any]) -> str:
+    """The file's text; raises IndexFailure where something that every version has is missing."""
+    empty = [key for key, value in found.items() if value in ([], {}) and key not in MAY_BE_EMPTY]
+    if empty:
+        raise IndexFailure(f"{release.file} has no {', '.join(empty)} where they were looked for")
+    source = [{"package": r.package, "file": r.file, "sha256": r.sha256} for r in (release, *beside)]
+    head = {"schema": SCHEMA, "engine": engine, "version": release.version, "source": source}
+    lines = [f" {json.dumps(k)}: {_text(v)}" for k, v in (head | dict(found)).items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+MAY_BE_EMPTY = ("removed", "deprecated", "formats", "fp8_types")
+
+
+def _text(value: Any) -> str:
+    """A map with a line for each entry, and everything else on one."""
+    if isinstance(value, dict) and value:
+        return "{\n" + ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in value.items()) + "\n }"
+    return json.dumps(value)

@@ -1,0 +1,42 @@
+"""Runs in vLLM's own environment: starts the toy in a folder and says in one line what came of it."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main(folder: str) -> None:
+    """Print ``RESULT runs``, ``RESULT fails WHY`` or ``RESULT refused WHY``."""
+    import torch
+    from vllm import LLM, SamplingParams
+    from vllm.engine.arg_utils import EngineArgs
+
+    torch.cpu._init_amx()  # noqa: SLF001 - its server does so; in one process the kernels would die without
+    options = {"model": folder, "load_format": "dummy", "skip_tokenizer_init": True, "max_model_len": 256}
+    try:
+        EngineArgs(**options, enforce_eager=True).create_engine_config()
+    except Exception as error:
+        say("refused", error)
+        return
+    try:
+        model = LLM(**options, enforce_eager=True, max_num_seqs=4)
+        given = SamplingParams(max_tokens=2, temperature=0, detokenize=False)
+        model.generate([{"prompt_token_ids": [1, 2, 3]}], given, use_tqdm=False)
+    except Exception as error:
+        say("fails", error)
+        return
+    sys.stdout.write("\nRESULT runs\n")
+
+
+def say(kind: str, error: Exception) -> None:
+    """The first sentence of an error that says something."""
+    lines = [line.strip() for line in str(error).split("\n") if line.strip()]
+    text = next(
+        (x for x in lines if x.startswith("Value error, ")), lines[0] if lines else type(error).__name__
+    )
+    short = text.removeprefix("Value error, ").partition(" [type=")[0].partition(". ")[0][:160]
+    sys.stdout.write(f"\nRESULT {kind} {short}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

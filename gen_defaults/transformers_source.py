@@ -1,0 +1,69 @@
+"""Model types that a version of transformers knows by itself, and the lengths that each has by default."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gen_defaults.syntax import Classes, Sources, assigned, keys
+
+TOKENIZERS = "models/auto/tokenization_auto.py"
+# Where configurations keep a length: what vLLM looks for, and the length before LongRoPE.
+LENGTHS = (
+    "max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length",
+    "max_target_positions", "max_sequence_length", "max_seq_length", "seq_len",
+    "original_max_position_embeddings",
+)  # fmt: skip
+
+
+def wanted(path: str) -> bool:
+    """Whether the file is needed."""
+    name = path.rpartition("/")[2]
+    return "transformers/models/" in path and (name.startswith("configuration_") or path.endswith(TOKENIZERS))
+
+
+def model_types(sources: Sources) -> dict[str, dict[str, int]]:
+    """Every model type with the lengths that its class has by default."""
+    classes = Classes.of(sources)
+    found: dict[str, dict[str, int]] = {}
+    for name, nodes in sorted(classes.nodes.items()):
+        for node in nodes:
+            model_type = _model_type(node)
+            if model_type:
+                found[model_type] = {k: v for k in LENGTHS if (v := next(_defaults(classes, name, k), None))}
+    return found
+
+
+def tokenizers(sources: Sources) -> list[str]:
+    """Model types whose tokenizer it brings."""
+    text = next(t for p, t in sources.items() if p.endswith(TOKENIZERS))
+    return sorted({*keys(assigned(text, "TOKENIZER_MAPPING_NAMES"))})
+
+
+def _model_type(node: ast.ClassDef) -> str | None:
+    for one in node.body:
+        targets = one.targets if isinstance(one, ast.Assign) else []
+        named = any(isinstance(t, ast.Name) and t.id == "model_type" for t in targets)
+        if named and isinstance(one.value, ast.Constant):  # type: ignore[attr-defined]
+            return str(one.value.value)  # type: ignore[attr-defined]
+    return None
+
+
+def _defaults(classes: Classes, name: str, key: str) -> Iterator[int]:
+    """A length by the class itself, then by what it is made from: a field, or a parameter of ``__init__``."""
+    for node in classes.line(name):
+        for one in node.body:
+            if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name) and one.target.id == key:
+                yield from _number(one.value)
+            elif isinstance(one, ast.FunctionDef) and one.name == "__init__":
+                named = one.args.args[len(one.args.args) - len(one.args.defaults) :]
+                given = dict(zip((a.arg for a in named), one.args.defaults, strict=True))
+                yield from _number(given.get(key))
+
+
+def _number(value: ast.expr | None) -> Iterator[int]:
+    """A whole number, or a product of two: ``4096 * 32``."""
+    if isinstance(value, ast.Constant) and type(value.value) is int:
+        yield value.value
+    elif isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
+        yield from (a * b for a in _number(value.left) for b in _number(value.right))

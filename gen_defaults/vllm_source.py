@@ -1,0 +1,198 @@
+"""What a version of vLLM can do, read from its released sources."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from gen_defaults.syntax import (
+    Classes,
+    Sources,
+    assigned,
+    compared,
+    functions,
+    keys,
+    literal,
+    returned,
+    strings,
+)
+
+REGISTRY = "vllm/model_executor/models/registry.py"
+SERVED = ("_TEXT_GENERATION_MODELS", "_MULTIMODAL_MODELS", "_TRANSFORMERS_SUPPORTED_MODELS")
+QUANTISATION = "vllm/model_executor/layers/quantization/"
+CONFIGS = "vllm/transformers_utils/config.py"
+LENGTHS = "vllm/transformers_utils/model_arch_config_convertor.py"
+MODEL = "vllm/config/model.py"
+SPECULATION = "vllm/config/speculative.py"
+RUNNER = "vllm/v1/worker/cpu_model_runner.py"
+ATTENTION = ("vllm/model_executor/layers/attention/attention.py", "vllm/attention/layer.py")
+LOCK = re.compile(r"^transformers==(\S+)", re.MULTILINE)
+# Our names of schemes, and the classes that load them; of several, the least demanding is meant.
+SCHEMES = {
+    "w4a16": ("CompressedTensorsWNA16",),
+    "w8a16": ("CompressedTensorsWNA16",),
+    "w8a8-int8": ("CompressedTensorsW8A8Int8",),
+    "w4a8": ("CompressedTensorsWNA8Int", "CompressedTensorsW4A8Int"),
+    "fp8": ("CompressedTensorsW8A8Fp8", "CompressedTensorsW8A16Fp8"),
+    "fp8-w8a16": ("CompressedTensorsW8A16Fp8",),
+    "nvfp4": ("CompressedTensorsW4A4Fp4",),
+    "nvfp4a16": ("CompressedTensorsW4A16Fp4", "CompressedTensorsW4A4Fp4"),
+    "mxfp4": ("CompressedTensorsW4A16Mxfp4", "CompressedTensorsW4A4Mxfp4"),
+    "mxfp8": ("CompressedTensorsW8A8Mxfp8",),
+}
+
+
+def wanted(path: str) -> bool:
+    """Whether the file is needed."""
+    return path.startswith(
+        (
+            "vllm/model_executor/models/",
+            "vllm/models/",
+            QUANTISATION,
+            "vllm/transformers_utils/",
+            "requirements/",
+        )
+    ) or path in {MODEL, SPECULATION, RUNNER, *ATTENTION}
+
+
+def transformers(sources: Sources) -> str:
+    """The version of transformers that its own tests are locked to."""
+    locked = (LOCK.search(t) for p, t in sorted(sources.items()) if p.startswith("requirements/"))
+    return next(match[1] for match in locked if match)
+
+
+def abilities(sources: Sources) -> dict[str, Any]:
+    """Everything, in the order in which it is written."""
+    python = {path: text for path, text in sources.items() if path.endswith(".py")}
+    lengths = f"{python.get(LENGTHS, '')}\n{python[MODEL]}"
+    override = next(functions(python[SPECULATION], "hf_config_override"))
+    return {
+        "architectures": architectures(python),
+        "removed": literal(python[REGISTRY], "_PREVIOUSLY_SUPPORTED_MODELS", {}),
+        "config_types": sorted({*keys(assigned(python[CONFIGS], "_CONFIG_REGISTRY"))}),
+        "methods": methods(python),
+        "deprecated": literal(_quantisation(python), "DEPRECATED_QUANTIZATION_METHODS", []),
+        "schemes": schemes(python),
+        "context_keys": literal(lengths, "possible_keys", []),
+        "unscaled_ropes": sorted(_unscaled(python[MODEL])),
+        "yarn_from_original": "derived_max_model_len = rp['original_max_position_embeddings']"
+        in ast.unparse(next(functions(python[MODEL], "_get_and_verify_max_len"))),
+        "mtp_types": sorted(compared(override, "model_type")),
+        "mtp_architectures": sorted(compared(override, "architectures") | compared(override, "arch")),
+        "drafts_on_processors": "spec decode is not supported" not in python[RUNNER],
+        "prefix_caching": prefix_caching(python[MODEL]),
+        "takes_kv_scheme": any(
+            "'kv_cache_scheme'" in ast.unparse(ast.parse(python.get(p, ""))) for p in ATTENTION
+        ),
+    }
+
+
+def architectures(sources: Sources) -> dict[str, list[str]]:
+    """Every architecture that generates, with what is special: ``hybrid``, ``image``, ``image:1`` …"""
+    classes = Classes.of({p: t for p, t in sources.items() if "/models/" in p})
+    found: dict[str, tuple[str, str]] = {}
+    for table in SERVED:
+        found |= literal(sources[REGISTRY], table, {})
+    return {
+        name: [*_traits(classes, cls), *_modalities(classes, cls)] for name, (_, cls) in sorted(found.items())
+    }
+
+
+def _traits(classes: Classes, cls: str) -> Iterator[str]:
+    for base, trait in (("IsHybrid", "hybrid"), ("IsAttentionFree", "attention-free")):
+        if classes.is_a(cls, base):
+            yield trait
+
+
+def _modalities(classes: Classes, cls: str) -> list[str]:
+    info = next((i for node in classes.line(cls) if (i := _info(node))), None)
+    limits: dict[str, int | None] = {}
+    for method in classes.method(info, "get_supported_mm_limits") if info else ():
+        for name, limit in _limits(method):
+            limits.setdefault(name, limit)
+        if "super()" not in ast.unparse(method):
+            break
+    return [name if limit is None else f"{name}:{limit}" for name, limit in limits.items()]
+
+
+def _info(node: ast.ClassDef) -> str | None:
+    """``@MULTIMODAL_REGISTRY.register_processor(…, info=Class)``."""
+    for decorator in node.decorator_list:
+        if isinstance(decorator, ast.Call) and ast.unparse(decorator.func).endswith("register_processor"):
+            return next((ast.unparse(k.value) for k in decorator.keywords if k.arg == "info"), None)
+    return None
+
+
+def _limits(method: ast.FunctionDef) -> Iterator[tuple[str, int | None]]:
+    """Modality and most items; a figure that depends on the model counts as none."""
+    for node in ast.walk(method):
+        pairs: list[tuple[ast.expr | None, ast.expr]] = []
+        if isinstance(node, ast.Dict):
+            pairs = [*zip(node.keys, node.values, strict=True)]
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            pairs = [(node.targets[0].slice, node.value)]
+        for key, value in pairs:
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                fixed = isinstance(value, ast.Constant) and type(value.value) is int
+                yield key.value, value.value if fixed else None  # type: ignore[attr-defined]
+
+
+def methods(sources: Sources) -> dict[str, int]:
+    """Quantisation method to the least compute capability, 75 for 7.5; 0 where the class does not say."""
+    classes = Classes.of({p: t for p, t in sources.items() if p.startswith(QUANTISATION) or "/models/" in p})
+    text = _quantisation(sources)
+    names = {*strings([table] if (table := assigned(text, "QuantizationMethods")) else [])}
+    loaded: dict[str, str] = {}
+    for function in functions(text, "get_quantization_config"):
+        for node in ast.walk(function):
+            if isinstance(node, ast.Dict):
+                loaded |= {
+                    k.value: ast.unparse(v)
+                    for k, v in zip(node.keys, node.values, strict=True)
+                    if isinstance(k, ast.Constant) and isinstance(k.value, str)
+                }
+    return {name: _capability(classes, loaded.get(name, "")) for name in sorted(names)}
+
+
+def schemes(sources: Sources) -> dict[str, int]:
+    """Scheme of compressed-tensors to the least compute capability; one that no class loads is left out."""
+    classes = Classes.of({p: t for p, t in sources.items() if p.startswith(QUANTISATION)})
+    found = {name: [c for c in choices if c in classes.nodes] for name, choices in SCHEMES.items()}
+    return {name: min(_capability(classes, c) for c in choices) for name, choices in found.items() if choices}
+
+
+def _capability(classes: Classes, cls: str) -> int:
+    told = (returned(method) for method in classes.method(cls, "get_min_capability"))
+    return min(next((numbers for numbers in told if numbers), [0]))
+
+
+def prefix_caching(source: str) -> dict[str, bool]:
+    """For each way of attending that generates, whether prefix caching is on unless told otherwise."""
+    function = next(functions(source, "is_prefix_caching_supported"))
+    chain = next((n for n in function.body if isinstance(n, ast.If)), None)
+    found: dict[str, bool] = {}
+    rest = chain.orelse if chain else []
+    while rest:
+        node = next((n for n in rest if isinstance(n, ast.If)), None)
+        if node is None:
+            return found | {"decoder": _answer(rest)}
+        found[next(strings([node.test]))] = _answer(node.body)
+        rest = node.orelse
+    return found
+
+
+def _answer(body: list[ast.stmt]) -> bool:
+    return next(bool(ast.literal_eval(n.value)) for n in body if isinstance(n, ast.Return) and n.value)
+
+
+def _unscaled(source: str) -> set[str]:
+    """Kinds of rope whose factor does not lengthen the context again."""
+    function = next(functions(source, "_get_and_verify_max_len"))
+    lists = (n for n in ast.walk(function) if isinstance(n, ast.Compare) and isinstance(n.ops[0], ast.NotIn))
+    return {text for node in lists for text in strings([node]) if "rope_type" in ast.unparse(node)}
+
+
+def _quantisation(sources: Sources) -> str:
+    return sources[f"{QUANTISATION}__init__.py"]
