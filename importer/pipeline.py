@@ -175,13 +175,14 @@ def decide_snapshot(
 ) -> Decided:
     """What is decided on a snapshot, wherever it came from. Raises ImporterError."""
     bench.wake()
+    from importer.engines import abilities
     from importer.evidence.gather import for_engine, gather
     from importer.evidence.kind import find_kind
     from importer.fit.place import Wanted
     from importer.fitting import fit
     from importer.proof.renderers import own_renderer, rendered_by, unproved
     from importer.proof.tokens import tokens_of
-    from importer.target import bind, platform_for
+    from importer.target import bind, machine_for, platform_for
     from importer.template import source, vocabulary
 
     kind = find_kind(snapshot, request.ignore_name)
@@ -193,15 +194,16 @@ def decide_snapshot(
     template = source.find(snapshot)
     tokens = vocabulary.read(snapshot)
     study = None if template is None else bench.study(template, tokens)
+    machine = machine_for(request.device)
     facts = gather(
         snapshot, kind, study, platform_for(request.device), ignore_name=request.ignore_name,
-        machine=request.device or "this machine",
+        machine=machine, able=abilities.load,
     )  # fmt: skip
     backend = decide_setting("backend", [e for e in facts if e.key == "backend"], request.preferences)
     bound = bind(str(backend.value), request.engine_version, ask=bench.proves)
     target = bound.target
     check_parsers(request.preferences, target)
-    evidence = for_engine(facts, snapshot, target.backend, target.parsers)
+    evidence = for_engine(facts, snapshot, target.backend, target.parsers, target.able, machine)
     proof = None
     if template is not None and study is not None and bound.python is not None:
         progress(f"asking {target.backend}'s parsers")

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from importer.decide.target import Target
-from importer.engines import machine, registries
+from importer.engines import abilities, machine, registries
 from importer.errors import UsageError
+from importer.evidence.abilities import Machine
 from importer.fit.devices import Device, named
 
 
@@ -30,14 +31,15 @@ def bind(backend: str, version: str | None = None, *, ask: bool = True) -> Bound
 
     known = registries.versions(backend)
     if not known:
-        return Bound(Target(backend, version))
+        return Bound(Target(backend, version, able=abilities.load(backend, version)))
     installed = environment.find(get(backend)) if runs(backend) else None
     if version is None and installed is not None and installed.version in known:
         version = installed.version
     registry = registries.load(backend, version)
     asked = installed if ask and installed is not None and installed.version == registry.version else None
     parsers = {"tool_parser": registry.classes("tool"), "reasoning_parser": registry.classes("reasoning")}
-    target = Target(backend, registry.version, parsers, proves=asked is not None, runs=runs(backend))
+    able = abilities.load(backend, registry.version)
+    target = Target(backend, registry.version, parsers, asked is not None, runs(backend), able)
     return Bound(target, None if asked is None else asked.python)
 
 
@@ -53,6 +55,14 @@ def device_for(name: str | None, memory: int | None, backend: str) -> Device:
     if memory is not None:
         return device.with_memory(memory)
     return device if device.memory is not None else machine.this_machine(backend, cards=False)
+
+
+def machine_for(name: str | None) -> Machine:
+    """The named device, else what vLLM would run on here, as readers of evidence need it."""
+    device = machine.this_machine("vllm") if name is None else named(name)
+    major, _, minor = (device.capability or "").partition(".")
+    capability = int(major) * 10 + int(minor) if major.isdecimal() and minor.isdecimal() else None
+    return Machine(device.kind, capability, name or machine.NAME)
 
 
 def platform_for(name: str | None) -> str:

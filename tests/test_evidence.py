@@ -135,74 +135,6 @@ def test_a_broken_file_is_an_error_with_its_name() -> None:
 # architecture and backend
 
 
-def config(**given: Any) -> dict[str, Any]:
-    return {e.key: e.value for e in architecture.evidence(snapshot(config=given))}
-
-
-@pytest.mark.parametrize(
-    ("given", "found"),
-    [
-        ({"max_position_embeddings": 4096}, 4096),
-        ({"n_positions": 1024}, 1024),
-        ({"max_position_embeddings": 1, "text_config": {"max_position_embeddings": 8192}}, 8192),
-        ({"max_position_embeddings": 4096, "text_config": {"hidden_size": 8}}, 4096),
-        ({"max_position_embeddings": 4096, "text_config": {}}, 4096),
-        ({"thinker_config": {"text_config": {"max_position_embeddings": 2048}}}, 2048),
-        ({"max_position_embeddings": "4096"}, None),
-        ({"max_position_embeddings": True}, None),
-        ({"max_position_embeddings": 0}, None),
-        ({"max_position_embeddings": -1}, None),
-        ({"max_position_embeddings": 10**30}, None),
-        ({"max_position_embeddings": 4096.5}, None),
-        ({"text_config": "text", "max_position_embeddings": 512}, 512),
-        ({}, None),
-    ],
-)
-def test_context_length(given: dict[str, Any], found: int | None) -> None:
-    assert config(**given).get("max_model_len") == found
-
-
-@pytest.mark.parametrize(
-    ("given", "found"),
-    [
-        ({"quantization_config": {"quant_method": "fp8"}}, "fp8"),
-        ({"quantization_config": {"quant_method": "AWQ", "bits": 4, "group_size": 128}}, "awq"),
-        ({"compression_config": {"quant_method": "compressed-tensors"}}, "compressed-tensors"),
-        ({"text_config": {"quantization_config": {"quant_method": "gptq"}}}, "gptq"),
-        ({"quantization": {"group_size": 64, "bits": 4}}, "mlx"),
-        (
-            {"quantization": {"group_size": 32, "bits": 4, "mode": "mxfp4"}, "quantization_config": None},
-            "mlx",
-        ),
-        ({"quantization_config": {"bits": 4}}, None),
-        ({"quantization_config": {"group_size": "$(id)", "bits": 4}}, None),
-        ({"quantization_config": {"quant_method": "../x", "group_size": 64, "bits": 4}}, None),
-        ({"quantization_config": {"quant_method": ["fp8"]}}, None),
-        ({"quantization_config": "fp8"}, None),
-        ({"quantization_config": {}}, None),
-        ({}, None),
-    ],
-)
-def test_quantisation(given: dict[str, Any], found: str | None) -> None:
-    assert config(**given).get("quantization") == found
-
-
-@pytest.mark.parametrize(
-    ("given", "found"),
-    [
-        ({"quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": None}}, "modelopt"),
-        ({"quantization": {"quant_algo": None, "kv_cache_quant_algo": "FP8"}}, None),
-        ({"quantization": {"quant_algo": {"a": 1}}}, None),
-        ({"quantization": "NVFP4"}, None),
-        ({}, None),
-    ],
-)
-def test_the_file_of_modelopt(given: dict[str, Any], found: str | None) -> None:
-    told = architecture.evidence(snapshot(hf_quant_config=given))
-    assert [e.value for e in told] == ([found] if found else [])
-    assert all(e.source == "hf_quant_config.json" for e in told)
-
-
 def test_the_hubs_part_of_the_config_speaks_where_the_file_is_missing() -> None:
     told = {"config": {"model_type": "Llama", "architectures": ["A", 3]}}
     assert architecture.model_types(snapshot(told)) == ("llama",)
@@ -409,6 +341,7 @@ def test_every_reader_is_heard(renderer: Renderer) -> None:
         model_id="Qwen/Qwen3-8B",
     )
     facts = all_facts(source, learn(renderer, texts.SWITCHED))
+    facts = for_engine(facts, source, "vllm", VLLM.parsers)
     assert {e.rule for e in facts} >= {
         "family-table", "sampling-table", "generation-config", "config", "machine", "template-format",
     }  # fmt: skip

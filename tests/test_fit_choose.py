@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from importer.decide.choose import decide
 from importer.decide.decision import Decision
 from importer.decide.target import Preferences, Target
-from importer.evidence import architecture
+from importer.evidence import context, quantisation
+from importer.evidence.abilities import UNKNOWN
 from importer.fit import shape, weights
 from importer.fit.choose import SHORTEST, Choice, choose
 from importer.fit.devices import GIB, Device, named
@@ -62,7 +63,7 @@ def fitted(
 ) -> tuple[Choice, dict[str, Decision]]:
     """The choice and the decisions that come of it, as the pipeline makes them."""
     repository = snapshot(config, size)
-    facts = architecture.evidence(repository)
+    facts = [*context.evidence(repository, UNKNOWN), *quantisation.evidence(repository)]
     preferences = Preferences({key.replace("__", "."): value for key, value in user.items()})
     target = Target(backend)
     said = {k: d.value for k, d in decide(facts, preferences, target).items()}

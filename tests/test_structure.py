@@ -167,7 +167,10 @@ def test_an_engine_is_given_repository_code_only_on_the_users_word() -> None:
     """The flag stands behind ``document.get("trust_remote_code") is True``, and no evidence sets that key."""
     for module, path in MODULES.items():
         if room(module) in {"evidence", "decide", "proof", "template", "hub"}:
-            assert "trust_remote_code" not in path.read_text(encoding="utf-8"), module
+            nodes = [*ast.walk(tree(path))]
+            texts = {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+            named = {n.arg for n in nodes if isinstance(n, ast.keyword)}
+            assert not {t for t in texts if t.endswith("trust_remote_code")} | (named & {"trust_remote_code"})
     for engine in ("mlx", "vllm"):
         text = MODULES[f"importer.engines.{engine}"].read_text(encoding="utf-8")
         guarded = 'if document.get("trust_remote_code") is True:\n'

@@ -12,6 +12,7 @@ from importer import preferences
 from importer.cli import show
 from importer.cli.arguments import INSTALLED
 from importer.decide.decision import to_json
+from importer.decide.settings import is_warning
 from importer.document.naming import Names
 from importer.document.receipt import Word, evidence_json
 from importer.document.store import Store
@@ -38,6 +39,7 @@ def run(arguments: argparse.Namespace) -> None:
     if not arguments.json:
         _show(planned, path)
     _tell(arguments, settled)
+    _warn(planned)
     if arguments.explain:
         proof = None if planned.proof is None else planned.proof.to_json()
         show.explain(evidence_json(planned.evidence), planned.fit.to_json(), proof)
@@ -84,6 +86,14 @@ def _show(planned: Plan, path: Path) -> None:
     show.line(show.plain(f"fit: {planned.fit.says}"))
     for name, reason in planned.snapshot.unknown.items():
         show.line(show.plain(f"unknown: {name}: {reason}"))
+
+
+def _warn(planned: Plan) -> None:
+    """What will go wrong, in words of its own: a document that cannot run is never written silently."""
+    for key, decision in planned.decisions.items():
+        for reason in decision.why:
+            if is_warning(reason):
+                show.note(f"{key}: {reason}")
 
 
 def _review(arguments: argparse.Namespace) -> Word | bool:

@@ -32,6 +32,9 @@ HEARD: dict[str, Status] = {
     "end-of-turn": "vendor",
     "machine": "engine-default",
     "fits": "engine-default",
+    "tokenizer": "vendor",
+    "importer": "table",
+    "engine": "engine-default",
 }
 
 
@@ -49,7 +52,7 @@ def decide_setting(key: str, facts: Sequence[Evidence], preferences: Preferences
     if key in preferences.values:
         value = preferences.values[key]
         lost = overruled(value, ordered, "the user decides")
-        return by_user(value, lost)
+        return by_user(value, lost, tuple(e.says for e in ordered if e.value == value and is_warning(e.says)))
     first = ordered[0]
     agreeing = tuple(e.says for e in ordered if e.value == first.value)
     apart = [e for e in ordered[1:] if e.source != first.source]
@@ -63,9 +66,14 @@ def decide_setting(key: str, facts: Sequence[Evidence], preferences: Preferences
     return Chosen(first.value, HEARD.get(first.rule, "table"), agreeing, lost)
 
 
-def by_user(value: object, lost: tuple[Overruled, ...] = ()) -> Decision:
+def is_warning(reason: str) -> bool:
+    """Whether a reason tells of something that will go wrong."""
+    return reason.startswith("warning: ")
+
+
+def by_user(value: object, lost: tuple[Overruled, ...] = (), warnings: tuple[str, ...] = ()) -> Decision:
     """What the user set; null says that there is to be none."""
-    said = ("set by the user",)
+    said = ("set by the user", *warnings)
     return KnownNone(said, lost) if value is None else Chosen(value, "user", said, lost)
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from importer.evidence.abilities import UNKNOWN, Abilities
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -17,6 +19,7 @@ class Target:
                   a field that is absent has no registry to check against.
     ``proves``    the engine is installed, so its parsers were asked.
     ``runs``      the importer can install and start it.
+    ``able``      what this version can load and does by itself.
     """
 
     backend: str
@@ -24,6 +27,7 @@ class Target:
     parsers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     proves: bool = False
     runs: bool = True
+    able: Abilities = UNKNOWN
 
     def has(self, key: str, name: str) -> bool:
         """Whether this engine version can load the parser."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from importer.decide.decision import Decision, Decisions
 from importer.document import options
-from importer.document.places import FACTS, OPTIONS, SAMPLING, path_of
+from importer.document.places import FACTS, OPTIONS, SAMPLING, UNWRITTEN, path_of
 
 SCHEMA = 1
 USECASES = {"base": ["completion"]}
@@ -49,7 +49,7 @@ def build(
         "name": subject.name,
         "description": f"Imported from {subject.model_id or subject.model}",
         "backend": engine["name"],
-        "known_usecases": USECASES.get(str(kind), ["chat"]),
+        "known_usecases": _usecases(decisions),
         "parameters": {"model": subject.model},
     }
     comments: dict[tuple[str | int, ...], str] = {}
@@ -66,14 +66,34 @@ def build(
     for key in _ordered(decisions):
         path = path_of(key)
         decision = decisions[key]
-        if path is not None and decision.value is not None:
+        by_itself = key in UNWRITTEN and decision.status == "engine-default"
+        if path is not None and decision.value is not None and not by_itself:
             put(data, path, decision.value)
-            comments[(*path, 0) if isinstance(decision.value, list) else path] = comment(decision)
+            comments[_first(path, decision.value)] = comment(decision)
     if subject.model_id is not None and subject.revision is not None:
         source = {"type": "huggingface", "repo": subject.model_id, "revision": subject.revision}
         data["artifacts"] = [{"name": "model", "target": "model", "source": source}]
     data["importer"] = _block(subject, decisions, engine, findings)
     return Built(data, comments)
+
+
+def _usecases(decisions: Decisions) -> list[str]:
+    """As LocalAI names them: what sees has vision, what hears takes more than that."""
+    kind = decisions["kind"].value if "kind" in decisions else "chat"
+    takes = decisions["modalities"].value if "modalities" in decisions else None
+    found = [*USECASES.get(str(kind), ["chat"])]
+    for usecase, needs in (("vision", {"image", "video"}), ("multimodal", {"audio"})):
+        if needs & {*(takes or ())}:
+            found.append(usecase)
+    return found
+
+
+def _first(path: tuple[str, ...], value: Any) -> tuple[str | int, ...]:
+    """Where a comment can stand: at the value, or at the first inside it."""
+    if isinstance(value, dict) and value:
+        key = next(iter(value))
+        return _first((*path, key), value[key])
+    return (*path, 0) if isinstance(value, list) else path
 
 
 def _ordered(decisions: Decisions) -> list[str]:

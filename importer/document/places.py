@@ -6,7 +6,17 @@ from __future__ import annotations
 OPTIONS = ("tool_parser", "reasoning_parser")
 
 # Decisions about the model that only our own block records.
-FACTS = ("kind", "family", "quantization", "end_tokens", "sampling_modes")
+FACTS = (
+    "kind", "family", "quantization", "quantization_scheme", "modalities", "end_tokens", "sampling_modes",
+)  # fmt: skip
+
+# Decisions that only the receipt records.
+SAID = ("code",)
+
+# What the engine does by itself: said with its reason, written only where somebody set it.
+UNWRITTEN = (
+    "engine_args.enable_prefix_caching", "engine_args.enable_chunked_prefill", "engine_args.kv_cache_dtype",
+)  # fmt: skip
 
 # Top-level keys a person or --set may use: LocalAI's, as its loader reads them, and our one block.
 TOP_LEVEL = (
@@ -31,7 +41,7 @@ PARAMETERS = (
 
 
 def path_of(key: str) -> tuple[str, ...] | None:
-    """The YAML path of a decision; ``None`` where it is an option or a fact of our own block."""
-    if key in OPTIONS or key in FACTS:
+    """The YAML path of a decision; ``None`` where it is an option, a fact of our own block, or only said."""
+    if key in OPTIONS or key in FACTS or key in SAID:
         return None
     return tuple(key.split("."))

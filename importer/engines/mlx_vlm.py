@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,6 +68,7 @@ class MlxVlm:
 
     def launch(self, document: Document, model_dir: Path, port: int) -> Launch:
         """``mlx_vlm.server`` on loopback."""
+        _check_code(document, model_dir)
         model = str(model_dir.resolve())
         arguments = ("-m", "mlx_vlm.server", *self.settings(document, model, Address(port=port)))
         return Launch(arguments, model)
@@ -91,6 +93,23 @@ class MlxVlm:
         """
         none = {k: v for k, v in OWN_DEFAULTS.items() if k in unset(document)}
         return none | sent_by_client(document, PER_REQUEST)
+
+
+def _check_code(document: Document, model_dir: Path) -> None:
+    """mlx-vlm runs the module that ``model_file`` names unasked; raises DocumentError("invalid")."""
+    try:
+        config = json.loads((model_dir / "config.json").read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return  # the engine will say what is wrong with it
+    if (
+        isinstance(config, dict)
+        and config.get("model_file")
+        and document.get("trust_remote_code") is not True
+    ):
+        problem = (
+            "config.json has model_file, code that mlx-vlm runs at its start: trust_remote_code allows it"
+        )
+        raise invalid(document, problem)
 
 
 def _thinks(document: Document) -> bool:

@@ -58,7 +58,8 @@ NUMBERS = ("max_model_len", SHARE, "tensor_parallel_size")
 WORDS = ("dtype", "load_format")
 # What ``engine_args`` may set; nothing here loads code, opens files or listens somewhere.
 ARGUMENTS = (
-    "async_scheduling", "attention_backend", "block_size", "config_format", "cpu_offload_gb",
+    "allow_deprecated_quantization", "async_scheduling", "attention_backend", "block_size", "config_format",
+    "cpu_offload_gb",
     "data_parallel_size", "disable_cascade_attn", "disable_sliding_window", "enable_chunked_prefill",
     "enable_expert_parallel", "enable_prefix_caching", "hf_overrides", "kv_cache_dtype",
     "kv_cache_memory_bytes", "language_model_only", "mamba_cache_dtype", "mamba_ssm_cache_dtype",

@@ -1,23 +1,58 @@
-"""Which engine family can load the weights, and which one suits the machine."""
+"""Which engine family can load the model, and which one suits the machine."""
 
 from __future__ import annotations
 
-from importer.evidence.architecture import config_of, quantisation
+from collections.abc import Callable
+
+from importer.evidence.abilities import UNKNOWN, Abilities, Machine
 from importer.evidence.fact import Evidence
+from importer.evidence.loading import fits, serves
+from importer.evidence.modalities import sees
+from importer.evidence.quantisation import MLX, read
 from importer.hub.snapshot import Snapshot
 
+Known = Callable[[str], Abilities]
 
-def evidence(snapshot: Snapshot, platform: str, machine: str = "this machine") -> list[Evidence]:
-    """``platform`` is ``sys.platform``; weights in MLX's own quantisation decide, else the machine does."""
-    vision = "vision_config" in config_of(snapshot)
-    apple = "mlx-vlm" if vision else "mlx"
+
+def evidence(
+    snapshot: Snapshot, platform: str, machine: Machine | None = None, able: Known = lambda _: UNKNOWN
+) -> list[Evidence]:
+    """``platform`` is ``sys.platform``; weights in MLX's own quantisation decide, then who can load it.
+
+    ``able`` tells of a backend what the version that would be written for can do.
+    """
+    apple = _apple(snapshot, able)
+    native = apple if platform == "darwin" else "vllm"
     facts = []
-    method, quote, source = quantisation(snapshot)
-    if method == "mlx":
-        says = f"the weights are in MLX's own quantisation ({quote})"
-        facts.append(Evidence("files", "backend", apple, source, says, quote))
-    if platform == "darwin":
-        facts.append(Evidence("machine", "backend", apple, machine, "MLX is native to Apple machines"))
-    else:
-        facts.append(Evidence("machine", "backend", "vllm", machine, "vLLM serves on CPU and CUDA machines"))
-    return facts
+    found = read(snapshot)
+    if found is not None and found.method == MLX:
+        says = f"the weights are in MLX's own quantisation ({found.quote})"
+        facts.append(Evidence("files", "backend", apple, found.source, says, found.quote))
+    elif machine is not None:
+        facts += _instead(snapshot, machine, able, native, apple if native == "vllm" else "vllm")
+    says = "MLX is native to Apple machines" if native == apple else "vLLM serves on CPU and CUDA machines"
+    where = "this machine" if machine is None else machine.name
+    return [*facts, Evidence("machine", "backend", native, where, says)]
+
+
+def _apple(snapshot: Snapshot, able: Known) -> str:
+    """mlx-vlm for a model that sees, unless only mlx-lm has its type: then it reads text alone."""
+    if not sees(snapshot):
+        return "mlx"
+    texts_only = serves(snapshot, able("mlx-vlm")).can is False and serves(snapshot, able("mlx")).can
+    return "mlx" if texts_only else "mlx-vlm"
+
+
+def _instead(snapshot: Snapshot, machine: Machine, able: Known, native: str, other: str) -> list[Evidence]:
+    """The other engine, where the machine's own is known to fail and the other is known to do.
+
+    An engine that fails on this device alone stays: documents are written for other machines too.
+    """
+    refusal = fits(snapshot, able(native), machine)
+    if refusal.can is not False or not fits(snapshot, able(other), machine).can:
+        return []
+    if refusal.here:
+        says = f"{able(other).label} could load it there: --backend {other}"
+        return [Evidence("machine", "backend", native, able(other).label, says)]
+    says = f"{refusal.says}; {able(other).label} can load it"
+    return [Evidence("files", "backend", other, able(native).label, says)]

@@ -5,7 +5,25 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 
-from importer.evidence import architecture, backend, card, claims, kin, names, rendered, sampling, stops
+from importer.evidence import (
+    backend,
+    caching,
+    card,
+    claims,
+    code,
+    context,
+    kin,
+    loading,
+    modalities,
+    names,
+    quantisation,
+    rendered,
+    sampling,
+    speculation,
+    stops,
+    tokens,
+)
+from importer.evidence.abilities import UNKNOWN, Abilities, Machine
 from importer.evidence.fact import Evidence
 from importer.evidence.formats import translate
 from importer.evidence.kind import KindFinding
@@ -23,11 +41,13 @@ def gather(
     platform: str,
     *,
     ignore_name: bool,
-    machine: str = "this machine",
+    machine: Machine | None = None,
+    able: backend.Known = lambda _: UNKNOWN,
 ) -> list[Evidence]:
     """Facts that hold for every engine; parsers are named as the tables name them.
 
-    ``machine``, of which ``platform`` is the operating system, is what the document is for.
+    ``machine``, of which ``platform`` is the operating system, is what the document is for; ``able`` tells of
+    each backend what it could load there.
     """
     return [
         *kind.evidence,
@@ -35,19 +55,25 @@ def gather(
         *sampling.evidence(snapshot),
         *([] if ignore_name else card.evidence(snapshot)),
         *stops.evidence(snapshot, None if kind.kind == "base" else study),
-        *architecture.evidence(snapshot),
-        *backend.evidence(snapshot, platform, machine),
+        *quantisation.evidence(snapshot),
+        *backend.evidence(snapshot, platform, machine, able),
         *rendered.evidence(study),
     ]
 
 
 def for_engine(
-    facts: Sequence[Evidence], snapshot: Snapshot, engine: str, parsers: Mapping[str, Mapping[str, str]]
+    facts: Sequence[Evidence],
+    snapshot: Snapshot,
+    engine: str,
+    parsers: Mapping[str, Mapping[str, str]],
+    able: Abilities | None = None,
+    machine: Machine = Machine("cpu"),  # noqa: B008 - it cannot change
 ) -> list[Evidence]:
     """The same facts with parsers under the engine's own names, and what speaks only for this engine.
 
-    ``parsers`` is the engine's registry: field to names and their classes.
+    ``parsers`` is the engine's registry: field to names and their classes; ``able`` what its version can do.
     """
+    able = able or Abilities(engine)
     named = [
         f if f.key not in PARSERS or engine == NAMED_FOR else _renamed(f, engine, parsers.get(f.key))
         for f in facts
@@ -56,6 +82,13 @@ def for_engine(
         *(f for f in named if f is not None),
         *claims.evidence(snapshot, engine),
         *kin.evidence(snapshot, parsers, thinks=any(_shows_thinking(f) for f in facts)),
+        *loading.evidence(snapshot, able, machine),
+        *context.evidence(snapshot, able),
+        *modalities.evidence(snapshot, able),
+        *speculation.evidence(snapshot, able, machine),
+        *caching.evidence(snapshot, able, machine),
+        *tokens.evidence(snapshot, able),
+        *code.evidence(snapshot, able),
     ]
 
 

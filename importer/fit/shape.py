@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from importer.evidence.architecture import config_of, quantisation, text_config
+from importer.evidence.architecture import config_of, text_config
+from importer.evidence.quantisation import read as read_quantised
 from importer.fit import experts, kinds, parameters, towers
 from importer.fit.attention import attention
 from importer.fit.keys import HIDDEN, LAYERS, MOST_LAYERS, VOCABULARY, Keys, whole
@@ -80,8 +81,8 @@ def read(snapshot: Snapshot) -> Shape | Unknown:
     config = config_of(snapshot)
     if not config:
         return Unknown(f"{snapshot.label} has no config.json that could be read")
-    method, _, _ = quantisation(snapshot)
-    return describe(config, method, snapshot.json("hf_quant_config.json"))
+    found = read_quantised(snapshot)
+    return describe(config, None if found is None else found.method, snapshot.json("hf_quant_config.json"))
 
 
 def describe(

@@ -14,6 +14,7 @@ from importer.hub.reference import COMMIT, parse
 from importer.hub.snapshot import RepoFile, parse_object
 
 MAX_ANSWER = 64 * 1024 * 1024  # bytes; repositories with ten thousand files stay under 5 MB
+HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 SAFE_PATH = re.compile(r"(?!/)(?:(?!\.\.?(?:/|$))[^/\\\x00-\x1f\x7f]+(?:/(?!$)|$))+")
 
 
@@ -96,8 +97,15 @@ def _files(siblings: object) -> tuple[RepoFile, ...]:
         if isinstance(path, str) and len(path) < 1024 and SAFE_PATH.fullmatch(path):
             size = entry.get("size")
             known = isinstance(size, int) and not isinstance(size, bool) and size >= 0
-            found[path] = RepoFile(path, size if known else None)
+            found[path] = RepoFile(path, size if known else None, _hash(entry))
     return tuple(found[path] for path in sorted(found))
+
+
+def _hash(entry: Mapping[str, Any]) -> str | None:
+    """Of a large file the SHA-256 of its content, else git's hash."""
+    large = _of(entry.get("lfs"), dict) or {}
+    told = (large.get("sha256"), entry.get("blobId"))
+    return next((h for h in told if isinstance(h, str) and HASH.fullmatch(h)), None)
 
 
 def _info(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def load(repo: str, commit: str) -> Stored | None:
     try:
         if data.get("format") != FORMAT or data["commit"] != commit:
             return None
-        files = tuple(RepoFile(path, size) for path, size in data["files"])
+        files = tuple(RepoFile(*file) for file in data["files"])
         listing = Listing(data["repo"], commit, files, dict(data["info"]))
         return Stored(listing, dict(data["texts"]), dict(data["unknown"]))
     except (KeyError, TypeError, ValueError):
@@ -61,7 +61,7 @@ def store(asked: str, revision: str, stored: Stored) -> None:
         "format": FORMAT,
         "repo": listing.repo,
         "commit": listing.commit,
-        "files": [[f.path, f.size] for f in listing.files],
+        "files": [[f.path, f.size, f.hash] for f in listing.files],
         "info": listing.info,
         "texts": stored.texts,
         "unknown": stored.unknown,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
 import stat
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,6 +18,7 @@ from importer.hub.snapshot import RepoFile, Snapshot
 MOST_FILES = 20_000  # a model has hundreds; a home directory named by mistake has millions
 DEEPEST = 4  # folders
 MOST_TEXTS = 40
+MOST_CODE, LONGEST_CODE = 200, 4 * small.MIB  # files of code, and bytes of one, that are hashed
 
 
 def resolve(text: str, directory: Path) -> Snapshot:
@@ -22,7 +26,7 @@ def resolve(text: str, directory: Path) -> Snapshot:
     if not os.path.isdir(directory):  # noqa: PTH112 - unlike Path's, it raises nothing
         raise UsageError("no-such-directory", path=directory)
     root = directory.resolve()
-    files = listing(root)
+    files = with_hashes(root, listing(root))
     texts, unknown = read(root, files, str(directory))
     return Snapshot(
         reference=text,
@@ -62,6 +66,18 @@ def _size(entry: os.DirEntry[str]) -> int | None:
     except OSError:
         return None  # a link to nothing
     return found.st_size if stat.S_ISREG(found.st_mode) else None
+
+
+def with_hashes(root: Path, files: tuple[RepoFile, ...]) -> tuple[RepoFile, ...]:
+    """The same files, those of Python code with git's hash of what they hold; nothing of it is run."""
+    code = [f.path for f in files if f.path.endswith(".py")][:MOST_CODE]
+    found: dict[str, str] = {}
+    for path in code:
+        with contextlib.suppress(OSError), opened(root, path) as file:
+            data = file.read(LONGEST_CODE + 1)
+            if len(data) <= LONGEST_CODE:
+                found[path] = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+    return tuple(replace(f, hash=found.get(f.path, f.hash)) for f in files)
 
 
 def read(root: Path, files: tuple[RepoFile, ...], repo: str) -> tuple[dict[str, str], dict[str, str]]:

@@ -106,6 +106,7 @@ def _offline(text: str, repo: str, revision: str) -> Snapshot:
     directory = clientcache.snapshot(repo, commit) if commit else None
     if commit is None or directory is None:
         raise HubError("not-cached", repo=repo)
-    listing = Listing(repo, commit, clientcache.listing(repo, commit, directory), {})
+    files = local.with_hashes(directory.resolve(), clientcache.listing(repo, commit, directory))
+    listing = Listing(repo, commit, files, {})
     wanted, _ = small.choose(listing.files, repo)
     return _snapshot(text, Stored(listing, _on_disk(listing, wanted)), {"README.md": NOT_ASKED})

@@ -17,10 +17,15 @@ MAX_DEPTH = 100  # nesting a config may have; real ones stay under 10
 
 @dataclass(frozen=True, slots=True)
 class RepoFile:
-    """A file of the repository: its path, and its size in bytes when the listing gives one."""
+    """A file of the repository: its path, and its size in bytes when the listing gives one.
+
+    ``hash`` is git's for the file (40 hex digits of SHA-1, as ``git hash-object`` gives), or the SHA-256 of a
+    large one (64); ``None`` where neither is known.
+    """
 
     path: str
     size: int | None = None
+    hash: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

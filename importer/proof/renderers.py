@@ -27,7 +27,10 @@ def own_renderer(snapshot: Snapshot, facts: Sequence[Evidence], target: Target) 
     """The tokenizer mode in which the engine renders this model itself, or ``None``."""
     if target.backend != "vllm":
         return None
-    by_type = next((MODES[a] for a in architectures(snapshot) if a in MODES), None)
+    told = next(
+        (f.value for f in facts if f.key == "engine_args.tokenizer_mode" and f.value == "mistral"), None
+    )
+    by_type = told or next((MODES[a] for a in architectures(snapshot) if a in MODES), None)
     named = (f.value for f in facts if f.key == "tool_parser" and f.rule in ("model-type", "family-table"))
     return by_type or next((v for v in named if v in MODES.values()), None)
 

@@ -1,0 +1,123 @@
+"""Code that a repository brings: its files with their hashes, and whether an engine starts without it.
+
+Nothing here runs or reads it; an engine runs it only on the user's word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from importer.evidence.abilities import Abilities
+from importer.evidence.architecture import FILE, config_of
+from importer.evidence.fact import Evidence
+from importer.evidence.loading import MLX_ENGINES
+from importer.hub.snapshot import Snapshot
+
+KEY = "code"
+PLACES = (FILE, "tokenizer_config.json", "processor_config.json", "preprocessor_config.json")
+# ``module.Class``, or ``owner/name--module.Class`` for the code of another repository.
+CLASS = re.compile(r"(?:(?P<repo>[\w.-]+/[\w.-]+)--)?(?P<module>\w+(?:\.\w+)*)\.\w+", re.ASCII)
+MODULE = re.compile(r"[\w-]+\.py", re.ASCII)
+ALLOW = "--set trust_remote_code=true"
+STOPS = f"it will not start without this code, which {ALLOW} allows, after a look at the files"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A class to be loaded: as what (``AutoConfig`` …), from which module, of which repository."""
+
+    part: str
+    module: str
+    repo: str | None
+    source: str
+
+
+def named(snapshot: Snapshot) -> list[Named]:
+    """Every class under ``auto_map``, and the module that mlx-lm loads by ``model_file``."""
+    found = [n for place in PLACES for n in _auto_map(snapshot, place)]
+    module = config_of(snapshot).get("model_file")
+    if isinstance(module, str) and MODULE.fullmatch(module):
+        found.append(Named("model_file", module.removesuffix(".py"), None, FILE))
+    return list(dict.fromkeys(found))
+
+
+def _auto_map(snapshot: Snapshot, place: str) -> Iterator[Named]:
+    settings = config_of(snapshot) if place == FILE else snapshot.json(place)
+    told = settings.get("auto_map")
+    for part, classes in told.items() if isinstance(told, Mapping) else ():
+        for text in classes if isinstance(classes, list) else [classes]:
+            match = CLASS.fullmatch(text) if isinstance(text, str) else None
+            if match:
+                yield Named(str(part), match["module"].replace(".", "/"), match["repo"], place)
+
+
+def files(snapshot: Snapshot, wanted: list[Named]) -> dict[str, str | None]:
+    """The files that the classes lie in, and those beside them, which they may import, with their hashes."""
+    own = [f"{n.module}.py" for n in wanted if n.repo is None]
+    listed = {f.path: f.hash for f in snapshot.files if f.path.endswith(".py")}
+    folders = {path.rpartition("/")[0] for path in own}
+    beside = sorted(p for p in listed if p.rpartition("/")[0] in folders)
+    return {path: listed.get(path) for path in dict.fromkeys([*own, *beside])}
+
+
+def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
+    """The files under ``code``, with whose they are and whether they are needed."""
+    wanted = named(snapshot)
+    if not wanted:
+        return []
+    listed = files(snapshot, wanted)
+    places = dict.fromkeys(n.source for n in wanted)
+    parts = ", ".join(dict.fromkeys(n.part for n in wanted))
+    what = f"code of the repository is named in {' and '.join(places)} for {parts}"
+    reasons = [what, *_absent(snapshot, listed), *_elsewhere(wanted), need(snapshot, able, wanted)]
+    return [Evidence("config", KEY, listed, next(iter(places)), reason) for reason in reasons]
+
+
+def _absent(snapshot: Snapshot, listed: Mapping[str, str | None]) -> Iterator[str]:
+    absent = [path for path in listed if not snapshot.has(path)]
+    if absent and snapshot.files:
+        yield f"the repository does not list {', '.join(absent)}"
+
+
+def _elsewhere(wanted: list[Named]) -> Iterator[str]:
+    repos = dict.fromkeys(n.repo for n in wanted if n.repo is not None)
+    if repos:
+        whose = ", ".join(map(str, repos))
+        yield f"warning: code of other repositories is named, which no commit pins: {whose}"
+
+
+def need(snapshot: Snapshot, able: Abilities, wanted: list[Named]) -> str:
+    """Whether the engine starts without it."""
+    if able.engine in MLX_ENGINES:
+        parts = [n.part for n in wanted if n.part in ("model_file", "AutoTokenizer")]
+        model_type = config_of(snapshot).get("model_type")
+        own = able.remapped.get(str(model_type), model_type) in able.model_types
+        if "model_file" in parts or not own:
+            return (
+                f"{able.label} will not start without this code: {ALLOW} allows it, after a look at the files"
+            )
+        return f"{able.label} has the model type {model_type} itself, so the code is not needed for it"
+    if not able.model_types:
+        return (
+            f"whether {able.engine or 'the engine'} starts without this code is not known; {ALLOW} allows it"
+        )
+    lacking = [*_lacking(snapshot, able, wanted)]
+    if lacking:
+        return f"{able.label} has no {' and no '.join(lacking)} of its own; {STOPS}"
+    return f"{able.label} has all of it itself, so the code is not needed and not run"
+
+
+def _lacking(snapshot: Snapshot, able: Abilities, wanted: list[Named]) -> Iterator[str]:
+    config = config_of(snapshot)
+    model_type = config.get("model_type")
+    parts = {n.part for n in wanted}
+    if model_type not in able.model_types and "AutoConfig" in parts:
+        yield f"configuration for {model_type}"
+    listed = config.get("architectures")
+    served = isinstance(listed, list) and any(a in able.architectures for a in listed if isinstance(a, str))
+    if not served and any(p.startswith("AutoModel") for p in parts):
+        yield "model for it"
+    if "AutoTokenizer" in parts and model_type not in able.tokenizer_types:
+        yield "tokenizer for it"

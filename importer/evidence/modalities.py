@@ -1,0 +1,85 @@
+"""What a model takes beside text: images, video, audio."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from importer.evidence.abilities import Abilities
+from importer.evidence.architecture import architectures, config_of
+from importer.evidence.fact import Evidence
+from importer.hub.snapshot import Snapshot
+
+NAMES = ("image", "video", "audio")
+# Keys of a config (or of the part about the language model) that only a model with this input has.
+KEYS = {
+    "image": re.compile(
+        r"(?:mm_)?vision_(?:config|tower|encoder_config)|visual|image_token_(?:id|index)|img_processor"
+    ),
+    "video": re.compile(r"video_token_(?:id|index)"),
+    "audio": re.compile(
+        r"(?:audio|sound|speech)_(?:config|tower|encoder_config)|audio_token_(?:id|index)|audio_processor"
+    ),
+}
+FILES = {"video_preprocessor_config.json": "video"}
+PROCESSOR = "preprocessor_config.json"
+# Of one request: a chat sends all its images again with every turn.
+MOST = {"image": 16, "video": 2, "audio": 4}
+USUAL = 999  # vLLM's own, in every version since 0.14.1
+
+
+def read(snapshot: Snapshot) -> dict[str, str]:
+    """Each modality with the words that show it; empty for a model of text."""
+    found: dict[str, str] = {}
+    config = config_of(snapshot)
+    parts = [
+        config,
+        *(v for k in ("thinker_config", "llm_config") if isinstance(v := config.get(k), Mapping)),
+    ]
+    for name, shape in KEYS.items():
+        keys = [k for part in parts for k in part if shape.fullmatch(k) and part[k] is not None]
+        if keys:
+            found[name] = f"config.json has {max(keys, key=lambda k: k.endswith('_config'))}"
+    for path, name in FILES.items():
+        if found and snapshot.has(path):
+            found.setdefault(name, f"it has {path}")
+    return {name: found[name] for name in NAMES if name in found} or _from_processor(snapshot)
+
+
+def _from_processor(snapshot: Snapshot) -> dict[str, str]:
+    """What the processor's settings say, for a config that says nothing."""
+    settings = snapshot.json(PROCESSOR)
+    told = {"image": "image_processor_type", "audio": "feature_extractor_type"}
+    return {
+        name: f"{PROCESSOR} has {key}" for name, key in told.items() if isinstance(settings.get(key), str)
+    }
+
+
+def sees(snapshot: Snapshot) -> bool:
+    """Whether mlx-vlm is the engine for it on MLX: images, video or sound go in."""
+    return bool(read(snapshot))
+
+
+def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
+    """What goes in beside text, and how many of each vLLM lets one request hold.
+
+    Where the engine's version has the architecture, its own names count: it may take video where a config
+    speaks of images only.
+    """
+    shown = read(snapshot)
+    if not shown:
+        return []
+    named = _of_engine(able.traits(architectures(snapshot))) or dict.fromkeys(shown, None)
+    says = f"it takes {', '.join(named)} beside text: {'; '.join(shown.values())}"
+    facts = [Evidence("config", "modalities", [*named], "config.json", says)]
+    if able.engine == "vllm":
+        most = {name: min(MOST[name], limit or MOST[name]) for name, limit in named.items()}
+        says = f"a chat sends its images again with every turn; {able.label} would take {USUAL} of each"
+        facts.append(Evidence("importer", "limit_mm_per_prompt", most, able.label, says))
+    return facts
+
+
+def _of_engine(traits: tuple[str, ...]) -> dict[str, int | None]:
+    """``image`` and ``image:1`` among what is special of an architecture, in our order."""
+    told = dict(trait.partition(":")[::2] for trait in traits)
+    return {name: int(told[name]) if told[name] else None for name in NAMES if name in told}

@@ -1,0 +1,99 @@
+"""Heads for multi-token prediction: whether the weights hold what the config says, and who drafts with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from importer.evidence import quantisation
+from importer.evidence.abilities import Abilities, Machine
+from importer.evidence.architecture import architectures, config_of, text_config
+from importer.evidence.fact import Evidence
+from importer.evidence.names import base_models
+from importer.hub.snapshot import Snapshot
+
+KEY = "engine_args.speculative_config"
+KEYS = ("mtp_num_hidden_layers", "num_nextn_predict_layers")
+INDEX = "model.safetensors.index.json"
+TOKENS = 1
+AS_TRAINED = ("fp8", "mxfp4", "mxfp8")  # quantisations in which vendors publish the original
+# How families name the tensors and files of these heads; others append layers behind the last.
+NAMED = re.compile(r"(?:^|[._/-])(?:mtp|nextn|eh_proj)(?:[._/-]|$)|(?:^|\.)mtp_\w+\.", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Heads:
+    """How many, and the words of the config that say so."""
+
+    count: int
+    quote: str
+
+
+def read(config: Mapping[str, object]) -> Heads | None:
+    """The heads that a config declares, at its top or in the part about the language model."""
+    for part in (config, text_config(config)):
+        for key in KEYS:
+            count = part.get(key)
+            if isinstance(count, int) and not isinstance(count, bool) and 0 < count < 100:
+                return Heads(count, f"{key}: {count}")
+    return None
+
+
+def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evidence]:
+    """The setting for vLLM, or in one sentence why there is none."""
+    found = read(config_of(snapshot))
+    if found is None or able.engine != "vllm":
+        return []
+    quote = found.quote
+    if not _drafts(snapshot, able):
+        says = f"config.json says {quote}, and {able.label} does not draft with this model type's own heads"
+        return [Evidence("engine", KEY, None, able.label, says, quote)]
+    if machine.kind == "cpu" and not able.drafts_on_processors:
+        says = f"config.json says {quote}, and {able.label} does not draft on processors"
+        return [Evidence("engine", KEY, None, able.label, says, quote)]
+    held, how = holds(snapshot)
+    if not held:
+        says = f"config.json says {quote}, but {how}, so nothing is drafted"
+        return [Evidence("config", KEY, None, INDEX if held is False else "config.json", says, quote)]
+    says = f"config.json says {quote}, and {how}; one token a step is safe, more may be faster"
+    value = {"method": "mtp", "num_speculative_tokens": TOKENS}
+    return [Evidence("config", KEY, value, "config.json", says, quote)]
+
+
+def _drafts(snapshot: Snapshot, able: Abilities) -> bool:
+    config = config_of(snapshot)
+    types = {config.get("model_type"), text_config(config).get("model_type")} - {None}
+    return any(t in able.mtp_types for t in types if isinstance(t, str)) or any(
+        a in able.mtp_architectures for a in architectures(snapshot)
+    )
+
+
+def holds(snapshot: Snapshot) -> tuple[bool | None, str]:
+    """Whether the weights hold the heads, and how that is known; re-uploads often leave them out."""
+    named = next(
+        (f.path for f in snapshot.files if f.path.endswith(".safetensors") and NAMED.search(f.path)), None
+    )
+    if named is not None:
+        return True, f"the weights hold them ({named})"
+    tensors = snapshot.json(INDEX).get("weight_map")
+    if isinstance(tensors, Mapping) and tensors:
+        one = next((t for t in tensors if NAMED.search(t) or _behind_the_last(t, snapshot)), None)
+        if one is None:
+            return False, f"none of the {len(tensors)} tensors in {INDEX} is of such heads"
+        return True, f"the weights hold them ({one})"
+    unseen = f"whether its weights still hold them was not seen (no {INDEX} was read)"
+    made_from = next(iter(base_models(snapshot)), None)
+    if made_from is not None:
+        return None, f"it was made from {made_from}, and {unseen}"
+    found = quantisation.read(snapshot)
+    if found is not None and found.method not in AS_TRAINED:
+        return None, f"it was quantised after its training ({found.method}), and {unseen}"
+    return True, "nothing shows that its weights were made again without them"
+
+
+def _behind_the_last(tensor: str, snapshot: Snapshot) -> bool:
+    """``model.layers.61.…`` of a model with 61 layers."""
+    layers = text_config(config_of(snapshot)).get("num_hidden_layers")
+    number = re.search(r"(?:^|\.)layers\.(\d{1,4})\.", tensor)
+    return number is not None and isinstance(layers, int) and int(number[1]) >= layers

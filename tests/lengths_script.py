@@ -1,0 +1,23 @@
+"""Runs in vLLM's environment: what it makes of each folder of a config, one line of JSON for each."""
+
+import json
+import os
+import sys
+
+os.environ |= {"HF_HUB_OFFLINE": "1", "VLLM_LOGGING_LEVEL": "ERROR", "VLLM_NO_USAGE_STATS": "1"}
+
+from vllm.config.model import ModelConfig
+
+for folder in sys.argv[1:]:
+    told: dict[str, object] = {"folder": folder}
+    try:
+        config = ModelConfig(model=folder, skip_tokenizer_init=True)
+        told |= {
+            "length": config.max_model_len,
+            "prefix_caching": config.is_prefix_caching_supported,
+            "chunked_prefill": config.is_chunked_prefill_supported,
+            "quantisation": config.quantization,
+        }
+    except Exception as error:
+        told["error"] = str(error)[:300]
+    sys.stdout.write(f"{json.dumps(told)}\n")

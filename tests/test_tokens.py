@@ -1,0 +1,37 @@
+"""Mistral's own files beside the usual ones: which form vLLM is told to read."""
+
+from __future__ import annotations
+
+import pytest
+
+from importer.engines import abilities
+from importer.evidence import tokens
+from importer.hub.snapshot import RepoFile, Snapshot
+
+OWN = ("params.json", "consolidated.safetensors", "tekken.json")
+USUAL = ("config.json", "model-00001-of-00001.safetensors", "tokenizer.json")
+MISTRAL = {tokens.MODE: "mistral", tokens.CONFIG: "mistral", tokens.LOAD: "mistral"}
+HF = {tokens.MODE: "hf", tokens.CONFIG: "hf", tokens.LOAD: "safetensors"}
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        (OWN, MISTRAL),
+        (("params.json", "consolidated-00001.safetensors", "tokenizer.model.v3"), MISTRAL),
+        ((*OWN, *USUAL), HF),
+        ((*OWN, *USUAL[:2]), {**HF, tokens.MODE: "mistral"}),  # no usual tokenizer
+        ((*OWN, "config.json"), MISTRAL),  # a config that has no weights of its form
+        ((*USUAL, "tekken.json"), {tokens.MODE: "hf"}),  # a re-upload that kept the tokenizer
+        ((*USUAL, "params.json", "tekken.json"), HF),
+        ((*USUAL, "tokenizer.model"), {}),
+        (USUAL, {}),
+        ((), {}),
+    ],
+)
+def test_the_form_is_said_where_there_are_two(files: tuple[str, ...], found: dict[str, str]) -> None:
+    told = Snapshot("r", "a/b", None, tuple(RepoFile(f) for f in files), {})
+    facts = tokens.evidence(told, abilities.load("vllm"))
+    assert {e.key: e.value for e in facts} == found
+    assert all(e.says for e in facts)
+    assert tokens.evidence(told, abilities.load("mlx")) == []
