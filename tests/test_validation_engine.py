@@ -12,7 +12,16 @@ import pytest
 import importer.demo
 from importer.engines import environment, get
 from importer.engines.process import serve
-from importer.validation.probes import PROBES
+from importer.validation.probes import (
+    PROBES,
+    health,
+    history,
+    log_probabilities,
+    sampling_arrives,
+    stop_strings,
+    system_role,
+    token_limit,
+)
 from importer.validation.promise import promise_of
 from importer.validation.report import Report
 from importer.validation.run import validate
@@ -171,6 +180,33 @@ def test_a_harmed_twin_is_found_out(
     assert {blamed for _, blamed in by_probe.values()} <= {"configuration", None}, why(report)
     assert not report.passed
     assert [by_probe[name] for name in ("health", "model-listed", "stops-cleanly")] == [("pass", None)] * 3
+
+
+def test_what_mlx_lm_is_said_to_lack_it_does_lack_and_a_temperature_that_did_not_arrive_is_missed(
+    python: Path,
+) -> None:
+    document = DOCUMENT | {"parameters": {"model": "./model", "temperature": 1.5}}
+    asked = (health, stop_strings, log_probabilities, sampling_arrives)
+    with serve(get("mlx"), python, DOCUMENT, MODEL) as served:  # greedy
+        report = validate(document, served, probes=asked)
+    assert [found(report)[probe.NAME] for probe in asked] == [("pass", None), *[("fail", "engine")] * 3], why(
+        report
+    )
+    assert "goes on after it" in why(report)
+
+
+def test_a_template_that_shows_the_last_turn_only_and_no_system(python: Path, tmp_path: Path) -> None:
+    twin = Path(shutil.copytree(MODEL, tmp_path / "model"))
+    edit(
+        twin / "chat_template.jinja",
+        ("'<|im_start|>system\\n' ~ preface", "'<|im_start|>system\\n'"),
+        ("messages[headed:]", "messages[-1:]"),
+    )
+    asked = (health, system_role, history, token_limit)
+    with serve(get("mlx"), python, DOCUMENT, twin) as served:
+        report = validate(DOCUMENT, served, probes=asked, offers=get("mlx").offers)
+    outcomes = [("pass", None), CONFIGURATION, CONFIGURATION, ("pass", None)]
+    assert [found(report)[probe.NAME] for probe in asked] == outcomes, why(report)
 
 
 def test_a_name_that_is_not_served_is_the_configurations_fault(python: Path) -> None:

@@ -12,6 +12,7 @@ from importer.validation.probes import (
     guided_output,
     history,
     log_probabilities,
+    no_special_tokens,
     reasoning_cut,
     reasoning_off,
     sampling_arrives,
@@ -237,6 +238,16 @@ def test_tokens_there_and_back() -> None:
     assert verdict(tokenize_round_trip.judge(there, {"prompt": text[:-1]})) == "fail configuration"
     assert verdict(tokenize_round_trip.judge({**there, "count": 3}, {"prompt": text})) == "fail engine"
     assert verdict(tokenize_round_trip.judge(there, {})) == "fail engine"
+
+
+def test_a_stop_word_of_the_documents_is_not_for_clients() -> None:
+    ends = no_special_tokens.signs(Promise(markers=("[EOT]",), client_sampling={"stop": ["#turn#"]}))
+    assert ends == ("[EOT]", "#turn#")
+    shown = no_special_tokens.leak(said("Hello!#turn#"), ends)
+    assert shown is not None
+    assert verdict(shown) == "fail engine"
+    assert no_special_tokens.leak(said("Hello!"), ends) is None
+    assert no_special_tokens.signs(Promise(client_sampling={"stop": "#turn#"})) == ("#turn#",)
 
 
 def test_the_worst_of_several_ways_is_told() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from importer.validation.blame import OTHER_REASONING_PARSER, OTHER_TOOL_PARSER, streaming_fault
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Outcome, Pass
-from importer.validation.promise import no_chat, no_tools
+from importer.validation.promise import Promise, no_chat, no_tools
 from importer.validation.prompts import GREETING, WEATHER, WEATHER_ANSWERED
 from importer.validation.reply import Reply
 from importer.validation.signs import call_markup, control_token, thinking_markup
@@ -23,12 +23,18 @@ def run(ctx: Context) -> Outcome:
     """Read the answers to a greeting and, where tools are promised, to a tool's question and its result."""
     prompts = [GREETING] if no_tools(ctx.promise) else [GREETING, WEATHER, WEATHER_ANSWERED]
     for prompt in prompts:
-        leaks = [leak(ctx.first(prompt, stream=stream), ctx.promise.markers) for stream in (False, True)]
+        leaks = [leak(ctx.first(prompt, stream=stream), signs(ctx.promise)) for stream in (False, True)]
         if leaks[1] and not leaks[0]:
             return streaming_fault(ctx, prompt, f"{leaks[1].reason}, only when streamed", len(prompts) * 2)
         if leaks[0]:
             return leaks[0]
     return Pass("no markup in what is served", trials=len(prompts) * 2)
+
+
+def signs(promise: Promise) -> tuple[str, ...]:
+    """What no client may see: the proof's markers and the document's stop words."""
+    stops = promise.client_sampling.get("stop") or ()
+    return (*promise.markers, *((stops,) if isinstance(stops, str) else map(str, stops)))
 
 
 def leak(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | None:
