@@ -79,7 +79,7 @@ def _kv_heads(keys: Keys, layer: int, heads: int) -> int:
 def _latent(keys: Keys, layer: int, rank: int, kind: Kind) -> tuple[Cache, ...]:
     heads = keys.at(layer, *HEADS) or 1
     rope, plain = keys.size("qk_rope_head_dim"), keys.size("qk_nope_head_dim")
-    if keys.get("model_type") in UNFOLDED:
+    if keys.word("model_type") in UNFOLDED:
         return (Attention(heads, heads, rope + plain, rope + plain),)
     kept = window(keys, layer) if kind == "window" else None
     indexer = keys.size("index_head_dim") if keys.count("index_topk") and _indexes(keys, layer) else 0

@@ -19,6 +19,7 @@ from importer.fit.weights import Weights
 
 GIB, MIB = 1 << 30, 1 << 20
 VLLM = ("vllm",)
+TEXT_ONLY = ("mlx",)  # mlx-lm loads no towers of vision and sound
 SHORTEST = 16  # tokens; where not even these fit, nothing does
 UNPROVED = 0.15  # for caches that no engine here could be asked about: sparse and compressed attention
 
@@ -36,6 +37,8 @@ GRAPHS = Amount(100 * MIB, 500 * MIB, 2000 * MIB)
 def estimate(shape: Shape, weights: Weights, load: Load, backend: str) -> Fit:
     """What the fullest device holds; ``backend`` as a document names it (``vllm``, ``mlx`` …)."""
     paged = backend in VLLM
+    if backend in TEXT_ONLY and shape.tower:
+        weights, shape = _without_tower(shape, weights)
     terms = [_weights(shape, weights, load, paged)]
     terms += _paged(shape, load) if paged else _growing(shape, load)
     terms += [_activations(shape, load, paged), _logits(shape, load, paged)]
@@ -105,12 +108,21 @@ def _weights(shape: Shape, weights: Weights, load: Load, paged: bool) -> Term:
         share *= factor
     if load.tensor_parallel * load.pipeline_parallel > 1:
         notes.append(f"{shares[0]:.0%} of them on each of {load.tensor_parallel * load.pipeline_parallel}")
-    copies = _unfolded(shape, load) if paged else 0
+    copies = _unfolded(shape, load) if paged and load.device != "cpu" else 0
     if copies:
         notes.append("with MLA's projection kept twice")
     amount = weights.amount
     scaled = Amount(*(int(n * share) + copies for n in (amount.low, amount.likely, amount.high)))
     return Term("weights", scaled, "; ".join([weights.why, *notes]))
+
+
+def _without_tower(shape: Shape, weights: Weights) -> tuple[Weights, Shape]:
+    plain = BYTES.get(shape.dtype or "", 2)
+    size = sizes(shape.tower, shape.scheme, plain)
+    published = weights.amount
+    amount = Amount(*(max(n - size, 0) for n in (published.low, published.likely, published.high)))
+    why = f"{weights.why}; without the tower of vision or sound"
+    return replace(weights, amount=amount, why=why), replace(shape, tower=())
 
 
 def _cast(shape: Shape, weights: Weights, load: Load) -> float:
@@ -126,25 +138,17 @@ def _share(shape: Shape, load: Load, plain: int) -> float:
     """The part of all parameters that the fullest device holds."""
     stages = max(load.pipeline_parallel, 1)
     whole = sizes(shape.parts, shape.scheme, plain)
-    each = {parts: _device(shape, parts, load, plain) for parts in {block.parts for block in shape.blocks}}
+    each = {parts: on_device(shape, parts, load, plain) for parts in {block.parts for block in shape.blocks}}
     layers = sorted((each[block.parts] for block in shape.blocks), reverse=True)
     first = sum(layers[: ceil(len(layers) / stages)])
-    beside = _device(shape, (*shape.around, *shape.tower), load, plain)
+    beside = on_device(shape, (*shape.around, *shape.tower), load, plain)
     return (first + beside) / whole if whole else 1.0
 
 
-def _device(shape: Shape, parts: tuple[Part, ...], load: Load, plain: int) -> int:
-    return sum(ceil(sizes((p,), shape.scheme, plain) * _fraction(shape, p, load)) for p in parts)
-
-
-def _fraction(shape: Shape, part: Part, load: Load) -> float:
+def on_device(shape: Shape, parts: tuple[Part, ...], load: Load, plain: int) -> int:
+    """Bytes of these parameters on one of the devices that share them."""
     devices = max(load.tensor_parallel, 1)
-    if part.split == "split":
-        return 1 / devices
-    if part.split == "heads":
-        most = max((c.kv_heads for layer in shape.layers for c in layer if hasattr(c, "kv_heads")), default=1)
-        return 1 / min(devices, most)
-    return 1.0
+    return sum(ceil(sizes((p,), shape.scheme, plain) / min(devices, p.most or devices)) for p in parts)
 
 
 def _unfolded(shape: Shape, load: Load) -> int:

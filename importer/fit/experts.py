@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from importer.fit.keys import Keys, whole
-from importer.fit.layer import Part
+from importer.fit.layer import WHOLE, Part
 
 EXPERTS = ("n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts")
-WIDE = ("intermediate_size", "ffn_hidden_size", "n_inner", "inner_dim", "ffn_dim", "d_ff", "decoder_ffn_dim")
+WIDE = (
+    "block_ff_dim",
+    "intermediate_size",
+    "ffn_hidden_size",
+    "n_inner",
+    "inner_dim",
+    "ffn_dim",
+    "d_ff",
+    "decoder_ffn_dim",
+)
 EXPERT_WIDE = ("moe_intermediate_size", "expert_ffn_hidden_size", "moe_ffn_hidden_size")
 CHOSEN = ("num_experts_per_tok", "num_experts_per_token", "top_k_experts", "moe_topk", "moe_top_k", "moe_k")
 SHARED = ("n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts")
@@ -84,7 +93,7 @@ def width(keys: Keys, layer: int, hidden: int) -> int:
         wide = int(wide * factor) if isinstance(factor, int | float) and 0 < factor <= 64 else wide
         multiple = keys.size("block_multiple_of", default=1) or 1
         wide = -(-wide // multiple) * multiple
-    if keys.get("model_type") == "qwen":
+    if keys.word("model_type") == "qwen":
         wide //= 2  # the first Qwen counts gate and up together
     shares = keys.size("num_kv_shared_layers")
     doubled = keys.flag("use_double_wide_mlp") and layer >= keys.size("num_hidden_layers") - shares
@@ -116,8 +125,8 @@ def routed(keys: Keys, layer: int) -> bool:
 
 def gate(keys: Keys) -> int:
     """Matrices of a feed-forward part."""
-    act = keys.get("mlp_hidden_act", "hidden_act", "activation_function")
-    return 2 if act in PLAIN_ACTIVATIONS or keys.get("model_type") in PLAIN_TYPES else 3
+    act = keys.word("mlp_hidden_act", "hidden_act", "activation_function")
+    return 2 if act in PLAIN_ACTIVATIONS or keys.word("model_type") in PLAIN_TYPES else 3
 
 
 def _dense(keys: Keys, layer: int, hidden: int) -> tuple[Part, ...]:
@@ -130,10 +139,10 @@ def _routed(keys: Keys, hidden: int) -> tuple[Part, ...]:
     narrow = keys.count("moe_latent_size", "routed_expert_hidden_size")
     parts = [
         Part("experts", number * gate(keys) * (narrow or hidden) * wide),
-        Part("router", number * hidden, "whole"),
+        Part("router", number * hidden, WHOLE),
     ]
     if narrow:
-        parts.append(Part("shared", 2 * hidden * narrow, "whole"))
+        parts.append(Part("shared", 2 * hidden * narrow, WHOLE))
     beside = _shared_width(keys, wide)
     if beside:
         parts.append(Part("shared", gate(keys) * hidden * beside))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 MOST = 1 << 40  # no dimension of a model is larger; a product of a few of them stays a whole number
-MOST_LAYERS = 2000
+MOST_LAYERS = 500  # real models stay under 150
 
 LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers", "decoder_layers")
 HIDDEN = ("hidden_size", "n_embd", "d_model", "dim")
@@ -33,6 +33,7 @@ class Keys:
 
     config: Mapping[str, Any]
     defaults: Mapping[str, Any]
+    listed: dict[tuple[str, ...], tuple[int, ...]] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Keys:
@@ -69,6 +70,11 @@ class Keys:
         """Whether the first that is set is true."""
         return self.get(*names) is True
 
+    def word(self, *names: str) -> str:
+        """The first that is set, if it is a text; else an empty one."""
+        value = self.get(*names)
+        return value if isinstance(value, str) else ""
+
     def words(self, *names: str) -> tuple[str, ...]:
         """The first that is a list of words."""
         for name in names:
@@ -78,14 +84,10 @@ class Keys:
         return ()
 
     def numbers(self, *names: str) -> tuple[int, ...]:
-        """The first that is a list of whole numbers; true counts as 1."""
-        for name in names:
-            value = self.get(name)
-            if isinstance(value, list) and value:
-                found = [int(v) if isinstance(v, bool) else whole(v) for v in value[:MOST_LAYERS]]
-                if all(v is not None for v in found):
-                    return tuple(v for v in found if v is not None)
-        return ()
+        """The first that is a list of whole numbers; true counts as 1. Each layer asks, so it is kept."""
+        if names not in self.listed:
+            self.listed[names] = next((n for name in names if (n := _numbers(self.get(name)))), ())
+        return self.listed[names]
 
     def inner(self, name: str) -> Keys:
         """The object under a key; an empty one where there is none."""
@@ -96,6 +98,12 @@ class Keys:
         """A count that may be given for each layer."""
         listed = self.numbers(*names)
         return listed[layer] if layer < len(listed) else None if listed else self.count(*names)
+
+
+def _numbers(value: object) -> tuple[int, ...]:
+    listed = value[:MOST_LAYERS] if isinstance(value, list) else []
+    found = [int(v) if isinstance(v, bool) else whole(v) for v in listed]
+    return () if None in found else tuple(v for v in found if v is not None)
 
 
 def whole(value: object) -> int | None:

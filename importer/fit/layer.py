@@ -68,8 +68,8 @@ class State:
     dtype: str | None = None  # of the recurrence, where the config or the architecture fixes it
 
     def divides(self, devices: int) -> bool:
-        """Whether it can be dealt out; what there is less of than devices each gets a copy of."""
-        return all(t.parts % devices == 0 or devices % t.parts == 0 for t in self.tensors if t.parts)
+        """Whether vLLM can deal it out: what there is one of (Mamba's groups) each device gets a copy of."""
+        return all(t.parts <= 1 or t.parts % devices == 0 for t in self.tensors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,7 @@ class Cross:
 
 Cache = Attention | Latent | Indexer | State | Cross
 
-# Dealt out to all devices, dealt out as far as there are key heads, or held whole by each.
-Split = Literal["split", "heads", "whole"]
+WHOLE = 1
 Role = Literal[
     "embedding", "head", "attention", "state", "mlp", "shared", "experts", "router", "norm", "tower", "draft"
 ]
@@ -93,11 +92,11 @@ Role = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Parameters of one role that are split in one way."""
+    """Parameters of one role; ``most`` devices share them, of more each holds what one of so many holds."""
 
     role: Role
     count: int
-    split: Split = "split"
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

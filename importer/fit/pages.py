@@ -146,7 +146,8 @@ def _pages(shape: Shape, load: Load, cache: Cache, block: int) -> list[Page]:
         return [Page("latent", block, token * block, 0, (cache.width,))]
     heads = _heads(cache.kv_heads, load)
     if isinstance(cache, Cross):
-        return [Page("cross", block, token * block, cache.tokens, (heads, cache.head_size))]
+        tokens = max(cache.tokens, load.batched_tokens or batched_default(load))  # what one step may encode
+        return [Page("cross", block, token * block, tokens, (heads, cache.head_size))]
     exact = (heads, cache.head_size, cache.value_size)
     kernel = KERNEL.get(load.device, 16)
     if cache.window:
@@ -197,7 +198,8 @@ def state_size(shape: Shape, load: Load, cache: State) -> int:
     AVX-512 BF16, which it asks for); elsewhere in what the config says, else in what is calculated in.
     """
     value = value_bytes(shape, load)
-    recurrent = BYTES.get(cache.dtype or "", 4 if load.device == "cpu" else value)
+    named = cache.dtype if load.state_dtype == "auto" else load.state_dtype
+    recurrent = BYTES.get(named or "", 4 if load.device == "cpu" else value)
     total = 0
     for tensor in cache.tensors:
         parts = ceil(tensor.parts / max(load.tensor_parallel, 1))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from importer.fit import experts
-from importer.fit.keys import HEADS, Keys
+from importer.fit.keys import HEADS, MOST_LAYERS, Keys
 from importer.fit.kinds import Kind
-from importer.fit.layer import Attention, Cache, Cross, Latent, Part, State
+from importer.fit.layer import WHOLE, Attention, Cache, Cross, Latent, Part, State
 from importer.fit.states import inner_width
 
 BIASED = {"qwen", "gpt2", "gpt_bigcode", "gptj", "phi", "starcoder2", "stablelm", "glm4", "gpt_oss", "opt"}
@@ -16,11 +16,13 @@ def layer_parts(
     keys: Keys, layer: int, kind: Kind, caches: tuple[Cache, ...], hidden: int
 ) -> tuple[Part, ...]:
     """The parameters of one layer: its mixers, its feed-forward part, its norms."""
+    if keys.get("hybrid_layer_ids") is not None:
+        return _zamba(keys, kind, caches, hidden)
     parts = [p for c in caches for p in _mixer(keys, c, hidden)]
     if kind == "none" and not experts.single(keys):
-        parts += [p for p in _shared_attention(keys, layer, hidden) if p.split != "heads"]
+        parts += [p for p in _shared_attention(keys, layer, hidden) if not (p.role == "attention" and p.most)]
     forward = experts.forward(keys, layer, hidden)
-    norms = Part("norm", 2 * hidden if parts and forward else hidden, "whole")
+    norms = Part("norm", 2 * hidden if parts and forward else hidden, WHOLE)
     return (*parts, *forward, norms, *_per_layer_input(keys, hidden))
 
 
@@ -28,16 +30,56 @@ def around(keys: Keys, hidden: int, vocabulary: int, layers: int, tied: bool) ->
     """What stands before and after the layers: embeddings, positions, the head."""
     narrow = keys.size("hidden_size_per_layer_input")
     wide = keys.size("vocab_size_per_layer_input", default=vocabulary) * narrow * layers
-    learned = keys.size("n_positions") if keys.get("model_type") in {"gpt2", "gpt_bigcode"} else 0
-    parts = [Part("embedding", vocabulary * hidden), Part("norm", (learned + 1) * hidden, "whole")]
+    named = {"gpt2": "n_positions", "gpt_bigcode": "n_positions", "whisper": "max_target_positions"}
+    learned = keys.size(named.get(keys.word("model_type"), ""))
+    encodes = keys.flag("is_encoder_decoder")  # such a model keeps all of its vocabulary on each device
+    parts = [
+        Part("embedding", vocabulary * hidden, WHOLE if encodes else None),
+        Part("norm", (learned + 1) * hidden, WHOLE),
+    ]
     if wide:
         parts += [Part("embedding", wide), Part("mlp", hidden * narrow * layers)]
     streams = keys.size("altup_num_inputs")
     if streams > 1:
-        parts.append(Part("mlp", 2 * (streams - 1) * hidden * hidden, "whole"))
+        parts.append(Part("mlp", 2 * (streams - 1) * hidden * hidden))
     if not tied:
         parts.append(Part("head", vocabulary * hidden))
     return tuple(p for p in parts if p.count)
+
+
+def _zamba(keys: Keys, kind: Kind, caches: tuple[Cache, ...], hidden: int) -> tuple[Part, ...]:
+    """Zamba 2: attention and feed-forward part are shared; a layer has its own low-rank changes to them."""
+    mixer = [p for c in caches if isinstance(c, State) for p in _state(keys, c, hidden)]
+    if kind == "both":
+        wide, rank = experts.width(keys, 0, hidden), keys.size("adapter_rank")
+        mixer += [Part("mlp", hidden * hidden, WHOLE), Part("mlp", rank * (hidden + 2 * wide))]
+    return (*mixer, Part("norm", hidden, WHOLE))
+
+
+def shared(keys: Keys, blocks: tuple[tuple[Cache, ...], ...], hidden: int) -> tuple[Part, ...]:
+    """The blocks that several layers of Zamba 2 have in common."""
+    number = keys.size("num_mem_blocks") if keys.get("hybrid_layer_ids") is not None else 0
+    found = next((c for layer in blocks for c in layer if isinstance(c, Attention)), None)
+    if not number or found is None:
+        return ()
+    wide = experts.width(keys, 0, hidden)
+    parts = [
+        *_matrices(keys, found, hidden),
+        Part("mlp", 3 * hidden * wide),
+        Part("norm", 3 * hidden, WHOLE),
+    ]
+    return tuple(parts * min(number, len(blocks)))
+
+
+def encoder(keys: Keys, hidden: int) -> tuple[Part, ...]:
+    """Whisper's encoder: two convolutions, positions, and layers as wide as the decoder's."""
+    depth = keys.size("encoder_layers") if keys.flag("is_encoder_decoder") else 0
+    if not depth or depth > MOST_LAYERS:
+        return ()
+    wide = keys.size("encoder_ffn_dim", default=4 * hidden)
+    layer = 4 * hidden * hidden + 2 * hidden * wide + 9 * hidden + wide
+    before = 3 * hidden * (keys.size("num_mel_bins") + hidden) + keys.size("max_source_positions") * hidden
+    return (Part("tower", depth * layer), Part("tower", before, WHOLE))
 
 
 def _mixer(keys: Keys, cache: Cache, hidden: int) -> list[Part]:
@@ -45,42 +87,40 @@ def _mixer(keys: Keys, cache: Cache, hidden: int) -> list[Part]:
         rank, rope = keys.count("kv_lora_rank"), keys.size("qk_rope_head_dim")
         if rank and keys.get("use_mla") is not False:  # the engine unfolds it, the weights stay as they are
             return _latent(keys, Latent(cache.heads, rank, rope), hidden)
-        return _attention(keys, cache, hidden)
+        return _matrices(keys, cache, hidden)
     if isinstance(cache, Latent):
         return _latent(keys, cache, hidden)
     if isinstance(cache, State):
         return _state(keys, cache, hidden)
     if isinstance(cache, Cross):
-        return _matrices(keys, cache.heads, cache.kv_heads, cache.head_size, cache.head_size, hidden)
+        return _matrices(keys, cache, hidden)
     width = keys.inner("sparse_attention_config").size("sparse_num_index_heads") * cache.width
-    return [Part("attention", hidden * (width + cache.width), "whole")]
+    return [Part("attention", hidden * (width + cache.width), WHOLE)]
 
 
-def _attention(keys: Keys, cache: Attention, hidden: int) -> list[Part]:
-    return _matrices(keys, cache.heads, cache.kv_heads, cache.head_size, cache.value_size, hidden)
-
-
-def _matrices(keys: Keys, heads: int, kv_heads: int, head: int, value: int, hidden: int) -> list[Part]:
+def _matrices(keys: Keys, cache: Attention | Cross, hidden: int) -> list[Part]:
+    """Queries, keys, values and the output; Zamba 2 feeds them the embedding beside the hidden state."""
     gated = 2 if keys.flag("attn_output_gate") or _gated(keys) else 1
-    source = keys.size("hidden_size") * 2 if keys.get("use_shared_attention_adapter") is not None else hidden
-    query, keyed = heads * head, kv_heads * (head + value)
+    source = 2 * hidden if keys.get("hybrid_layer_ids") is not None else hidden
+    head, value = cache.head_size, cache.value_size if isinstance(cache, Attention) else cache.head_size
+    query, keyed = cache.heads * head, cache.kv_heads * (head + value)
     bias = query + keyed if _biased(keys) else 0
     return [
-        Part("attention", source * query * gated + heads * value * hidden + bias),
-        Part("attention", source * keyed, "heads"),
-        Part("norm", 2 * head, "whole"),
+        Part("attention", source * query * gated + cache.heads * value * hidden + bias),
+        Part("attention", source * keyed, cache.kv_heads),
+        Part("norm", 2 * head, WHOLE),
     ]
 
 
 def _gated(keys: Keys) -> bool:
     """Qwen3-Next and Qwen3.5 double the query projection for a gate whether or not they say so."""
-    kind = str(keys.get("model_type") or "")
+    kind = keys.word("model_type")
     return keys.get("attn_output_gate") is None and kind.startswith(("qwen3_next", "qwen3_5"))
 
 
 def _biased(keys: Keys) -> bool:
     named = keys.get("attention_bias", "qkv_bias", "add_qkv_bias", "use_qkv_bias")
-    kind = str(keys.get("model_type") or "")
+    kind = keys.word("model_type")
     return named is True or (named is None and (kind in BIASED or kind.startswith(BIASED_KIN)))
 
 
@@ -89,7 +129,7 @@ def _shared_attention(keys: Keys, layer: int, hidden: int) -> list[Part]:
     from importer.fit.attention import attention
 
     found = [c for c in attention(keys, layer, "full", hidden) if isinstance(c, Attention)]
-    return [p for c in found for p in _attention(keys, c, hidden)]
+    return [p for c in found for p in _matrices(keys, c, hidden)]
 
 
 def _latent(keys: Keys, cache: Latent, hidden: int) -> list[Part]:
@@ -101,14 +141,14 @@ def _latent(keys: Keys, cache: Latent, hidden: int) -> list[Part]:
     parts = [
         Part("attention", (low or hidden) * query),
         Part("attention", cache.rank * cache.heads * (plain + value) + cache.heads * value * hidden),
-        Part("attention", hidden * (cache.rank + cache.rope + low), "whole"),
+        Part("attention", hidden * (cache.rank + cache.rope + low), WHOLE),
     ]
     if keys.flag("mla_use_output_gate"):
         parts.append(Part("attention", hidden * cache.heads * value))
     if cache.indexer:
         heads = keys.size("index_n_heads")
         count = low * heads * cache.indexer + hidden * (cache.indexer + heads)
-        parts.append(Part("attention", count, "whole"))
+        parts.append(Part("attention", count, WHOLE))
     return parts
 
 
@@ -120,12 +160,12 @@ def _compressed(keys: Keys, cache: Latent, hidden: int) -> list[Part]:
         keyed = (
             2 * twice * hidden * cache.indexer + hidden * keys.size("index_n_heads") if cache.indexer else 0
         )
-        return [Part("attention", 2 * twice * hidden * cache.rank + chosen + keyed, "whole")]
+        return [Part("attention", 2 * twice * hidden * cache.rank + chosen + keyed, WHOLE)]
     low, groups, out = keys.size("q_lora_rank"), keys.size("o_groups", default=1), keys.size("o_lora_rank")
     wide = cache.heads * cache.rank
     return [
         Part("attention", low * wide + wide * out + groups * out * hidden),
-        Part("attention", hidden * (low + cache.rank), "whole"),
+        Part("attention", hidden * (low + cache.rank), WHOLE),
     ]
 
 
@@ -137,7 +177,7 @@ def _state(keys: Keys, cache: State, hidden: int) -> list[Part]:
         valued = heads * keys.size("linear_value_head_dim")
         kernel = keys.size("linear_conv_kernel_dim", default=4)
         count = hidden * (2 * keyed + 3 * valued + 2 * heads) + (2 * keyed + valued) * kernel
-        return [Part("state", count), Part("norm", 2 * heads, "whole")]
+        return [Part("state", count), Part("norm", 2 * heads, WHOLE)]
     if cache.kind == "kimi":
         return _kimi(keys, hidden)
     if cache.kind == "convolution":
@@ -162,7 +202,7 @@ def _kimi(keys: Keys, hidden: int) -> list[Part]:
     kernel = linear.size("short_conv_kernel_size", default=4)
     return [
         Part("state", hidden * (4 * width + heads) + gate + head * width + 3 * width * kernel),
-        Part("state", hidden * head, "whole"),
+        Part("state", hidden * head, WHOLE),
     ]
 
 
@@ -171,8 +211,13 @@ def _mamba2(keys: Keys, cache: State, hidden: int) -> list[Part]:
     remembered = max(keys.size("conv_kernel", "mamba_d_conv", "conv_kernel_size", default=4) - 1, 1)
     grouped = cache.tensors[1].parts * cache.tensors[1].size // remembered
     kernel = remembered + 2  # and its bias
-    count = hidden * (2 * width + grouped + heads) + width * hidden + (width + grouped) * kernel
-    return [Part("state", count), Part("norm", width + 3 * heads)]
+    groups = cache.tensors[1].parts
+    count = hidden * (2 * width + heads) + width * hidden + width * kernel
+    return [
+        Part("state", count),
+        Part("state", (hidden + kernel) * grouped, groups),
+        Part("norm", width + 3 * heads),
+    ]
 
 
 def _mamba(keys: Keys, hidden: int) -> list[Part]:
@@ -186,8 +231,9 @@ def _mamba(keys: Keys, hidden: int) -> list[Part]:
 
 def _per_layer_input(keys: Keys, hidden: int) -> tuple[Part, ...]:
     """Gemma 3n and 4: a gate and a projection for each layer's own embedding, and 3n's low-rank branch."""
-    narrow = keys.size("hidden_size_per_layer_input") + keys.size("laurel_rank")
-    return (Part("mlp", 2 * hidden * narrow, "whole"),) if narrow else ()
+    narrow, branch = keys.size("hidden_size_per_layer_input"), keys.size("laurel_rank")
+    parts = (Part("mlp", 2 * hidden * narrow, WHOLE), Part("mlp", 2 * hidden * branch))
+    return tuple(p for p in parts if p.count)
 
 
 def drafts(keys: Keys) -> int:

@@ -84,7 +84,7 @@ def scheme(
 def _read(block: Mapping[str, Any], layers: int) -> Scheme | None:
     inner = block.get("quantization")
     block = {**block, **inner} if isinstance(inner, Mapping) else block
-    method = str(block.get("quant_method") or block.get("quant_algo") or "").lower()
+    method = " ".join(str(w) for w in (block.get("quant_method"), block.get("quant_algo")) if w).lower()
     left = _left(block, layers)
     if method == "mxfp4":
         return Scheme(method, _float(4, 32), {**left, "attention": Fraction(1), "mlp": Fraction(1)})
@@ -93,7 +93,7 @@ def _read(block: Mapping[str, Any], layers: int) -> Scheme | None:
     weights = _weights(block)
     if weights is not None:
         return Scheme(method or "compressed-tensors", weights, left)
-    if "nvfp4" in method or "fp4" in method:
+    if "fp4" in method:
         return Scheme(method, _float(4, 16), left)
     if "mixed" in method:
         return Scheme(method, _mixed(block), left)
@@ -168,7 +168,7 @@ def _mlx(block: Mapping[str, Any], bits: int, group: int, layers: int) -> Scheme
 
     def cost(own: Mapping[str, Any]) -> Fraction:
         each, wide = whole(own.get("bits")) or bits, whole(own.get("group_size")) or group
-        scales = 8 if own.get("mode", block.get("mode")) in {"mxfp4", "nvfp4", "mxfp8"} else 32
+        scales = 8 if str(own.get("mode", block.get("mode"))) in {"mxfp4", "nvfp4", "mxfp8"} else 32
         return each + Fraction(scales, wide or 64)
 
     shares: dict[Role, list[Fraction]] = {}

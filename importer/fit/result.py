@@ -67,7 +67,7 @@ class Load:
     ``sequences``  how many of that length have to fit at once.
     ``slots``      sequences that may run at once (``max_num_seqs``); states and logits are kept for each.
     ``batched_tokens``  tokens of one step (``max_num_batched_tokens``).
-    ``dtype``, ``kv_dtype``  as the engine names them; ``auto`` is the checkpoint's, and the weights' own.
+    ``dtype``, ``kv_dtype``, ``state_dtype``  as the engine names them; ``auto`` is what it takes by itself.
     ``rotating``   tokens at which mlx starts to overwrite (``max_kv_size``).
     ``drafts``     tokens that MTP heads draft (``num_speculative_tokens``); 0 leaves the heads unloaded.
     ``device``     what it runs on; ``memory`` bytes of one device, which decides vLLM's defaults.
@@ -82,6 +82,7 @@ class Load:
     block_size: int | None = None
     dtype: str = "auto"
     kv_dtype: str = "auto"
+    state_dtype: str = "auto"
     tensor_parallel: int = 1
     pipeline_parallel: int = 1
     rotating: int | None = None

@@ -46,6 +46,7 @@ class Shape:
     experts: int = 0
     expert_width: int = 0
     tied: bool = False
+    model_type: str = ""
     quantisation: str | None = None
     kv_dtype: str | None = None
     scheme: Scheme | None = None
@@ -101,18 +102,20 @@ def describe(
         return Unknown(f"config.json says {number} layers, more than {MOST_LAYERS}")
     tied = _tied(config, keys)
     blocks = tuple(_layer(keys, i, kind, hidden) for i, kind in enumerate(kinds.kinds(keys, number)))
+    shared = parameters.shared(keys, tuple(b.caches for b in blocks), hidden)
     shape = Shape(
         blocks=blocks,
-        around=parameters.around(keys, hidden, vocabulary, number, tied),
+        around=(*parameters.around(keys, hidden, vocabulary, number, tied), *shared),
         hidden=hidden,
         vocabulary=vocabulary,
         heads=parameters.head_count(keys),
         context=_context(config, keys),
         dtype=_dtype(config, keys),
-        tower=towers.parts(config, hidden),
+        tower=(*towers.parts(config, hidden), *parameters.encoder(keys, hidden)),
         experts=experts.chosen(keys) if experts.count(keys) > 1 else 0,
         expert_width=experts.expert_width(keys) if experts.count(keys) > 1 else 0,
         tied=tied,
+        model_type=keys.word("model_type"),
         quantisation=method,
         scheme=scheme(config, text, modelopt or {}, number),
         kv_dtype=_kv_dtype((config.get("quantization_config"), keys.get("quantization_config"), modelopt)),

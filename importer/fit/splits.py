@@ -50,7 +50,7 @@ def divides(config: Mapping[str, Any], shape: Shape, number: int) -> bool:
     for cache in {cache for layer in shape.layers for cache in layer}:
         if isinstance(cache, Attention | Cross) and cache.kv_heads % number and number % cache.kv_heads:
             return False
-        if isinstance(cache, State) and any(t.parts % number for t in cache.tensors):
+        if isinstance(cache, State) and not cache.divides(number):
             return False
     block = _block(config)
     widths = [w for w in map(text_config(config).get, WIDTHS) if isinstance(w, int) and w > 0]

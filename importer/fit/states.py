@@ -125,7 +125,7 @@ def _lightning(keys: Keys, hidden: int) -> State | None:
 
 
 def _dtype(keys: Keys, name: str) -> str | None:
-    value = keys.get(name)
+    value = keys.word(name)
     return value if value in {"float32", "bfloat16", "float16"} else None
 
 

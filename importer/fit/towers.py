@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from importer.fit.keys import Keys
-from importer.fit.layer import Part
+from importer.fit.layer import WHOLE, Part
 
 CONFIGS = ("vision_config", "visual", "vision_tower_config", "audio_config", "audio_tower_config")
 DEPTH = ("depth", "num_hidden_layers", "encoder_layers", "layers", "vt_num_hidden_layers", "n_layers")
 WIDTH = ("hidden_size", "width", "d_model", "vt_hidden_size")
 INNER = ("intermediate_size", "encoder_ffn_dim", "mlp_dim", "vt_intermediate_size")
 GATED = {"silu", "swiglu"}
+COPIED = ("gemma3n", "gemma4")  # whose tower vLLM takes from transformers, whole on each device
 
 
 def parts(config: Mapping[str, Any], hidden: int) -> tuple[Part, ...]:
@@ -21,7 +22,8 @@ def parts(config: Mapping[str, Any], hidden: int) -> tuple[Part, ...]:
     found = [Keys.inside(o, name) for o in owners for name in CONFIGS if isinstance(o.get(name), Mapping)]
     folded = Keys.of(config).size("scale_factor", "pixel_shuffle_factor", default=1)
     counts = [_tower(keys, hidden, folded) for keys in found]
-    return tuple(Part("tower", n) for n in counts if n)
+    most = WHOLE if str(config.get("model_type") or "").startswith(COPIED) else None
+    return tuple(Part("tower", n, most) for n in counts if n)
 
 
 def _tower(keys: Keys, hidden: int, folded: int) -> int:
@@ -34,7 +36,7 @@ def _tower(keys: Keys, hidden: int, folded: int) -> int:
         or keys.count(*INNER)
         or int(width * (ratio if isinstance(ratio, int | float) and 0 < ratio < 64 else 4))
     )
-    matrices = 3 if keys.get("hidden_act", "hidden_activation") in GATED or _gated(keys) else 2
+    matrices = 3 if keys.word("hidden_act", "hidden_activation") in GATED or _gated(keys) else 2
     layer = 4 * width * width + matrices * width * inner + 9 * width
     patch = keys.size("patch_size", "spatial_patch_size", default=14)
     embedded = keys.size("in_channels", "in_chans", "num_channels", default=3) * patch * patch * width
@@ -49,11 +51,11 @@ def _glm(keys: Keys) -> int | None:
     named = keys.size("intermediate_size") > 2 * keys.size(
         "out_hidden_size", default=keys.size("intermediate_size")
     )
-    return keys.count("out_hidden_size") if named and keys.get("hidden_act") == "silu" else None
+    return keys.count("out_hidden_size") if named and keys.word("hidden_act") == "silu" else None
 
 
 def _gated(keys: Keys) -> bool:
-    return keys.get("model_type") in {"gemma4_vision", "pixtral", "qwen2_5_vl"}
+    return keys.word("model_type") in {"gemma4_vision", "pixtral", "qwen2_5_vl"}
 
 
 def _positions(keys: Keys, patch: int) -> int:

@@ -13,6 +13,8 @@ from importer.hub import api, clientcache, hosts, local, transport
 from importer.hub.snapshot import RepoFile, Snapshot
 
 Progress = Callable[[int, int], None]
+PART = re.compile(r"-\d{5}-of-\d{5}(?=\.)")
+VARIANT = re.compile(r"\.[A-Za-z]\w*\.safetensors\Z")
 SHARD = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.safetensors")
 # Pickle (.bin, .pt, .pth, .ckpt) and code (.py) are never fetched.
 BESIDE = re.compile(r"[^/]+\.(?:json|jinja|txt|model|tiktoken)|additional_chat_templates/[^/]+\.jinja")
@@ -22,9 +24,20 @@ TOKENIZERS = re.compile(
 
 
 def weight_files(files: tuple[RepoFile, ...]) -> tuple[RepoFile, ...]:
-    """The safetensors an engine loads: those at the top, without a second copy named ``consolidated``."""
+    """The safetensors an engine loads: those at the top, one copy of each weight, and no adapter.
+
+    A second copy is named ``consolidated``, or carries a variant in its name (``model.fp16.safetensors``).
+    """
     top = tuple(f for f in files if "/" not in f.path and f.path.endswith(".safetensors"))
-    return tuple(f for f in top if not f.path.startswith("consolidated")) or top
+    names = {PART.sub("", f.path) for f in top}
+    once = [f for f in top if not f.path.startswith(("consolidated", "adapter_")) and not _variant(f, names)]
+    return tuple(once) or top
+
+
+def _variant(file: RepoFile, names: set[str]) -> bool:
+    """Whether the same file is there without the word before its ending."""
+    plain = VARIANT.sub(".safetensors", PART.sub("", file.path))
+    return plain != PART.sub("", file.path) and plain in names
 
 
 def weights_size(snapshot: Snapshot) -> int | None:
