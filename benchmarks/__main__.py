@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable
+from types import ModuleType
 
-from benchmarks import process, proof, traffic, validation
-from benchmarks.row import Row
+from benchmarks import fit, process, proof, traffic, validation
+from benchmarks.row import HEADING
 
-GROUPS: dict[str, Callable[[], Iterable[Row]]] = {
-    "process": process.rows,
-    "traffic": traffic.rows,
-    "proof": proof.rows,
-    "validation": validation.rows,
+# A group is a module with ``rows()``, and with a ``HEADING`` where its columns are its own.
+GROUPS: dict[str, ModuleType] = {
+    "process": process,
+    "traffic": traffic,
+    "proof": proof,
+    "validation": validation,
+    "fit": fit,
 }
 
 
@@ -25,12 +27,14 @@ def main() -> int:
     unknown = [name for name in names if name not in GROUPS]
     if unknown:
         parser.error(f"there is no group {unknown[0]!r}; groups: {', '.join(GROUPS)}")
-    print(f"{'what':68} {'measured':>14}  {'budget':>14}")
+    shown = ""
     for name in names:
-        for row in GROUPS[name]():
-            print(
-                f"{row.what:68} {row.measured:>14}  {row.budget:>14}{'' if row.met else '  over'}", flush=True
-            )
+        heading = getattr(GROUPS[name], "HEADING", HEADING)
+        if heading != shown:
+            shown = heading
+            print(heading)
+        for row in GROUPS[name].rows():
+            print(row, flush=True)
     return 0
 
 

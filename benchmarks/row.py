@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+HEADING = f"{'what':68} {'measured':>14}  {'budget':>14}"
+
 
 @dataclass(frozen=True)
 class Row:
@@ -13,3 +15,7 @@ class Row:
     measured: str
     budget: str
     met: bool = True
+
+    def __str__(self) -> str:
+        """As it is printed."""
+        return f"{self.what:68} {self.measured:>14}  {self.budget:>14}{'' if self.met else '  over'}"

@@ -59,12 +59,14 @@ TOYS: dict[str, Config] = {
     "full: biased, tied": _toy("Qwen2ForCausalLM", "qwen2", tie_word_embeddings=True, head_dim=...),
     "full: two matrices, learned positions": {
         "architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": 256, "n_layer": 8, "n_head": 8,
-        "n_positions": 8192, "vocab_size": 1024, "torch_dtype": "bfloat16",
+        "n_positions": 8192, "n_ctx": 8192, "vocab_size": 1024,
+        "layer_norm_epsilon": 1e-5, "torch_dtype": "bfloat16",
     },
     "full: in 32 bits, loaded in 16": _toy("LlamaForCausalLM", "llama", torch_dtype="float32"),
     "full: experts": _toy("Qwen3MoeForCausalLM", "qwen3_moe", **_EXPERTS),
     "full: experts as wide as the dense part": _toy(
-        "MixtralForCausalLM", "mixtral", num_local_experts=4, num_experts_per_tok=2, sliding_window=None
+        "MixtralForCausalLM", "mixtral", num_local_experts=4, num_experts_per_tok=2, sliding_window=None,
+        head_dim=...
     ),
     "full: a shared expert": _toy("Qwen2MoeForCausalLM", "qwen2_moe", **_SHARED, head_dim=...),
     "full: latent keys unfolded": _toy(
@@ -108,7 +110,8 @@ TOYS: dict[str, Config] = {
         swa_head_dim=64, swa_v_head_dim=64, v_head_dim=64, n_routed_experts=8, num_experts_per_tok=2,
         moe_intermediate_size=128, moe_layer_freq=[0, 1, 1, 1, 1, 1, 1, 1], n_group=1, topk_group=1,
         norm_topk_prob=True, scoring_func="sigmoid", topk_method="noaux_tc", layernorm_epsilon=1e-6,
-        attention_bias=False, swa_rope_theta=10000.0, partial_rotary_factor=0.5, attention_chunk_size=128,
+        attention_bias=False, swa_rope_theta=10000.0, add_swa_attention_sink_bias=False,
+        add_full_attention_sink_bias=False, partial_rotary_factor=0.5, attention_chunk_size=128,
         routed_scaling_factor=None, n_shared_experts=None,
     ),
     "window: global heads twice as wide": _toy(
@@ -156,6 +159,8 @@ TOYS: dict[str, Config] = {
         "num_hidden_layers": 8,
         "num_heads": 16, "head_dim": 32, "expand": 2, "n_groups": 1, "state_size": 64, "conv_kernel": 4,
         "vocab_size": 1024, "torch_dtype": "bfloat16", "chunk_size": 128, "tie_word_embeddings": False,
+        "intermediate_size": 512, "layer_norm_epsilon": 1e-5, "use_bias": False, "use_conv_bias": True,
+        "time_step_limit": [0.0, 1e6], "time_step_rank": 16,
     },
     "mamba and attention, experts": _toy(
         "JambaForCausalLM", "jamba", attn_layer_period=8, attn_layer_offset=4, expert_layer_period=2,
@@ -167,7 +172,7 @@ TOYS: dict[str, Config] = {
         head_dim=...,
         num_local_experts=0, num_experts_per_tok=0, layer_types=["mamba", "mamba", "mamba", "attention"] * 2,
         embedding_multiplier=1.0, logits_scaling=1.0, residual_multiplier=1.0, attention_multiplier=0.125,
-        position_embedding_type="nope",
+        position_embedding_type="nope", attention_bias=False, mlp_bias=False,
     ),
     "mamba2 and attention in each layer": _toy(
         "FalconH1ForCausalLM", "falcon_h1", **{**_MAMBA2, "mamba_expand": ...}, mamba_d_ssm=512,
@@ -187,7 +192,8 @@ TOYS: dict[str, Config] = {
         mamba_d_conv=4, mamba_expand=2, layers_block_type=["mamba", "mamba", "mamba", "hybrid"] * 2,
         hybrid_layer_ids=[3, 7], num_mem_blocks=1, attention_head_dim=64, attention_hidden_size=512,
         use_shared_attention_adapter=False, use_mem_rope=True, adapter_rank=16, add_bias_linear=False,
-        num_key_value_heads=8, use_conv_bias=True, chunk_size=128, head_dim=...,
+        num_key_value_heads=8, use_conv_bias=True, chunk_size=128, hidden_act="gelu",
+        tie_word_embeddings=True, head_dim=...,
     ),
     "delta: three of four": _toy("Qwen3_5ForCausalLM", "qwen3_5_text", **_DELTA, attn_output_gate=True),
     "delta: three of four, experts": _toy(
@@ -196,11 +202,11 @@ TOYS: dict[str, Config] = {
     "delta: in OLMo's way": _toy(
         "OlmoHybridForCausalLM", "olmo_hybrid", **{**_DELTA, "linear_num_key_heads": 8},
         num_key_value_heads=8,
-        head_dim=..., linear_use_gate=True, linear_allow_neg_eigval=True,
+        head_dim=..., linear_use_gate=True, linear_allow_neg_eigval=True, attention_bias=False,
     ),
     "kimi: delta attention beside MLA": _toy(
         "KimiLinearForCausalLM", "kimi_linear", **{**_LATENT, "q_lora_rank": None}, num_experts=8,
-        num_experts_per_token=2, num_shared_experts=1, mla_use_nope=True,
+        num_experts_per_token=2, num_shared_experts=1, mla_use_nope=True, model_max_length=8192,
         linear_attn_config={
             "full_attn_layers": [4, 8], "kda_layers": [1, 2, 3, 5, 6, 7], "num_heads": 8, "head_dim": 64,
             "short_conv_kernel_size": 4,
@@ -213,7 +219,11 @@ TOYS: dict[str, Config] = {
     ),
     "convolution: beside attention": _toy(
         "Lfm2ForCausalLM", "lfm2", conv_L_cache=3, conv_bias=False, head_dim=...,
-        block_auto_adjust_ff_dim=False,
+        block_auto_adjust_ff_dim=True,
+        block_dim=256, block_ff_dim=512, block_ffn_dim_multiplier=1.0, block_multiple_of=256,
+        block_mlp_init_scale=1.0,
+        block_norm_eps=1e-5, block_use_swiglu=True, block_use_xavier_init=True, conv_dim_out=256,
+        conv_use_xavier_init=True, use_pos_enc=True,
         layer_types=["conv", "conv", "full_attention", "conv"] * 2, norm_eps=1e-5, conv_dim=256,
         rms_norm_eps=...,
         tie_word_embeddings=True,
@@ -222,7 +232,9 @@ TOYS: dict[str, Config] = {
         "architectures": ["WhisperForConditionalGeneration"], "model_type": "whisper", "d_model": 256,
         "decoder_layers": 4, "encoder_layers": 4, "decoder_attention_heads": 4, "encoder_attention_heads": 4,
         "decoder_ffn_dim": 1024, "encoder_ffn_dim": 1024, "vocab_size": 1024, "max_source_positions": 1500,
-        "max_target_positions": 448, "num_mel_bins": 80, "torch_dtype": "bfloat16",
+        "max_target_positions": 448, "num_mel_bins": 80, "pad_token_id": 0, "eos_token_id": 0,
+        "bos_token_id": 0,
+        "decoder_start_token_id": 1, "torch_dtype": "bfloat16",
         "is_encoder_decoder": True,
     },
 }  # fmt: skip
