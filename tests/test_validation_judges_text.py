@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from importer.validation.client import Client
+from importer.validation.context import Context
+from importer.validation.errors import Refused
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
 from importer.validation.probes import (
     guided_output,
@@ -21,6 +25,7 @@ from importer.validation.probes import (
     system_role,
     token_limit,
     tokenize_round_trip,
+    two_user_turns,
     usage_counts,
 )
 from importer.validation.promise import Promise
@@ -222,6 +227,21 @@ def test_the_systems_words() -> None:
     assert verdict(system_role.judge(short, longer)) == "pass"
     assert verdict(system_role.judge(short, short)) == "fail configuration"
     assert verdict(system_role.judge(said("Hi."), said("Hi."))) == "not-applicable"
+
+
+@pytest.mark.parametrize("probe", [system_role, two_user_turns])
+def test_a_refusal_is_clean_unless_the_server_breaks(probe: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refusing(status: int) -> Callable[..., Reply]:
+        def chat(*_: object) -> Reply:
+            raise Refused(status, "Roles must alternate")
+
+        return chat
+
+    monkeypatch.setattr(Client, "chat", refusing(400))
+    assert probe.run(Context(Promise(), "m", Client("http://127.0.0.1:1"))).outcome == "pass"
+    monkeypatch.setattr(Client, "chat", refusing(500))
+    with pytest.raises(Refused):
+        probe.run(Context(Promise(), "m", Client("http://127.0.0.1:1")))
 
 
 def test_what_was_said_before() -> None:
