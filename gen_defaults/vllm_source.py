@@ -114,7 +114,8 @@ def _modalities(classes: Classes, cls: str) -> list[str]:
             limits.setdefault(name, limit)
         if "super()" not in ast.unparse(method):
             break
-    return [name if limit is None else f"{name}:{limit}" for name, limit in limits.items()]
+    always = {n: limit for n, limit in limits.items() if not (n.endswith("?") and n[:-1] in limits)}
+    return [name if limit is None else f"{name}:{limit}" for name, limit in always.items()]
 
 
 def _info(node: ast.ClassDef) -> str | None:
@@ -126,7 +127,11 @@ def _info(node: ast.ClassDef) -> str | None:
 
 
 def _limits(method: ast.FunctionDef) -> Iterator[tuple[str, int | None]]:
-    """Modality and most items; a figure that depends on the model counts as none."""
+    """Modality and most items; a figure that depends on the model counts as none.
+
+    ``name?`` is one that not every model of the architecture takes.
+    """
+    sometimes = {id(n) for one in ast.walk(method) if isinstance(one, ast.If) for n in ast.walk(one)}
     for node in ast.walk(method):
         pairs: list[tuple[ast.expr | None, ast.expr]] = []
         if isinstance(node, ast.Dict):
@@ -135,8 +140,8 @@ def _limits(method: ast.FunctionDef) -> Iterator[tuple[str, int | None]]:
             pairs = [(node.targets[0].slice, node.value)]
         for key, value in pairs:
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                fixed = isinstance(value, ast.Constant) and type(value.value) is int
-                yield key.value, value.value if fixed else None  # type: ignore[attr-defined]
+                most = value.value if isinstance(value, ast.Constant) else None
+                yield key.value + "?" * (id(node) in sometimes), most if type(most) is int else None
 
 
 def methods(sources: Sources) -> dict[str, int]:

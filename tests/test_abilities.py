@@ -30,7 +30,10 @@ class Info(Base):
         return {"image": None, "video": 1}
 class MoreInfo(Info):
     def get_supported_mm_limits(self):
-        return {**super().get_supported_mm_limits(), "audio": self.some()}
+        limits = {**super().get_supported_mm_limits()}
+        if self.config.audio is not None:
+            limits["audio"] = self.some()
+        return limits
 @MULTIMODAL_REGISTRY.register_processor(P, info=Info, dummy_inputs=D)
 class Sees(Plain): ...
 @MULTIMODAL_REGISTRY.register_processor(P, info=MoreInfo, dummy_inputs=D)
@@ -94,7 +97,7 @@ def test_vllm_is_read_without_being_run() -> None:
     assert vllm_source.transformers(SOURCES) == "5.1.2"
     assert vllm_source.abilities(SOURCES) == {
         "architectures": {
-            "HearsToo": ["audio", "image", "video:1"],
+            "HearsToo": ["audio?", "image", "video:1"],
             "MixedForCausalLM": ["hybrid"],
             "PlainForCausalLM": [],
             "SeesForConditionalGeneration": ["image", "video:1"],

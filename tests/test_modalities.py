@@ -30,6 +30,7 @@ def snapshot(config: Any = None, *files: str, **texts: Any) -> Snapshot:
         ({"mm_vision_tower": "x"}, ["image"]),
         ({"visual": {}}, ["image"]),
         ({"vision_config": None}, []),
+        ({"vision_config": {}, "audio_config": None, "audio_token_id": 3}, ["image"]),
         ({"vocab_size": 3}, []),
         ({}, []),
     ],
@@ -57,6 +58,13 @@ def test_vllm_has_names_and_limits_of_its_own() -> None:
     assert said({**sees, "architectures": ["NeverHeardOf"]})["limit_mm_per_prompt"] == {"image": 16}
     one = next(a for a, traits in VLLM.architectures.items() if "image:1" in traits)
     assert said({**sees, "architectures": [one]})["limit_mm_per_prompt"]["image"] == 1
+
+
+def test_what_only_some_models_take_is_up_to_the_files() -> None:
+    some = next(a for a, traits in VLLM.architectures.items() if {"image", "audio?"} <= {*traits})
+    assert "audio" not in said({"vision_config": {}, "architectures": [some]})["modalities"]
+    hears = {"vision_config": {}, "audio_config": {}, "architectures": [some]}
+    assert "audio" in said(hears)["modalities"]
 
 
 def test_other_engines_have_no_such_limit() -> None:

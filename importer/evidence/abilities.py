@@ -22,7 +22,7 @@ class Machine:
 class Abilities:
     """Empty where nothing is known: an absent name says nothing then.
 
-    ``architectures``      that it serves itself, with what is special: ``hybrid``, ``image``, ``image:1``.
+    ``architectures``      that it serves itself, with what is special: ``hybrid``, ``image:1``, ``audio?``.
     ``removed``            architectures that it served up to a version.
     ``model_types``        whose configuration it (or its transformers) knows without code of a repository.
     ``tokenizer_types``    model types whose tokenizer it knows without code of a repository.

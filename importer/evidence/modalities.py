@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from importer.evidence.abilities import Abilities
 from importer.evidence.architecture import architectures, config_of
@@ -38,7 +38,10 @@ def read(snapshot: Snapshot) -> dict[str, str]:
     ]
     for name, shape in KEYS.items():
         keys = [k for part in parts for k in part if shape.fullmatch(k) and part[k] is not None]
-        if keys:
+        absent = any(
+            k.endswith("_config") and part[k] is None for part in parts for k in part if shape.fullmatch(k)
+        )
+        if keys and not absent:
             found[name] = f"config.json has {max(keys, key=lambda k: k.endswith('_config'))}"
     for path, name in FILES.items():
         if found and snapshot.has(path):
@@ -69,7 +72,7 @@ def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
     shown = read(snapshot)
     if not shown:
         return []
-    named = _of_engine(able.traits(architectures(snapshot))) or dict.fromkeys(shown, None)
+    named = _of_engine(able.traits(architectures(snapshot)), shown) or dict.fromkeys(shown, None)
     says = f"it takes {', '.join(named)} beside text: {'; '.join(shown.values())}"
     facts = [Evidence("config", "modalities", [*named], "config.json", says)]
     if able.engine == "vllm":
@@ -79,7 +82,13 @@ def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
     return facts
 
 
-def _of_engine(traits: tuple[str, ...]) -> dict[str, int | None]:
-    """``image`` and ``image:1`` among what is special of an architecture, in our order."""
+def _of_engine(traits: tuple[str, ...], shown: Container[str]) -> dict[str, int | None]:
+    """``image``, ``image:1`` and ``audio?`` among what is special of an architecture, in our order.
+
+    A question mark stands at what only some of its models take; there the files count.
+    """
     told = dict(trait.partition(":")[::2] for trait in traits)
-    return {name: int(told[name]) if told[name] else None for name in NAMES if name in told}
+    found = {
+        name.removesuffix("?"): most for name, most in told.items() if name[-1] != "?" or name[:-1] in shown
+    }
+    return {name: int(found[name]) if found[name] else None for name in NAMES if name in found}
