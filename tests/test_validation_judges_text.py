@@ -67,6 +67,18 @@ def test_an_engine_that_names_the_stop_string_is_believed() -> None:
     assert verdict(stop_strings.judge(replace(thought, raw=()), COUNTED, "ee, fo")) == "inconclusive model"
 
 
+def test_an_answer_that_varies_is_asked_for_without_dice(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = iter("ABCDEFGH")
+
+    def chat(_client: Client, body: dict[str, Any], _log: object) -> Reply:
+        text = COUNTED.content if "temperature" in body else f"{next(drawn)}: {COUNTED.content}"
+        return said(text.partition(body.get("stop", ["#"])[0])[0])
+
+    monkeypatch.setattr(Client, "chat", chat)
+    outcome = stop_strings.run(Context(Promise(), "m", Client("http://127.0.0.1:1")))
+    assert (outcome.outcome, next(drawn)) == ("pass", "F")  # one whole, four to be stopped
+
+
 def test_where_to_stop_is_found_in_what_was_written() -> None:
     word, across = stop_strings.middle(COUNTED)
     text = COUNTED.content

@@ -6,18 +6,20 @@ import re
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 from importer.validation.blame import endless
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
 from importer.validation.promise import Promise, no_chat
-from importer.validation.prompts import COUNT, SUM_SILENT
+from importer.validation.prompts import COUNT, SUM_SILENT, Prompt
 from importer.validation.reply import Reply
 from importer.validation.ways import asked, together
 
 NAME = "stop-strings"
 LESSON = "A stop string that fell across two tokens was shown by half, or cut out while the answer went on."
 COUNT_SILENT = replace(COUNT, name="count-silent", switches=SUM_SILENT.switches)
+STEADY: dict[str, Any] = {"temperature": 0}
 WORDS = 4  # an answer of fewer has no middle
 
 
@@ -36,9 +38,18 @@ def run(ctx: Context) -> Outcome:
         return endless(full, ctx.promise.markers)
     if not places:
         return Inconclusive(f"the answer has no middle to stop in: {full.content.strip()[:80]!r}", "model")
-    return together(
-        {repr(s): asked(ctx, prompt, partial(judge, full=full, stop=s), stop=[s]) for s in places}
-    )
+    found = _stopped(ctx, prompt, full)
+    if not isinstance(found, Inconclusive):
+        return found
+    again = ctx.ask(prompt, **STEADY)  # an answer that varies has its stop string elsewhere each time
+    return _stopped(ctx, prompt, again, **STEADY) if middle(again) else found
+
+
+def _stopped(ctx: Context, prompt: Prompt, full: Reply, **sent: Any) -> Outcome:
+    """Ask again for ``full``, to end at each of two places in it."""
+    places = middle(full) or middle(replace(full, reasoning=""))
+    found = {s: asked(ctx, prompt, partial(judge, full=full, stop=s), stop=[s], **sent) for s in places}
+    return together({repr(stop): outcome for stop, outcome in found.items()})
 
 
 def middle(full: Reply) -> tuple[str, ...]:
