@@ -93,6 +93,17 @@ def test_the_config_alone_gives_a_range_around_the_truth() -> None:
     assert "no file says" in found.why
 
 
+def test_what_a_config_does_not_tell_widens_the_range() -> None:
+    """A tower of the authors' own code, and a dtype that is not named."""
+    plain = told(snapshot()).amount
+    for more in ({"mm_vision_tower": "clip", "vision_config": {"name": "own"}}, {"torch_dtype": None}):
+        changed = describe(CONFIG | more)
+        found = weights.read(snapshot(), changed)
+        assert isinstance(found, Weights)
+        assert found.amount.low == plain.low
+        assert found.amount.high > 1.1 * plain.high
+
+
 def test_no_weights_are_counted_twice() -> None:
     copies = {
         "consolidated.safetensors": BYTES,

@@ -19,6 +19,7 @@ from tests import toy_shapes
 SCRIPTS = Path(__file__).parent
 CONTEXT = 4096  # tokens; the toy with an encoder ends at 448
 MEMORY = 1 << 33
+DRAFTED = 2  # tokens, where a toy has a layer that drafts
 PROMPT, STEP, WRITTEN = 300, 128, 3  # tokens that mlx-lm's caches are filled with
 
 
@@ -68,13 +69,19 @@ def vllm(python: Path, names: Sequence[str], folder: Path, devices: Sequence[int
     questions = []
     for i, (name, number) in enumerate(cases):
         context = min(CONTEXT, toy_shapes.TOYS[name].get("max_target_positions", CONTEXT))
-        arguments = {"max_model_len": context, "tensor_parallel_size": number}
+        arguments: dict[str, Any] = {"max_model_len": context, "tensor_parallel_size": number}
+        if _drafts(name):
+            arguments["speculative_config"] = {"method": "mtp", "num_speculative_tokens": DRAFTED}
         model = str(toy_shapes.write(name, folder / str(i)))
         questions.append({"model": model, "memory": MEMORY, "arguments": arguments})
     found = []
     for (name, number), told in zip(cases, ask(python, "vllm_fit_script.py", questions), strict=True):
         found += _on_vllm(name, told, number)
     return found
+
+
+def _drafts(name: str) -> bool:
+    return "num_nextn_predict_layers" in toy_shapes.TOYS[name]
 
 
 def _on_vllm(name: str, told: dict[str, Any], devices: int) -> list[Compared]:
@@ -84,6 +91,7 @@ def _on_vllm(name: str, told: dict[str, Any], devices: int) -> list[Compared]:
         told.get("context", CONTEXT),
         device="cpu",
         tensor_parallel=devices,
+        drafts=DRAFTED if _drafts(name) else 0,
         batched_tokens=told.get("batched"),
         block_size=told.get("block_size") if latent else None,
         state_dtype={"auto": "bfloat16"}.get(told.get("state_dtype", ""), "auto"),

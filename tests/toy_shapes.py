@@ -137,6 +137,9 @@ TOYS: dict[str, Config] = {
     "latent: MLA, whole queries": _toy("DeepseekV2ForCausalLM", "deepseek_v2", **{**_LATENT,
     "q_lora_rank": None,
         "topk_method": "greedy", "scoring_func": "softmax"}),
+    "latent: MLA, and a layer that drafts": _toy(
+        "DeepseekV3ForCausalLM", "deepseek_v3", **_LATENT, num_nextn_predict_layers=1
+    ),
     "latent: sparse, with an indexer": _toy(
         "DeepseekV32ForCausalLM", "deepseek_v32", **_LATENT, index_topk=64, index_head_dim=128,
         index_n_heads=4
@@ -198,6 +201,10 @@ TOYS: dict[str, Config] = {
     "delta: three of four": _toy("Qwen3_5ForCausalLM", "qwen3_5_text", **_DELTA, attn_output_gate=True),
     "delta: three of four, experts": _toy(
         "Qwen3NextForCausalLM", "qwen3_next", **{**_DELTA, **_SHARED}, num_attention_heads=4
+    ),
+    "delta: and a layer that drafts": _toy(
+        "Qwen3NextForCausalLM", "qwen3_next", **{**_DELTA, **_SHARED}, num_attention_heads=4,
+        num_nextn_predict_layers=1,
     ),
     "delta: in OLMo's way": _toy(
         "OlmoHybridForCausalLM", "olmo_hybrid", **{**_DELTA, "linear_num_key_heads": 8},

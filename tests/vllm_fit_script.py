@@ -71,6 +71,9 @@ def answer(question):
         alone_of(config.parallel_config.tensor_parallel_size)
         with set_default_torch_dtype(config.model_config.dtype), torch.device("meta"):
             model = initialize_model(config)
+            if config.speculative_config:  # its layers register themselves beside the others
+                draft = config.speculative_config.draft_model_config
+                initialize_model(config, model_config=draft, prefix="draft")
         current_platform.update_block_size_for_backend(config)
         specs = get_kv_cache_spec(config)
         layers = get_layers_from_vllm_config(config, AttentionLayerBase).values()

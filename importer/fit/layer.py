@@ -52,11 +52,15 @@ class Indexer:
 
 
 class StateTensor(NamedTuple):
-    """``parts`` that tensor parallelism deals out, ``size`` values in each; a recurrence may need 32 bits."""
+    """``parts`` that tensor parallelism deals out, ``size`` values in each; a recurrence may need 32 bits.
+
+    ``steps``  tokens that a convolution remembers, and among them later those that were only drafted.
+    """
 
     parts: int
     size: int
     recurrent: bool = False
+    steps: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,6 +108,7 @@ def slots_default(load: Load) -> int:
 def pool(shape: Shape, load: Load) -> Pool:
     """The pool of one device."""
     caches = [c for layer in _stage(shape, load) for c in layer]
+    caches += shape.drafting if load.drafts else ()
     block = _block(shape, load, caches)
     pages = [p for c in caches for p in _pages(shape, load, c, block)]
     if not pages:
@@ -203,7 +204,8 @@ def state_size(shape: Shape, load: Load, cache: State) -> int:
     total = 0
     for tensor in cache.tensors:
         parts = ceil(tensor.parts / max(load.tensor_parallel, 1))
-        total += parts * tensor.size * (recurrent if tensor.recurrent else value)
+        drafted = tensor.size // tensor.steps * load.drafts if tensor.steps else 0
+        total += parts * (tensor.size + drafted) * (recurrent if tensor.recurrent else value)
     return total
 
 

@@ -30,6 +30,7 @@ class Shape:
 
     ``around``  parameters before and after the layers; ``tower`` of vision and sound;
     ``drafts``  of the layers for multi-token prediction, which load only where they are asked for.
+    ``unseen``  that there is such a tower, which the keys do not describe.
     ``experts`` how many experts a token visits, ``expert_width`` how wide they are.
     ``scheme`` how its parameters are quantised, ``kv_dtype`` what the checkpoint wants its keys in.
     """
@@ -43,6 +44,7 @@ class Shape:
     dtype: str | None
     tower: tuple[Part, ...] = ()
     drafts: tuple[Part, ...] = ()
+    unseen: bool = False
     experts: int = 0
     expert_width: int = 0
     tied: bool = False
@@ -59,6 +61,13 @@ class Shape:
     def kinds(self) -> dict[str, int]:
         """How many layers keep what: ``full``, ``window``, ``chunk``, ``latent``, ``cross``, a state."""
         return dict(Counter(kind_of(c) for layer in self.layers for c in layer))
+
+    @property
+    def drafting(self) -> tuple[Cache, ...]:
+        """What the layers that draft keep: each as much as the last layer that attends."""
+        attends = [x for x in self.layers if any(not isinstance(c, State) for c in x)]
+        last = [c for c in attends[-1] if not isinstance(c, State)] if attends else []
+        return tuple(last * len(self.drafts))
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -102,6 +111,7 @@ def describe(
         return Unknown(f"config.json says {number} layers, more than {MOST_LAYERS}")
     tied = _tied(config, keys)
     blocks = tuple(_layer(keys, i, kind, hidden) for i, kind in enumerate(kinds.kinds(keys, number)))
+    tower = (*towers.parts(config, hidden), *parameters.encoder(keys, hidden))
     shared = parameters.shared(keys, tuple(b.caches for b in blocks), hidden)
     shape = Shape(
         blocks=blocks,
@@ -111,7 +121,8 @@ def describe(
         heads=parameters.head_count(keys),
         context=_context(config, keys),
         dtype=_dtype(config, keys),
-        tower=(*towers.parts(config, hidden), *parameters.encoder(keys, hidden)),
+        tower=tower,
+        unseen=not tower and towers.hinted(config),
         experts=experts.chosen(keys) if experts.count(keys) > 1 else 0,
         expert_width=experts.expert_width(keys) if experts.count(keys) > 1 else 0,
         tied=tied,

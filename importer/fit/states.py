@@ -47,8 +47,8 @@ def _delta(keys: Keys, _hidden: int) -> State | None:
     return State(
         "delta",
         (
-            StateTensor(key_heads, 2 * key * remembered),
-            StateTensor(value_heads, value * remembered),
+            StateTensor(key_heads, 2 * key * remembered, steps=remembered),
+            StateTensor(value_heads, value * remembered, steps=remembered),
             StateTensor(value_heads, value * key, recurrent=True),
         ),
         dtype=_dtype(keys, "mamba_ssm_dtype"),
@@ -64,7 +64,10 @@ def _kimi(keys: Keys, _hidden: int) -> State | None:
     remembered = max(linear.size("short_conv_kernel_size", default=4) - 1, 0)
     return State(
         "kimi",
-        (StateTensor(heads, 3 * head * remembered), StateTensor(heads, head * head, recurrent=True)),
+        (
+            StateTensor(heads, 3 * head * remembered, steps=remembered),
+            StateTensor(heads, head * head, recurrent=True),
+        ),
         dtype="float32",
     )
 
@@ -89,8 +92,8 @@ def _mamba2(keys: Keys, hidden: int) -> State | None:
     return State(
         "mamba2",
         (
-            StateTensor(width, remembered),
-            StateTensor(groups, 2 * states * remembered),
+            StateTensor(width, remembered, steps=remembered),
+            StateTensor(groups, 2 * states * remembered, steps=remembered),
             StateTensor(heads, head * states, recurrent=True),
         ),
         dtype=_dtype(keys, "mamba_ssm_cache_dtype") or _nemotron(keys),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ DEPTH = ("depth", "num_hidden_layers", "encoder_layers", "layers", "vt_num_hidde
 WIDTH = ("hidden_size", "width", "d_model", "vt_hidden_size")
 INNER = ("intermediate_size", "encoder_ffn_dim", "mlp_dim", "vt_intermediate_size")
 GATED = {"silu", "swiglu"}
+HINT = re.compile(r"(?:vision|visual|audio|image|mm)_(?:config|tower|encoder|model|size|feature)|projector")
 COPIED = ("gemma3n", "gemma4")  # whose tower vLLM takes from transformers, whole on each device
 
 
@@ -24,6 +26,11 @@ def parts(config: Mapping[str, Any], hidden: int) -> tuple[Part, ...]:
     counts = [_tower(keys, hidden, folded) for keys in found]
     most = WHOLE if str(config.get("model_type") or "").startswith(COPIED) else None
     return tuple(Part("tower", n, most) for n in counts if n)
+
+
+def hinted(config: Mapping[str, Any]) -> bool:
+    """Whether some key speaks of a tower, however its authors name it."""
+    return any(HINT.search(name) and value not in (None, False, {}) for name, value in config.items())
 
 
 def _tower(keys: Keys, hidden: int, folded: int) -> int:

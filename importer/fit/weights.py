@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from importer.errors import RepositoryError
@@ -27,7 +27,7 @@ BITS = {
 CALCULATED = {"F16", "BF16", "F32", "F64", "F8_E5M2", "F8_E4M3"}  # one value is one parameter
 AGREES = 0.01  # headers and padding of files stay below this
 # How far a count from config.json alone was off, over published repositories: see docs/fit.md.
-OFF, OFF_QUANTISED = 0.02, 0.06
+OFF, OFF_QUANTISED, OFF_UNSEEN = 0.02, 0.06, 0.20
 DRAFT = re.compile(r"(?:^|\.)(?:mtp|nextn)[\w]*\.|(?:^|\.)layers\.(\d+)\.")
 TOWER = re.compile(r"(?:^|\.)(?:visual|vision|audio)")
 
@@ -142,7 +142,13 @@ def _from_config(shape: Shape) -> Weights:
     off = OFF if shape.scheme is None else OFF_QUANTISED
     name = shape.dtype or "16 bits" if shape.scheme is None else shape.scheme.name
     why = f"config.json describes {_count(shape):,} parameters in {name}; no file says how large they are"
-    return Weights(Amount.about(size, off), _count(shape), "config", why)
+    amount = Amount.about(size, off)
+    if shape.unseen:
+        amount = replace(amount, high=int(size * (1 + OFF_UNSEEN)))
+        why += ", nor its tower of vision or sound"
+    if shape.dtype is None and shape.scheme is None:
+        amount = replace(amount, high=2 * amount.high)  # in 32 bits, which is what no dtype means
+    return Weights(amount, _count(shape), "config", why)
 
 
 def _told(snapshot: Snapshot) -> dict[str, int]:
