@@ -124,6 +124,15 @@ def test_an_unknown_key_is_named() -> None:
         schema.check("document", data, "x.yaml")
 
 
+def test_a_key_of_localais_that_nobody_here_knows_is_told_and_no_fault() -> None:
+    data = build(SUBJECT, decisions(), ENGINE, {}).data
+    assert list(schema.faults("document", data | {"mirostat": 2, "brand_new": {"x": 1}})) == []
+    assert schema.strangers(data | {"mirostat": 2, "brand_new": {"x": 1}}) == ["brand_new"]
+    slips = {"temprature": 1, "option": [], "backned": "vllm", "temperature": 1, "max_model_lens": 5}
+    assert [f.path for f in schema.faults("document", data | slips)] == [(key,) for key in slips]
+    assert schema.strangers(data | slips) == []
+
+
 @given(st.text(max_size=200))
 def test_a_slug_is_always_a_safe_name(text: str) -> None:
     assert ALLOWED.fullmatch(slug(text))

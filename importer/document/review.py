@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from importer.document import schema
 from importer.document.check import problems
 from importer.document.diff import ABSENT, Change, differences, dotted
 from importer.document.receipt import Receipt, Word
@@ -81,6 +82,8 @@ def _warnings(stored: Stored, receipt: Receipt) -> Iterator[str]:
         for why in decision["why"]:
             if why.startswith(OVERDUE):
                 yield f"{key}: {why.removeprefix(OVERDUE)}"
+    for key in schema.strangers(stored.data):
+        yield f"{key}: the importer does not know this key and keeps it as it is"
     block = stored.data.get("importer")
     streaming = block.get("streaming") if isinstance(block, Mapping) else None
     for key, finding in streaming.items() if isinstance(streaming, Mapping) else ():

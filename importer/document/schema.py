@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
+from itertools import takewhile
 from typing import Any
 
 from importer.errors import DocumentError
@@ -39,7 +40,10 @@ class Fault:
 
 
 def faults(name: str, data: object) -> Iterator[Fault]:
-    """Everything that the schema has against ``data``; each unknown key by itself."""
+    """Everything that the schema has against ``data``; each unknown key by itself.
+
+    A key at the top of a document is LocalAI's business where it is no slip of one that is known here.
+    """
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
@@ -48,7 +52,8 @@ def faults(name: str, data: object) -> Iterator[Fault]:
         path = tuple(error.absolute_path)
         if error.validator == "additionalProperties" and error.validator_value is False:
             known = list(error.schema.get("properties", {}))
-            yield from (Fault((*path, k), _unknown(k, known)) for k in error.instance if k not in known)
+            odd = [k for k in error.instance if k not in known and (path or name != "document" or _slip(k))]
+            yield from (Fault((*path, k), _unknown(k, known)) for k in odd)
         else:
             yield Fault(path, _short(error.message))
 
@@ -62,6 +67,32 @@ def check(name: str, data: object, path: object) -> None:
     if error is not None:
         where = ".".join(str(p) for p in error.absolute_path) or "the top level"
         raise DocumentError("invalid", path=path, problem=f"at {where}: {_short(error.message)}")
+
+
+def strangers(document: Mapping[str, Any]) -> list[str]:
+    """Keys at the top of a document that nobody here knows and that are no slips: kept, and told."""
+    known = load("document")["properties"]
+    return [key for key in document if key not in known and not _slip(key)]
+
+
+def _slip(key: str) -> bool:
+    """Whether a key at the top is a known one mistyped by one letter, or belongs under ``parameters``."""
+    known = load("document")["properties"]
+    inner = known["parameters"]["properties"]
+    return key in inner or any(_one_letter(key, name) for name in (*known, *inner))
+
+
+def _one_letter(key: str, name: str) -> bool:
+    """Whether one letter is wrong, missing or too many, or two beside each other are swapped."""
+    start = _shared(key, name)
+    end = _shared(key[start:][::-1], name[start:][::-1])
+    one, other = key[start : len(key) - end], name[start : len(name) - end]
+    return max(len(one), len(other)) == 1 or (len(one) == 2 and one == other[::-1])
+
+
+def _shared(one: str, other: str) -> int:
+    """How many letters both begin with."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _unknown(key: str, known: Sequence[str]) -> str:
