@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
 from importer import backends
 from importer.decide.target import Preferences, Target
-from importer.document import schema
+from importer.document import options, schema
+from importer.document.diff import ABSENT, same
 from importer.document.places import FACTS, OPTIONS, PARAMETERS, SAMPLING, TOP_LEVEL
 from importer.document.store import Stored
 from importer.errors import DocumentError, UsageError
 
 RESERVED = ("name", "importer", "options", "artifacts", "parameters", "parameters.model")
+DESCRIBING = ("backend", "description", "known_usecases", "template")  # no decisions
 DEVICE = "device"  # what --unset calls the word of --device and --memory
 KINDS = ("chat", "base", "guard", "ocr", "translation")
 
@@ -58,6 +60,34 @@ def recalled(typed: Preferences, stored: Stored | None) -> Preferences:
         earlier["backend"] = backend
     kept = {key: value for key, value in earlier.items() if key not in typed.unset}
     return Preferences({**_checked(kept), **typed.values}, typed.unset)
+
+
+def written(document: Mapping[str, Any], wrote: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What a person's file says, by the names that --set takes, where the importer did not write the same."""
+    said, ours = dict(_said(document)), {} if wrote is None else dict(_said(wrote))
+    return {key: value for key, value in said.items() if not same(value, ours.get(key, ABSENT))}
+
+
+def _said(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    if document.get("backend") in backends.NAMES:
+        yield "backend", document["backend"]
+    for key, value in _map(document, "parameters").items():
+        if key in PARAMETERS:
+            yield f"parameters.{key}", value
+    for key in TOP_LEVEL:
+        if key in document and key not in (*RESERVED, *DESCRIBING):
+            inner = document[key] if key == "engine_args" and isinstance(document[key], Mapping) else None
+            named = {key: document[key]} if inner is None else {f"{key}.{k}": v for k, v in inner.items()}
+            yield from ((path, v) for path, v in named.items() if path.count(".") < 2)
+    for key in OPTIONS:
+        if any(option.key == key for option in options.of(document)):
+            yield key, options.parser(document, key)
+    yield from ((k, v) for k, v in _map(document, "importer").items() if k in FACTS)
+
+
+def _map(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = document.get(key)
+    return value if isinstance(value, Mapping) else {}
 
 
 def _checked(values: dict[str, Any]) -> dict[str, Any]:

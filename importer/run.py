@@ -122,6 +122,5 @@ def _snapshot(stored: Stored) -> Snapshot:
     from importer.hub.reference import parse
 
     block = stored.data.get("importer") or {}
-    model = str(block.get("model_id") or stored.data["parameters"]["model"])
-    reference = parse(model if "/" in model else f"./{model}")
+    reference = parse(str(block.get("model_id") or stored.reference))
     return resolve(replace(reference, revision=block.get("revision")) if reference.repo else reference)

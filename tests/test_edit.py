@@ -56,6 +56,8 @@ TABLE: list[tuple[str, dict[str, Any], str]] = [
     ("a:\n- n: 1  # mine\n  m: 2\n- 3\n", {"a": [{"m": 2}, 3]}, "a:\n- # mine\n  m: 2\n- 3\n"),
     ("a:\n- n: 1\n  m: 2\n- 3\n", {"a": [{"m": 2}, 3]}, "a:\n- m: 2\n- 3\n"),
     ("a:\n  - - 1\n    - 2\n", {"a": [[0, 1, 2]]}, "a:\n  - - 0\n    - 1\n    - 2\n"),
+    ("a: ['1', \"2\"]\n", {"a": ["1", "2", "3:4"]}, "a: ['1', \"2\", \"3:4\"]\n"),
+    ("a:\n- \"1\"\n", {"a": ["0", "1", 2]}, "a:\n- \"0\"\n- \"1\"\n- 2\n"),
     # anchors, aliases and merge keys: no other place changes
     ("a: &x {b: 1}\nc: *x\n", {"a": {"b": 2}}, "a: &x {b: 2}\nc:\n  b: 1\n"),
     ("a: &x {b: 1}\nc: *x\n", {"a": {"b": 2}, "c": {"b": 2}}, "a: &x {b: 2}\nc: *x\n"),

@@ -118,6 +118,12 @@ def conflict(desk: Desk) -> Words:
     return ("acme/base",)
 
 
+def cannot_edit(desk: Desk) -> Words:
+    """A literal text that keeps the end of its file: no line can follow."""
+    (desk.folder / "mine.yaml").write_text("parameters: {model: acme/base}\nsystem_prompt: |+\n  x")
+    return ("fill", "mine.yaml")
+
+
 def not_a_folder(desk: Desk) -> Words:
     (desk.folder / "models").write_text("a file")
     return ("acme/base",)
@@ -242,6 +248,7 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "changed": changed,
     "cannot-export": exporting("vllm-config"),
     "not-approved": exporting("mlx-command", "--approved-only"),
+    "cannot-edit": cannot_edit,
     "conflict": conflict,
     "no-receipt": no_receipt,
     "unknown-engine": typed("acme/base", "--validate=llama"),
@@ -259,7 +266,6 @@ AFTER_SHOWING = {"exists", "not-a-folder"}  # met when the decisions have been s
 APART = {
     "install-failed", "probes-failed", "output-closed", "interrupted", "cannot-write", "worker-failed",
     "editor", "edited",  # tests/test_review_terminal.py
-    "cannot-edit",  # tests/test_edit.py
 }  # fmt: skip
 
 
@@ -290,7 +296,7 @@ def test_a_failure_is_a_sentence_a_step_and_a_code(desk: Desk, kind: str) -> Non
     machine = desk(*words, "--json")
     check(kind, machine)
     told = machine.line
-    subject = {"validate": 1, "show": 1, "review": 1, "export": 1}.get(str(words[0]), 0)
+    subject = {"validate": 1, "show": 1, "review": 1, "export": 1, "fill": 1}.get(str(words[0]), 0)
     assert told["reference"] == (None if words[0] == "engine" else words[subject])
     assert told["error"]["kind"] == kind
     assert machine.err.splitlines()[-2:] == [f"importer: {told['error']['message']}", told["error"]["hint"]]

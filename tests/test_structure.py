@@ -19,7 +19,7 @@ MODULES = {".".join(p.relative_to(ROOT).with_suffix("").parts): p for p in sorte
 ROOMS = (
     "errors", "settings", "backends", "hub", "template", "evidence", "fit", "decide", "document",
     "engines", "exports", "proof", "validation", "preferences", "target", "fitting", "workbench",
-    "pipeline", "writing", "recheck", "run", "cli",
+    "pipeline", "writing", "filling", "recheck", "run", "cli",
 )  # fmt: skip
 APART = {"__init__", "__main__", "demo"}  # the version, the way in, and the demo model with its training
 LONGEST = 400  # lines

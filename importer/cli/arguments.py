@@ -12,8 +12,20 @@ from importer.errors import UsageError
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-COMMANDS = ("match", "list", "show", "review", "approve", "recheck", "validate", "export", "engine", "doctor")
-NAMING = ("show", "review", "approve", "recheck", "validate", "export")  # commands on one document
+COMMANDS = (
+    "fill",
+    "match",
+    "list",
+    "show",
+    "review",
+    "approve",
+    "recheck",
+    "validate",
+    "export",
+    "engine",
+    "doctor",
+)
+NAMING = ("fill", "show", "review", "approve", "recheck", "validate", "export")  # commands on one document
 INSTALLED = "installed"  # what a bare --validate means: the engine the document names
 
 EXAMPLES = """\
@@ -26,6 +38,7 @@ examples:
   importer --from models.txt --dry-run          many at a time, one line of JSON for each
 
 commands:
+  importer fill FILE            add to a hand-written document what it leaves out
   importer match NAME...        what the tables alone say of a name
   importer list                 the documents, their review and their validation
   importer show NAME            one document with its decisions and probes
@@ -98,7 +111,7 @@ def reference(argv: list[str]) -> str | None:
         "--take",
         "--from",
     }
-    taking |= {"--engine", "--port", "--digest", "--note", "--reject", "--documents", "--device"}
+    taking |= {"--engine", "--port", "--digest", "--note", "--reject", "--documents", "--device", "--memory"}
     taking |= {"--memory"}
     free = [w for before, w in zip(["", *words], words, strict=False) if before not in taking]
     if "--" in free:
@@ -155,12 +168,7 @@ def _import() -> Parser:
         choices=("mine", "theirs"),
         help="where the file and this import changed one value: the file's (mine), or the import's (theirs)",
     )
-    p.add_argument(
-        "--device",
-        metavar="NAME",
-        help="fit the settings to this device instead of this machine: rtx4090, 8xh100-80g, m3-max-64g …",
-    )
-    p.add_argument("--memory", metavar="SIZE", help="with so much memory, such as 48GiB (of each card)")
+    _fitting(p)
     p.add_argument(
         "--exact-fit", action="store_true", help="read every tensor's size from the weights' headers"
     )
@@ -186,6 +194,8 @@ def _import() -> Parser:
 def _commands() -> Parser:
     top = Parser(prog="importer", allow_abbrev=False)
     sub = top.add_subparsers(dest="command", required=True)
+
+    _fill(sub.add_parser("fill", help="add to a hand-written document what it leaves out"))
 
     p = sub.add_parser("match", help="what the tables alone say of a name")
     p.add_argument("names", nargs="+", metavar="NAME")
@@ -239,8 +249,15 @@ def _commands() -> Parser:
     p.add_argument("--approved-only", action="store_true", help="refuse what nobody has approved")
     p.add_argument("--json", action="store_true", help="files and what they lack as one line of JSON")
 
-    p = sub.add_parser("engine", help="install, list, remove engines")
-    actions = p.add_subparsers(dest="action", metavar="install|list|remove", required=True)
+    _engine(sub.add_parser("engine", help="install, list, remove engines"))
+
+    p = sub.add_parser("doctor", help="what would stand in the way of a run")
+    p.add_argument("--json", action="store_true", help="one line of JSON per check")
+    return top
+
+
+def _engine(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="install|list|remove", required=True)
     for action, text in (
         ("install", "install an engine (pinned; does nothing when it is there)"),
         ("remove", "remove an engine's environment"),
@@ -250,9 +267,23 @@ def _commands() -> Parser:
     a = actions.add_parser("list", help="engines, versions, places")
     a.add_argument("--json", action="store_true", help="one line of JSON per engine")
 
-    p = sub.add_parser("doctor", help="what would stand in the way of a run")
-    p.add_argument("--json", action="store_true", help="one line of JSON per check")
-    return top
+
+def _fill(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("--dry-run", action="store_true", help="show the difference, write nothing")
+    parser.add_argument("--engine-version", metavar="VERSION", help="write for this version's parsers")
+    _fitting(parser)
+    parser.add_argument("--offline", action="store_true", help="use what is cached; no request to the Hub")
+    parser.add_argument("--json", action="store_true", help="what was added as one line of JSON")
+
+
+def _fitting(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--device",
+        metavar="NAME",
+        help="fit the settings to this device instead of this machine: rtx4090, 8xh100-80g, m3-max-64g …",
+    )
+    parser.add_argument("--memory", metavar="SIZE", help="with so much memory, such as 48GiB (of each card)")
 
 
 def _port(text: str) -> int:

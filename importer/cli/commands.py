@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from importer.document.store import Store
 
 
+def fill(arguments: argparse.Namespace) -> None:
+    """Add to a hand-written document what it leaves out."""
+    from importer.cli.filling import run
+
+    run(arguments)
+
+
 def match(arguments: argparse.Namespace) -> None:
     """What the tables alone say of a name; no network."""
     from importer.evidence.names import match_names
@@ -160,6 +167,7 @@ def _lines(items: list[dict[str, Any]]) -> None:
 
 
 COMMANDS: Mapping[str, Callable[[argparse.Namespace], int | None]] = {
+    "fill": fill,
     "match": match,
     "list": list_documents,
     "show": show_document,

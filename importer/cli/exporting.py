@@ -24,6 +24,8 @@ def run(arguments: argparse.Namespace) -> None:
     chosen = get(arguments.format)
     _, stored = named(arguments.name, arguments.documents)
     stored.check()
+    if not stored.data["backend"]:
+        raise DocumentError("invalid", path=stored.path, problem="backend: it is empty; an export is for one")
     origin = Origin.of(stored.data, stored.receipt)
     if arguments.approved_only and origin.review != "approved":
         raise DocumentError("not-approved", name=origin.name, review=origin.review)

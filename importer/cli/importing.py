@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def request_from(arguments: argparse.Namespace, reference: str) -> Request:
     """What to import, from the options; raises UsageError."""
-    device, memory = _device(arguments)
+    name, memory = device(arguments)
     return Request(
         reference=reference,
         revision=arguments.revision,
@@ -62,13 +62,13 @@ def request_from(arguments: argparse.Namespace, reference: str) -> Request:
         engine_version=arguments.engine_version,
         offline=arguments.offline,
         ignore_name=arguments.ignore_name,
-        device=device,
+        device=name,
         memory=memory,
         exact_fit=arguments.exact_fit,
     )
 
 
-def _device(arguments: argparse.Namespace) -> tuple[str | None, int | None]:
+def device(arguments: argparse.Namespace) -> tuple[str | None, int | None]:
     """The device's own name and bytes of memory, as far as they were given; raises UsageError."""
     if arguments.device is None and arguments.memory is None:
         return None, None

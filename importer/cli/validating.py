@@ -37,7 +37,7 @@ def validate(arguments: argparse.Namespace) -> None:
     """The command ``validate NAME|FILE``."""
     store, stored = named(arguments.name, arguments.output)
     stored.check()
-    engine = arguments.engine or stored.data["backend"]
+    engine = arguments.engine or stored.backend
     report = _run(stored, store, engine, None, fetch=arguments.fetch, port=arguments.port)
     if arguments.json:
         show.json_line(show.json_text(report))

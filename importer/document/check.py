@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from importer.document import schema
@@ -11,10 +12,13 @@ from importer.errors import DocumentError
 LONGEST = 480  # characters of all problems in one sentence
 
 
-def problems(text: str) -> list[Problem]:
-    """What is wrong, in the order of the lines; of a text that is no YAML only the first thing."""
+def problems(text: str, filled_in: Mapping[str, Any] | None = None) -> list[Problem]:
+    """What is wrong, in the order of the lines; of a text that is no YAML only the first thing.
+
+    ``filled_in`` stands for what the text leaves out.
+    """
     try:
-        data = parse(text)
+        data = {**(filled_in or {}), **parse(text)}
     except Unreadable as error:
         return [error.problem]
     places = Places(text)

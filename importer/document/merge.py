@@ -78,7 +78,7 @@ class Merge:
     ) -> dict[str, Any]:
         sides = {
             key: self._value((*path, key), *(side.get(key, ABSENT) for side in (base, mine, theirs)))
-            for key in _interleaved(mine, theirs)
+            for key in interleaved(mine, theirs)
         }
         return {key: value for key, value in sides.items() if value is not ABSENT}
 
@@ -95,7 +95,7 @@ def _as_maps(path: Path, *sides: Any) -> list[Mapping[str, Any]] | None:
     return [{} if side is ABSENT else next(found) for side in sides]
 
 
-def _interleaved(mine: Iterable[str], theirs: Iterable[str]) -> list[str]:
+def interleaved(mine: Iterable[str], theirs: Iterable[str]) -> list[str]:
     """The keys of both in the order of ``mine``; each new one behind the key it follows in ``theirs``."""
     order, behind = list(mine), 0
     for key in theirs:
@@ -133,7 +133,7 @@ def write(mine: str, data: Mapping[str, Any], base: str | None, theirs: str, pat
     A person's comment is never touched. Without ``base`` every comment is taken for a person's. Raises
     DocumentError("cannot-edit").
     """
-    was, has, says = ({} if text is None else _remarks(text) for text in (base, mine, theirs))
+    was, has, says = ({} if text is None else remarks(text) for text in (base, mine, theirs))
     held, planned = dict(_labelled(data)), dict(_labelled(read(theirs, path)))
     notes: dict[Path, str | None] = {}
     for place in {**has, **says}:
@@ -160,7 +160,7 @@ def _note(
     return None if old is None else BY_HAND + offered
 
 
-def _remarks(text: str) -> dict[Path, str]:
+def remarks(text: str) -> dict[Path, str]:
     """The comments on the lines of values, without their signs."""
     return {path: comment.text.lstrip("#").strip() for path, comment in Layout(text).remarks().items()}
 

@@ -19,6 +19,7 @@ from importer.document.files import make_folder, write_all
 from importer.document.receipt import Receipt, parse
 from importer.document.text import SCHEMA_FILE, read
 from importer.errors import DocumentError
+from importer.hub.reference import DIRECTORY
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,24 @@ class Stored:
         said = [block.get("model_id")] if isinstance(block, dict) else []
         said += [parameters.get("model")] if isinstance(parameters, dict) else []
         return next((s for s in said if isinstance(s, str)), None)
+
+    @property
+    def backend(self) -> str:
+        """The engine that serves it; where the file leaves that open, the one that it was filled in for."""
+        block = self.data.get("importer")
+        engine = block.get("engine") if isinstance(block, dict) else None
+        return str(self.data["backend"] or (engine["name"] if isinstance(engine, dict) else ""))
+
+    @property
+    def reference(self) -> str:
+        """The model as it can be resolved from anywhere: a directory is meant from the file's own folder.
+
+        A word without a slash is a directory there, as LocalAI has it.
+        """
+        model = str(self.data["parameters"]["model"])
+        if model.startswith("~") or not (DIRECTORY.match(model) or "/" not in model):
+            return model
+        return str((self.path.parent / model).absolute())
 
     def check(self) -> None:
         """Raises DocumentError("invalid") with every problem and its line, where the schema forbids it."""

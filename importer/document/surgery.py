@@ -143,13 +143,18 @@ class Surgery:
     def _add(self, node: yaml.Node, slots: list[Slot], before: Slot | None, entry: Any) -> None:
         """One more entry, behind ``before``; without it at the end of a map, at the front of a list."""
         front = before is None and isinstance(node, yaml.SequenceNode)
+        quote = _quote((before or slots[0]).node) if isinstance(entry, list) else None
         if not is_block(node):
-            said = inline(entry, flow=True)[1:-1]
+            said = (
+                inline(entry, flow=True)[1:-1] if quote is None else inline(entry[0], flow=True, quote=quote)
+            )
             at = slots[0].start if front else (before or slots[-1]).node.end_mark.index
             self._cuts.replace(at, at, f"{said}, " if front else f", {said}")
             return
         column = self._layout.column(slots[0].start)
         lines = _indented(block(entry, self._style), column)
+        if quote is not None and isinstance(entry[0], str):
+            lines = [f"{' ' * column}- {inline(entry[0], quote=quote)}"]
         if not front:
             self._put_lines(self._below(before or slots[-1]), lines)
         elif self._layout.begins_line(slots[0].start):

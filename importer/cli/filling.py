@@ -1,0 +1,58 @@
+"""``importer fill``: add to a hand-written document what it leaves out."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from pathlib import Path
+
+from importer.cli import show
+from importer.cli.importing import device
+from importer.filling import Filling, plan, write
+from importer.pipeline import Request
+from importer.workbench import Workbench
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Decide, add, write; with --dry-run show the difference instead. Raises ImporterError."""
+    path = Path(arguments.file)
+    path = path.resolve() if path.is_symlink() else path
+    name, memory = device(arguments)
+    request = Request(
+        reference="",
+        engine_version=arguments.engine_version,
+        offline=arguments.offline,
+        device=name,
+        memory=memory,
+    )
+    with show.progress(arguments.file) as progress, Workbench() as bench:
+        filling = plan(path, request, bench, progress)
+    added = filling.filled.added
+    for problem in filling.problems:
+        show.note(f"Kept, though it is a mistake: {problem}.")
+    if arguments.dry_run:
+        if not arguments.json:
+            _difference(filling)
+        show.note("Dry run: nothing was written." if added else f"{path} leaves nothing out.")
+    else:
+        receipt = write(filling)
+        if not arguments.json:
+            _added(filling)
+        state = receipt.state(receipt.digest)
+        what = f"Added {len(added)} values to {path}" if added else f"{path} leaves nothing out"
+        show.note(f"{what}; review: {'pending' if state == 'draft' else state}.")
+    if arguments.json:
+        show.json_line(show.json_text(filling.report()))
+
+
+def _difference(filling: Filling) -> None:
+    name = str(filling.stored.path)
+    before, after = (t.splitlines(keepends=True) for t in (filling.stored.text, filling.filled.text))
+    for line in difflib.unified_diff(before, after, name, name):
+        show.line(show.plain(line.rstrip("\r\n")))
+
+
+def _added(filling: Filling) -> None:
+    for entry in filling.report()["added"]:
+        why = f"  # {entry['why']}" if entry["why"] else ""
+        show.line(show.plain(f"{entry['path']}: {show.json_text(entry['value'])}{why}"))
