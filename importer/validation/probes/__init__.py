@@ -8,6 +8,8 @@ from importer.validation.context import Context
 from importer.validation.outcome import Outcome
 from importer.validation.probes import (
     call_id_returns,
+    client_leaves,
+    context_length,
     cut_call,
     guided_output,
     health,
@@ -15,6 +17,7 @@ from importer.validation.probes import (
     invented_tool,
     later_turns,
     log_probabilities,
+    long_prompt,
     model_listed,
     no_argument_call,
     no_special_tokens,
@@ -26,6 +29,7 @@ from importer.validation.probes import (
     reasoning_cut,
     reasoning_off,
     sampling_arrives,
+    sixteen_at_once,
     stop_strings,
     stream_equals_whole,
     structured_output,
@@ -60,6 +64,7 @@ class Probe(Protocol):
 PROBES: tuple[Probe, ...] = (
     health,
     model_listed,
+    context_length,
     plain_completion,
     plain_chat,
     stream_equals_whole,
@@ -91,4 +96,7 @@ PROBES: tuple[Probe, ...] = (
     call_id_returns,
     later_turns,
     no_tool_needed,
+    long_prompt,
+    client_leaves,
+    sixteen_at_once,
 )

@@ -1,0 +1,42 @@
+"""A client hangs up, before the first word and in the middle: the next one is answered, right and in time."""
+
+from __future__ import annotations
+
+import time
+
+from importer.validation.context import Context
+from importer.validation.outcome import Fail, Outcome, Pass
+from importer.validation.promise import no_chat
+from importer.validation.prompts import COUNT, SUM
+from importer.validation.reply import Reply
+
+NAME = "client-leaves"
+LESSON = "Work for clients that had left went on to its end and kept their slots; a race crashed the engine."
+ALONE = True  # it takes the time of the answer after
+SLOWER = 5.0  # times; and that many seconds are always allowed
+needs = no_chat
+
+
+def run(ctx: Context) -> Outcome:
+    """Leave twice in each way, then ask."""
+    before = _timed(ctx)[1]
+    body = {"model": ctx.model, "messages": list(COUNT.messages), "max_tokens": ctx.promise.max_tokens}
+    for after in (None, 1, None, 1):
+        ctx.client.leave({**body, "stream": True}, ctx.log, after=after, wait=0.02)
+    return judge(*_timed(ctx), before)
+
+
+def _timed(ctx: Context) -> tuple[Reply, float]:
+    started = time.monotonic()
+    return ctx.ask(SUM), time.monotonic() - started
+
+
+def judge(reply: Reply, seconds: float, before: float) -> Outcome:
+    """The answer after others have left; ``before`` is how long it took when nobody had."""
+    if not (reply.content.strip() or reply.reasoning.strip()):
+        return Fail("after clients had left, an answer came back empty", "engine")
+    if seconds > SLOWER + SLOWER * before:
+        return Fail(
+            f"after clients had left, an answer took {seconds:.1f} s instead of {before:.1f} s", "engine"
+        )
+    return Pass(f"answered in {seconds:.1f} s after four clients had left", trials=4)

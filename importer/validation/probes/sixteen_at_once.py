@@ -1,0 +1,68 @@
+"""Sixteen questions at once: each gets its own answer, and afterwards one alone is still right."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from importer.validation.context import Context
+from importer.validation.errors import ExchangeError
+from importer.validation.outcome import Fail, Outcome, Pass
+from importer.validation.promise import no_chat
+from importer.validation.prompts import AGAIN, COUNT, NAME_TOLD, SUM, Prompt
+from importer.validation.reply import Reply
+
+NAME = "sixteen-at-once"
+LESSON = "Entries of another batch's shape crashed every later request, and answers went to the wrong client."
+ALONE = True  # it is about load, and is one
+AT_ONCE = 16
+APART = (
+    0.02  # seconds between two, so that it is the engine and not a queue of five connections that is tried
+)
+ASKED = (SUM, COUNT, NAME_TOLD, AGAIN)
+needs = no_chat
+
+
+def run(ctx: Context) -> Outcome:
+    """Ask those questions that the model answers well by itself, four times each and all at once."""
+    known = [prompt for prompt in ASKED if right(ctx.first(prompt), prompt)] or [SUM]
+    prompts = [known[i % len(known)] for i in range(AT_ONCE)]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        answers = list(pool.map(lambda i: _ask(ctx, prompts[i], APART * i), range(AT_ONCE)))
+    return judge(prompts, answers, lambda: _ask(ctx, known[0]))
+
+
+def _ask(ctx: Context, prompt: Prompt, later: float = 0.0) -> Reply | ExchangeError:
+    time.sleep(later)
+    try:
+        return ctx.ask(prompt)
+    except ExchangeError as error:
+        return error
+
+
+def judge(
+    prompts: Sequence[Prompt],
+    answers: Sequence[Reply | ExchangeError],
+    again: Callable[[], Reply | ExchangeError],
+) -> Outcome:
+    """Answers to questions asked at once; ``again`` asks the first one by itself."""
+    for answer in answers:
+        if isinstance(answer, ExchangeError):
+            return Fail(
+                f"of {len(answers)} requests at once one failed: {answer}", "engine", trials=len(answers)
+            )
+    for prompt, answer in zip(prompts, answers, strict=True):
+        other = next((p for p in prompts if p.name != prompt.name and right(answer, p)), None)
+        if isinstance(answer, Reply) and not right(answer, prompt) and other is not None:
+            return Fail(f"{prompt.name!r} got the answer to {other.name!r}", "engine", trials=len(answers))
+    last = again()
+    if isinstance(last, ExchangeError):
+        return Fail(f"after {len(answers)} requests at once a single one failed: {last}", "engine")
+    good = sum(right(answer, prompt) for prompt, answer in zip(prompts, answers, strict=True))
+    return Pass(f"{good} of {len(answers)} answered as each alone", trials=len(answers), agreed=good)
+
+
+def right(reply: Reply | ExchangeError, prompt: Prompt) -> bool:
+    """Whether an answer holds what a right one does."""
+    return isinstance(reply, Reply) and any(word in reply.content.casefold() for word in prompt.expects)
