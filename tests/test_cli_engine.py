@@ -54,6 +54,7 @@ def test_from_a_directory_to_a_document_that_was_run(
     outcomes = {o["probe"]: o["outcome"] for o in first["validation"]["outcomes"]}
     assert {p.NAME for p in PROBES} <= set(outcomes)
     assert [probe for probe, outcome in outcomes.items() if outcome != "pass"] == [
+        "context-length",
         "plain-completion",
         "stop-strings",
         "log-probabilities",
@@ -61,6 +62,7 @@ def test_from_a_directory_to_a_document_that_was_run(
         "guided-output",
         "tokenize-round-trip",
         "tool-choice",
+        "long-prompt",
     ]
 
     assert run(["validate", "demo", "--json"]) == 0

@@ -12,6 +12,7 @@ from importer.validation.promise import Promise
 DOCS = Path(__file__).parent.parent / "docs" / "validation.md"
 TABLE = re.compile(r"(?s)(?<=<!-- probes -->\n).*?(?=<!-- /probes -->)")
 PROMISES = {
+    "the document names a context": Promise(context=2048),
     "a tool parser is named": Promise(tool_parser="x"),
     "a reasoning parser is named": Promise(reasoning_parser="x"),
     "sampling is set at the start": Promise(sampling={"temperature": 0.6}),

@@ -37,6 +37,7 @@ DOCUMENT = {
     "max_model_len": 600,
 }
 APART = (  # the model chats, and mlx-lm's server has none of the others
+    "context-length",
     "plain-completion",
     "stop-strings",
     "log-probabilities",
@@ -44,6 +45,7 @@ APART = (  # the model chats, and mlx-lm's server has none of the others
     "guided-output",
     "tokenize-round-trip",
     "tool-choice",
+    "long-prompt",
 )
 Found = dict[str, tuple[str, str | None]]
 
@@ -93,7 +95,7 @@ def test_what_the_document_does_not_promise_is_not_asked_for(python: Path) -> No
     unasked = {probe.NAME for probe in PROBES if probe.needs(promise)}
     assert {"tool-call", "later-turns", "plain-completion"} < unasked
     not_applicable = {probe for probe, (outcome, _) in by_probe.items() if outcome == "not-applicable"}
-    assert not_applicable == unasked | {"reasoning-apart"}
+    assert not_applicable == unasked | {"reasoning-apart", "context-length"}
     assert report.passed, why(report)
 
 
