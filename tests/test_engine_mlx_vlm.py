@@ -25,8 +25,8 @@ PROBES = {
 }  # fmt: skip
 
 
-# Its server reports an error where a streamed call is cut, and writes one token more into a prompt with tools,
-# which the small model has not learnt to take.
+# Its server ends a streamed call that is cut in an error, and writes one token more into a prompt with
+# tools, which the small model has not learnt to take.
 ITS_OWN = {"cut-call": ("fail", "engine"), "typed-arguments": ("inconclusive", "model")}
 
 
