@@ -129,11 +129,11 @@ def test_deciding_is_pure() -> None:
     ("names", "allowed"), [(NETWORK, MAY_CONNECT), ({"subprocess"}, MAY_START), (FORBIDDEN, set())]
 )
 def test_who_may_connect_and_start(names: set[str], allowed: set[str]) -> None:
-    """The parser worker lives in the engine's environment and imports the engine; all others are listed."""
+    """Worker and plugin live in the engine's environment and import the engine; all others are listed."""
     found = {
         module
         for module in MODULES
-        if ".parser_worker." not in module and room(module) != "demo"
+        if ".parser_worker." not in module and ".parser_plugin." not in module and room(module) != "demo"
         for name in imports(module)
         if any(name == n or name.startswith(f"{n}.") for n in names)
     }
