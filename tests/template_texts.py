@@ -118,6 +118,20 @@ ALTERNATING = """
 {%- endfor %}
 {%- if add_generation_prompt %}{{- '<start_of_turn>model\\n' }}{% endif %}"""
 
+# Turns must alternate, the first system turn goes into the user's, parts of the content may be images.
+IMAGES = """{{- bos_token }}
+{%- set turns = messages[1:] if messages[0].role == 'system' else messages %}
+{%- set head = messages[0].content + '\\n\\n' if messages[0].role == 'system' else '' %}
+{%- for m in turns %}
+{%- if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('roles must alternate') }}{% endif %}
+{{- '<start_of_turn>' + ('model' if m.role == 'assistant' else m.role) + '\\n' + (head if loop.first else '') }}
+{%- if m.content is string %}{{ m.content | trim }}
+{%- else %}{% for part in m.content %}{{ '<start_of_image>' if part.type == 'image' else part.text | trim }}{% endfor %}
+{%- endif %}
+{{- '<end_of_turn>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- '<start_of_turn>model\\n' }}{% endif %}"""
+
 ENDS_WITH_USER = """
 {%- if messages[-1].role != 'user' %}{{ raise_exception('the last turn is the user\\'s') }}{% endif %}
 {%- for m in messages %}
@@ -170,6 +184,8 @@ EFFORT = THINKING.replace(
 OTHER_NAME = THINKING.replace(
     "PROMPT", "{%- if quick_reply %}{{- '<think>\\n\\n</think>\\n\\n' }}{% endif %}"
 )
+
+CHATML = TURNS.replace("CALL", "")
 
 STRIPS = """
 {%- for m in messages %}

@@ -1,0 +1,76 @@
+"""A template that the user gives in place of the model's own: a convention of ours, or a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from importer.errors import UsageError
+from importer.template.ours import CONVENTIONS
+from importer.template.ours.dress import dress
+from importer.template.render import Renderer
+from importer.template.source import MAX_CHARACTERS, Template
+from importer.template.vocabulary import Vocabulary
+
+NONE = "none"  # what --template says for the model's own
+FILE = "file"  # the name of a template that is neither the model's nor ours
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """``name`` is a convention's, or ``file``: then ``text`` is what stands in the file at ``source``."""
+
+    name: str
+    source: str
+    text: str = ""
+
+    @property
+    def word(self) -> str:
+        """What --template was given, so that it can be given again."""
+        return self.source if self.name == FILE else self.name
+
+
+def read(word: str | None) -> Given | None:
+    """What --template names; ``None`` for the model's own. Raises UsageError("bad-option")."""
+    if word in (None, NONE):
+        return None
+    if word in CONVENTIONS:
+        return Given(str(word), f"--template {word}")
+    text = _file(str(word))
+    if not text.strip():
+        raise _refused(str(word), "the file is empty")
+    if len(text) > MAX_CHARACTERS:
+        raise _refused(str(word), f"the file holds more than {MAX_CHARACTERS:,} characters")
+    return Given(FILE, str(Path(str(word)).absolute()), text)
+
+
+def template_of(given: Given, own: Template | None, vocabulary: Vocabulary, renderer: Renderer) -> Template:
+    """The template to serve with; raises UsageError("bad-option") where the model's own cannot be dressed."""
+    if given.name == FILE:
+        text = given.text
+    elif own is None:
+        problem = "the model has no chat template of its own whose turns could be kept; give a file"
+        raise _refused(given.name, problem)
+    else:
+        text = dress(own, given.name, vocabulary, renderer)
+    if any(char == "\0" or "\ud800" <= char <= "\udfff" for char in text):
+        raise _refused(given.word, "it holds characters that no file of text has")
+    return Template(text, given.source)
+
+
+def _file(word: str) -> str:
+    path = Path(word)
+    try:
+        if not path.is_file():
+            known = ", ".join([*CONVENTIONS, NONE])
+            raise _refused(word, f"there is no such file, and the names are {known}")
+        with path.open(encoding="utf-8") as file:
+            return file.read(MAX_CHARACTERS + 1)
+    except UnicodeDecodeError:
+        raise _refused(word, "the file is not UTF-8 text") from None
+    except OSError as error:
+        raise _refused(word, f"the file cannot be read ({error.strerror})") from None
+
+
+def _refused(word: str, problem: str) -> UsageError:
+    return UsageError("bad-option", option=f"--template {word}", problem=problem)

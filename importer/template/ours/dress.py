@@ -1,0 +1,112 @@
+"""Dress a model's own template: a prelude folds tools, calls and results into turns that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, Literal
+
+from importer.errors import UsageError
+from importer.template import cases
+from importer.template.cases import ONE, TOOLS, Style, Turn
+from importer.template.render import Job, Refused, Renderer, Result
+from importer.template.source import Template
+from importer.template.vocabulary import Vocabulary
+
+SYSTEM = Turn("system", "Keep it short.")
+REPLY = Turn("assistant", cases.ANSWER)
+PLAIN = (cases.ASK, REPLY, cases.ASK_AGAIN)
+# A round with a tool: each of these texts, and each tool's description, must be in the prompt.
+ROUND = (
+    SYSTEM, cases.ASK, Turn("assistant", cases.NARRATION, (ONE,)), Turn("tool", cases.RESULT),
+    cases.ASK_AGAIN, REPLY, cases.ASK,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What a template takes, found by rendering.
+
+    ``system``  where it takes a system turn: as the first one, anywhere, or never.
+    ``strict``  it refuses two turns of one role, or a conversation that the assistant begins.
+    ``parts``   it takes content as a list of parts only.
+    """
+
+    system: Literal["first", "anywhere", "never"]
+    strict: bool
+    parts: bool
+
+
+def dress(own: Template, convention: str, vocabulary: Vocabulary, renderer: Renderer) -> str:
+    """The text of ``own`` behind a prelude that puts tools into its turns as ``convention`` has it.
+
+    Raises UsageError("bad-option") for a template that does not show all that it is given.
+    """
+    bare = own.plain or own.text
+    bench = _Bench(vocabulary, renderer)
+    traits = bench.traits(bare)
+    text = compose(bare, convention, traits)
+    problem = bench.problem(text, bare, traits)
+    if problem:
+        raise UsageError("bad-option", option=f"--template {convention}", problem=problem)
+    return text
+
+
+def compose(bare: str, convention: str, traits: Traits) -> str:
+    """Prelude and template in one text; the prelude writes nothing, whatever the template begins with."""
+    settings = {"system": f"'{traits.system}'", "strict": traits.strict, "parts": traits.parts}
+    lines = [f"{{%- set dressed_{name} = {str(value).lower()} -%}}" for name, value in settings.items()]
+    prelude = "\n".join([_ours(convention), *lines, _ours("fold")])
+    # The last tag takes no more than its own line break away: what follows is the template's.
+    return prelude.removesuffix("-%}") + "%}\n" + bare
+
+
+def _ours(name: str) -> str:
+    return files("importer.template.ours").joinpath(f"{name}.jinja").read_text(encoding="utf-8").rstrip("\n")
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """Renders conversations for their texts."""
+
+    vocabulary: Vocabulary
+    renderer: Renderer
+
+    def traits(self, bare: str) -> Traits:
+        """What the template takes; it may refuse anything."""
+        parts = not self._shows(bare, PLAIN) and self._shows(bare, PLAIN, parts=True)
+        first = self._shows(bare, (SYSTEM, cases.ASK), parts)
+        anywhere = first and self._shows(bare, (cases.ASK, REPLY, SYSTEM, cases.ASK_AGAIN), parts)
+        loose = ((cases.ASK, cases.ASK_AGAIN), (REPLY, cases.ASK))
+        strict = not all(self._shows(bare, turns, parts) for turns in loose)
+        return Traits("anywhere" if anywhere else "first" if first else "never", strict, parts)
+
+    def problem(self, text: str, bare: str, traits: Traits) -> str | None:
+        """What the dressed template loses of a round with a tool, or changes in a plain conversation."""
+        dressed = self._render(text, ROUND, traits.parts, TOOLS)
+        if isinstance(dressed, Refused):
+            return f"the model's own template does not go with it: {dressed.reason}"
+        said = [turn.text for turn in ROUND] + [tool["function"]["description"] for tool in TOOLS]
+        lost = next((words for words in said if words not in dressed.text), None)
+        if lost is not None:
+            return f"the model's own template does not show all that it is given, {lost!r} is lost"
+        if self._render(text, PLAIN, traits.parts) != self._render(bare, PLAIN, traits.parts):
+            return "it would change what the model's own template writes without tools"
+        return None
+
+    def _shows(self, template: str, turns: Sequence[Turn], parts: bool = False) -> bool:
+        result = self._render(template, turns, parts)
+        if isinstance(result, Refused) or "'text'" in result.text:
+            return False
+        return all(turn.text in result.text for turn in turns)
+
+    def _render(
+        self,
+        template: str,
+        turns: Sequence[Turn],
+        parts: bool,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+    ) -> Result:
+        job = Job(Style(parts=parts).messages(turns), tools, add_generation_prompt=True)
+        return self.renderer.render(template, [job], self.vocabulary.variables).results[0]
