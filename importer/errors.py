@@ -140,6 +140,8 @@ class DocumentError(ImporterError):
              "Run 'importer approve {name}' once you have read it, or leave --approved-only out."),
         Kind("cannot-edit", "{path} cannot be edited without touching more than what changes: {problem}.",
              "Make the change by hand, or write that part with one key or one dash to a line."),
+        Kind("chat-template", "{path} names a chat template that cannot be used: {problem}.",
+             "Import the model again with --template."),
         Kind("no-receipt", "{path} has no readable receipt beside it: {problem}.", "Import the model again."),
     )  # fmt: skip
 

@@ -13,6 +13,7 @@ from importer.errors import EngineError, RepositoryError
 from importer.hub.snapshot import Snapshot
 
 if TYPE_CHECKING:
+    from importer.document.chat_template import ChatTemplate
     from importer.proof.result import Proof
     from importer.validation.rendering import Rendering
 
@@ -44,7 +45,7 @@ def weights_of(stored: Stored, snapshot: Snapshot | None, *, fetch: bool, progre
 def run_document(
     stored: Stored, engine_name: str, weights: Path, *, port: int | None, progress: Progress
 ) -> dict[str, Any]:
-    """Serve, probe, stop; the report as it stands in a receipt. Raises EngineError."""
+    """Serve, probe, stop; the report as it stands in a receipt. Raises EngineError and DocumentError."""
     from importer.engines import environment, get
     from importer.engines.process import serve
     from importer.validation.journal import Journal
@@ -56,9 +57,12 @@ def run_document(
     block["engine"] = {"name": engine_name, "version": installed.version}
     document = {**stored.data, "backend": engine_name, "importer": block}
     block["client_sampling"] = engine.client_sampling(document)
+    given = stored.chat_template()
     with (
-        _template(weights, document) as render,
-        serve(engine, installed.python, document, weights, port=port, progress=progress) as served,
+        _template(weights, document, given) as render,
+        serve(
+            engine, installed.python, document, weights, port=port, progress=progress, template=given
+        ) as served,
     ):
         report = validate(
             document,
@@ -72,21 +76,26 @@ def run_document(
     return report | {"fit": _fit_error(stored, served.log)}
 
 
-def rendering(weights: Path, document: Mapping[str, Any]) -> Rendering:
-    """The template beside the weights, with the variables that the document starts the engine with.
+def rendering(weights: Path, document: Mapping[str, Any], given: ChatTemplate | None = None) -> Rendering:
+    """The template beside the weights, or the one given for it, and the variables the engine starts with.
 
     Raises RepositoryError for a template that is no JSON or too large.
     """
     from importer.hub import local
+    from importer.template.source import Template
     from importer.validation.rendering import Rendering
 
-    return Rendering(local.resolve(str(weights), weights), document.get("chat_template_kwargs"))
+    template = None if given is None else Template(given.text, given.path.name)
+    snapshot = local.resolve(str(weights), weights)
+    return Rendering(snapshot, document.get("chat_template_kwargs"), template)
 
 
-def _template(weights: Path, document: Mapping[str, Any]) -> AbstractContextManager[Rendering | None]:
+def _template(
+    weights: Path, document: Mapping[str, Any], given: ChatTemplate | None
+) -> AbstractContextManager[Rendering | None]:
     """What renders; nothing where the template's file is broken, of which the engine will complain itself."""
     try:
-        return rendering(weights, document)
+        return rendering(weights, document, given)
     except RepositoryError:
         return nullcontext()
 

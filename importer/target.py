@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from importer.decide.target import Target
@@ -11,6 +11,8 @@ from importer.engines import abilities, machine, registries
 from importer.errors import UsageError
 from importer.evidence.abilities import Machine
 from importer.fit.devices import Device, named
+from importer.template.given import Given
+from importer.template.ours import CONVENTIONS, PYTHONIC, offered
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ def bind(backend: str, version: str | None = None, *, ask: bool = True) -> Bound
     parsers = {"tool_parser": registry.classes("tool"), "reasoning_parser": registry.classes("reasoning")}
     able = abilities.load(backend, registry.version)
     target = Target(backend, registry.version, parsers, asked is not None, runs(backend), able)
+    target = replace(target, templates=offered(backend))
     return Bound(target, None if asked is None else asked.python)
 
 
@@ -69,3 +72,24 @@ def platform_for(name: str | None) -> str:
     """The operating system that a named device runs, in words of ``sys.platform``; else this machine's."""
     kind = "cpu" if name is None else named(name).kind
     return sys.platform if kind == "cpu" else "darwin" if kind == "metal" else "linux"
+
+
+def with_template(target: Target, given: Given) -> Target:
+    """The target with what the template brings: for vLLM a parser of ours.
+
+    Raises UsageError("bad-option") for an engine that cannot be started with it.
+    """
+    from importer.engines.vllm import PLUGIN
+
+    problem = None
+    if not target.runs:
+        problem = f"how {target.backend} is started with another chat template is not known"
+    elif given.name in CONVENTIONS and given.name not in target.templates:
+        problem = f"{target.backend} reads none of its calls; it reads {', '.join(target.templates)}"
+    if problem is not None:
+        raise UsageError("bad-option", option=f"--template {given.word}", problem=problem)
+    if target.backend != "vllm":
+        return replace(target, templates=())
+    tools = {**target.parsers["tool_parser"], PYTHONIC: "ImporterPythonicToolParser"}
+    parsers = {**target.parsers, "tool_parser": tools}
+    return replace(target, parsers=parsers, plugin=str(PLUGIN), templates=())

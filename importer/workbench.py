@@ -13,6 +13,7 @@ from importer.proof.result import Proof
 
 if TYPE_CHECKING:
     from importer.engines.parsers import ParserWorker, Tokens
+    from importer.template.given import Given
     from importer.template.render import Renderer
     from importer.template.source import Template
     from importer.template.study import Study
@@ -30,7 +31,7 @@ class Workbench:
         self._stack = ExitStack()
         self._rendering, self._proving = Lock(), Lock()
         self._renderer: Renderer | None = None
-        self._workers: dict[str, ParserWorker] = {}
+        self._workers: dict[tuple[str, str | None], ParserWorker] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -58,17 +59,27 @@ class Workbench:
         with self._rendering:
             return learn(template, vocabulary, renderer)
 
+    def dress(self, given: Given, own: Template | None, vocabulary: Vocabulary) -> Template:
+        """The template that the user gave; raises UsageError("bad-option")."""
+        from importer.template.given import template_of
+
+        renderer = self.wake()
+        with self._rendering:
+            return template_of(given, own, vocabulary, renderer)
+
     def prove(self, study: Study, tokens: Tokens, declared: bool, target: Target, python: Path) -> Proof:
         """Ask the engine's parsers; from the cache where this template was asked before."""
         from importer.engines.parsers import ParserWorker
         from importer.proof.cache import cached
         from importer.proof.prove import prove
 
+        key = target.backend, target.plugin
+
         def ask() -> Proof:
             with self._proving:
-                if target.backend not in self._workers:
-                    worker = ParserWorker(target.backend, python)
-                    self._workers[target.backend] = self._stack.enter_context(worker)
-                return prove(study, tokens, declared, self._workers[target.backend])
+                if key not in self._workers:
+                    worker = ParserWorker(target.backend, python, plugin=target.plugin)
+                    self._workers[key] = self._stack.enter_context(worker)
+                return prove(study, tokens, declared, self._workers[key])
 
         return cached(study, tokens, declared, target, ask)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from importer import backends
-from importer.document import merge, schema
+from importer.document import chat_template, merge, schema
 from importer.document.build import Built
 from importer.document.diff import Change, differences
 from importer.document.digest import digest
@@ -108,8 +108,8 @@ def write(settled: Settled, store: Store, review: Word | None = None) -> Receipt
     """Write what changed of document and receipt; data that stay keep their review and their validation.
 
     ``review`` approves, but takes back no person's rejection of the very same data. The caller holds the
-    store's lock. Raises what ``settle`` raises, and DocumentError("changed") where the file is no longer the
-    one that was settled.
+    store's lock. Raises what ``settle`` raises, and DocumentError: "changed" where the file is no longer the
+    one that was settled, "exists" where a chat template lies there that a person has changed.
     """
     found = settle(settled.planned, store, settled.take)
     plan, old = found.plan, found.old
@@ -119,8 +119,14 @@ def write(settled: Settled, store: Store, review: Word | None = None) -> Receipt
     receipt = _receipt(found)
     if review is not None and receipt.state(plan.digest) in ("draft", "stale"):
         receipt = receipt.with_review(review, plan.built.data)
-    if old is None or old.receipt is None or old.text != found.text:
-        store.write(found.text, receipt)
+    path, template = store.path(plan.name), chat_template.meant(plan.built.data, plan.chat_template)
+    if template is not None:
+        chat_template.check_free(None if old is None else old.data, path, template)
+    whole = template is None or chat_template.holds(path, template)
+    if old is None or old.receipt is None or old.text != found.text or not whole:
+        store.write(found.text, receipt, template)
+        if old is not None and not chat_template.named(plan.built.data):
+            chat_template.forget(old.data, path)
     elif old.receipt.to_text() != receipt.to_text():
         store.write_receipt(plan.name, receipt)
     return receipt

@@ -171,11 +171,12 @@ class Tiny:
     distributions: tuple[str, ...] = ("tiny-engine",)
     readiness: Any = None
     deaths: tuple[Death, ...] = field(default=())
+    takes_template: bool = True
 
     def plan(self) -> tuple[tuple[str, ...], ...]:
         return self.steps
 
-    def launch(self, document: Any, model_dir: Path, port: int) -> Any:
+    def launch(self, document: Any, model_dir: Path, port: int, template: Any = None) -> Any:
         raise AssertionError
 
     def client_sampling(self, document: Any) -> dict[str, Any]:

@@ -139,6 +139,12 @@ def changed(desk: Desk) -> Words:
     return ("review", document(desk), "--approve", "--digest", "sha256:" + "0" * 64)
 
 
+def chat_template(desk: Desk) -> Words:
+    assert desk("acme/chat", "--backend", "vllm", "--template", "json", "--no-validate").code == 0
+    (desk.folder / "models" / "chat.chat_template.jinja").write_text("another")
+    return ("validate", "chat")
+
+
 def no_receipt(desk: Desk) -> Words:
     (desk.folder / "models" / f"{document(desk)}.receipt.json").write_text("{")
     return ("show", "toy")
@@ -250,6 +256,7 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "not-approved": exporting("mlx-command", "--approved-only"),
     "cannot-edit": cannot_edit,
     "conflict": conflict,
+    "chat-template": chat_template,
     "no-receipt": no_receipt,
     "unknown-engine": typed("acme/base", "--validate=llama"),
     "engine-missing": lambda desk: ("validate", document(desk)),

@@ -301,7 +301,7 @@ def test_developers_are_systems_and_a_system_turn_is_kept(renderer: Renderer) ->
     [
         ("{{ messages[-1].content }}", "does not show all that it is given"),
         ("{{ nothing.here }}", "does not go with it: 'nothing' is undefined"),
-        ("{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}", "processor time"),
+        ("{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}", "took more than"),
         ("{% include '/etc/passwd' %}", "no loader"),
         ("{% if %}", "does not go with it"),
         ("{{ messages | length }}", "does not show all"),
@@ -316,7 +316,8 @@ def test_a_template_that_shows_less_is_refused(renderer: Renderer, own: str, wor
 
 
 def test_names_and_files(tmp_path: Any, renderer: Renderer) -> None:
-    assert read(None) is read("none") is None
+    assert read(None) is None
+    assert read("none") == Given("none", "--template none")
     assert read("pythonic") == Given("pythonic", "--template pythonic")
     file = tmp_path / "mine.jinja"
     file.write_text(texts.CHATML)

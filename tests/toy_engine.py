@@ -30,11 +30,12 @@ def adapter(mode: str, *, warm_up: bool = False) -> Any:
         distributions: tuple[str, ...] = ("toy",)
         readiness: Readiness = ready
         deaths: tuple[Death, ...] = (Death(r"ToyError: (.*)", "the toy broke: {0}"),)
+        takes_template: bool = True
 
         def plan(self) -> tuple[tuple[str, ...], ...]:
             return ()
 
-        def launch(self, document: Any, model_dir: Path, port: int) -> Launch:
+        def launch(self, document: Any, model_dir: Path, port: int, template: Any = None) -> Launch:
             return Launch((str(Path(__file__)), str(port), mode), "toy-model", {"TOY": "1"})
 
         def client_sampling(self, document: Any) -> dict[str, Any]:

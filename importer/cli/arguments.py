@@ -86,6 +86,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
         )
     if parsed.source is not None:
         alone = {"--name": parsed.name, "--validate": parsed.validate, "--explain": parsed.explain}
+        alone["--template"] = parsed.template
         for option, given in alone.items():
             if given:
                 raise UsageError(
@@ -111,8 +112,8 @@ def reference(argv: list[str]) -> str | None:
         "--take",
         "--from",
     }
-    taking |= {"--engine", "--port", "--digest", "--note", "--reject", "--documents", "--device", "--memory"}
-    taking |= {"--memory"}
+    taking |= {"--engine", "--port", "--digest", "--note", "--reject", "--documents", "--device"}
+    taking |= {"--memory", "--template"}
     free = [w for before, w in zip(["", *words], words, strict=False) if before not in taking]
     if "--" in free:
         return next(iter(free[free.index("--") + 1 :]), None)
@@ -171,6 +172,11 @@ def _import() -> Parser:
     _fitting(p)
     p.add_argument(
         "--exact-fit", action="store_true", help="read every tensor's size from the weights' headers"
+    )
+    p.add_argument(
+        "--template",
+        metavar="NAME|FILE|none",
+        help="tools for a model whose chat template has none, in words of ours (pythonic, json); or a file",
     )
     p.add_argument("--dry-run", action="store_true", help="everything except writing and validating")
     p.add_argument("--json", action="store_true", help="one line of JSON on stdout")

@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> None:
     origin = Origin.of(stored.data, stored.receipt)
     if arguments.approved_only and origin.review != "approved":
         raise DocumentError("not-approved", name=origin.name, review=origin.review)
-    made = chosen.export(stored.data, stored.receipt, Options(arguments.device))
+    made = chosen.export(stored.data, stored.receipt, Options(arguments.device, stored.chat_template()))
     if isinstance(made, Refused):
         raise DocumentError(
             "cannot-export", name=origin.name, format=arguments.format, reason=made.reason, remedy=made.remedy

@@ -19,6 +19,7 @@ from importer.document.store import Store
 from importer.engines import get
 from importer.errors import DocumentError, ImporterError, ValidationError
 from importer.pipeline import Plan, Request, now, plan
+from importer.template import given
 from importer.workbench import Workbench
 from importer.writing import Settled, settle, write
 
@@ -65,6 +66,7 @@ def request_from(arguments: argparse.Namespace, reference: str) -> Request:
         device=name,
         memory=memory,
         exact_fit=arguments.exact_fit,
+        template=given.read(arguments.template),
     )
 
 
@@ -129,6 +131,9 @@ def _tell(arguments: argparse.Namespace, settled: Settled) -> None:
     if (arguments.device, arguments.memory) == (None, None):
         given = {"device": settled.planned.request.device, "memory": settled.planned.request.memory}
         kept += [f"{key}={show.value(value)}" for key, value in given.items() if value is not None]
+    if arguments.template is None and settled.planned.request.template is not None:
+        word = settled.planned.request.template.word
+        show.note(f"As you said at an earlier import: --template {word}. --template none takes it back.")
     if kept:
         show.note(f"As you said at an earlier import: {', '.join(kept)}. --unset KEY takes it back.")
     for title, changes in (("Your edit stays", settled.edits), ("Changes", settled.changes)):

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from importer.decide.decision import Abstained, Chosen, Decision, KnownNone, Overruled, Status
+from importer.decide.given import given_template, with_offer
 from importer.decide.target import Preferences, Target
 from importer.evidence.fact import Evidence
 
 # Claims in the order in which they choose among parsers that read the template.
 CLAIMS: dict[str, Status] = {
+    "given-template": "claimed",
     "repository-claim": "claimed",
     "model-type": "table",
     "family-table": "table",
@@ -44,6 +46,18 @@ def decide_parser(
         return _user(preferences.values[key], claims, proof)
     if kind in SILENT_KINDS:
         return KnownNone((SILENT_KINDS[kind],), _others(None, claims, SILENT_KINDS[kind]))
+    if preferences.template is not None:
+        return given_template(
+            key, preferences.template, claims, lambda c: _heard(key, facts, c, proof, target)
+        )
+    decision = _heard(key, facts, claims, proof, target)
+    return decision if key != "tool_parser" else with_offer(decision, target)
+
+
+def _heard(
+    key: str, facts: Sequence[Evidence], claims: Sequence[Evidence], proof: Evidence | None, target: Target
+) -> Decision:
+    """What the claims and the proof say, nobody else having spoken."""
     usable, lacking = _loadable(key, claims, target)
     none = next((e for e in claims if e.value is None and e.rule in NAMED_BY_FAMILY), None)
     if none is not None and not any(_stronger(e, none) for e in usable):

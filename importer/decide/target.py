@@ -20,6 +20,8 @@ class Target:
     ``proves``    the engine is installed, so its parsers were asked.
     ``runs``      the importer can install and start it.
     ``able``      what this version can load and does by itself.
+    ``plugin``    a file with a parser of ours, which the engine is started with.
+    ``templates`` those of ours that give tools to a model whose own has none, and that it can read.
     """
 
     backend: str
@@ -28,6 +30,8 @@ class Target:
     proves: bool = False
     runs: bool = True
     able: Abilities = UNKNOWN
+    plugin: str | None = None
+    templates: tuple[str, ...] = ()
 
     def has(self, key: str, name: str) -> bool:
         """Whether this engine version can load the parser."""
@@ -43,8 +47,10 @@ class Target:
 class Preferences:
     """What the user said: decision name or dotted YAML path to value. It wins over everything.
 
-    ``unset`` are names and paths whose earlier values no longer count.
+    ``unset`` are names and paths whose earlier values no longer count; ``template`` is the name of the chat
+    template that stands in for the model's own: ours, or ``file``.
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
     unset: frozenset[str] = frozenset()
+    template: str | None = None

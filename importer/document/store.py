@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from importer.document import schema
+from importer.document import chat_template, schema
 from importer.document.check import checked
 from importer.document.digest import digest
 from importer.document.files import make_folder, write_all
@@ -66,8 +66,13 @@ class Stored:
         return str((self.path.parent / model).absolute())
 
     def check(self) -> None:
-        """Raises DocumentError("invalid") with every problem and its line, where the schema forbids it."""
+        """Raises DocumentError: "invalid" with every problem and its line, or "chat-template"."""
         checked(self.text, self.path)
+        self.chat_template()
+
+    def chat_template(self) -> chat_template.ChatTemplate | None:
+        """The template that is not the model's own; raises DocumentError("chat-template")."""
+        return chat_template.of(self.data, self.path)
 
     def need_receipt(self) -> Receipt:
         """The receipt; raises DocumentError("no-receipt")."""
@@ -129,11 +134,13 @@ class Store:
                 raise DocumentError("not-a-folder", path=self.folder) from None
             raise DocumentError("invalid", path=self.folder, problem=error.strerror) from None
 
-    def write(self, text: str, receipt: Receipt) -> Path:
-        """Write document, receipt and the schema for editors; all or nothing."""
+    def write(self, text: str, receipt: Receipt, template: str | None = None) -> Path:
+        """Write document, receipt, the schema for editors and the template it names; all or nothing."""
         make_folder(self.folder)
         path = self.path(receipt.name)
         contents = {path: text, receipt_path(path): receipt.to_text()}
+        if template is not None:
+            contents = {chat_template.place(path): template, **contents}
         schema_file = self.folder / SCHEMA_FILE
         if not _holds(schema_file, schema.text("document")):
             contents = {schema_file: schema.text("document"), **contents}

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from importer.document import chat_template
+from importer.document.chat_template import ChatTemplate
 from importer.errors import DocumentError
 
 Document = Mapping[str, Any]
@@ -119,11 +121,20 @@ class Engine(Protocol):
     def offers(self) -> frozenset[str]:
         """Which of ``OFFERS`` its server has."""
 
+    @property
+    def takes_template(self) -> bool:
+        """Whether it can be started with a chat template; else the model's folder is dressed with it."""
+
     def plan(self) -> Plan:
         """The pip commands that make its environment on this machine, in order, versions pinned."""
 
-    def launch(self, document: Document, model_dir: Path, port: int) -> Launch:
-        """Start ``document`` from the weights in ``model_dir``; raises DocumentError("invalid")."""
+    def launch(
+        self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None
+    ) -> Launch:
+        """Start ``document`` from the weights in ``model_dir``, with the template that it names.
+
+        Raises DocumentError("invalid").
+        """
 
     def client_sampling(self, document: Document) -> dict[str, Any]:
         """``parameters`` and ``stopwords`` that it cannot be started with, under the document's names."""
@@ -178,6 +189,13 @@ def number(document: Document, key: str, value: object) -> str:
     if not isinstance(value, float) or not math.isfinite(value):
         raise invalid(document, f"{key} is {value!r} and not a number")
     return str(int(value)) if value.is_integer() else str(value)
+
+
+def given_template(document: Document, template: ChatTemplate | None) -> ChatTemplate | None:
+    """The template to start with; raises DocumentError("invalid") where the named one is not given."""
+    if chat_template.named(document) and template is None:
+        raise invalid(document, f"importer.{chat_template.KEY} names a template, and none is there")
+    return template
 
 
 def invalid(document: Document, problem: str) -> DocumentError:

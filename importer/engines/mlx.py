@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from importer.document.chat_template import ChatTemplate
 from importer.engines.base import (
     Address,
     Death,
@@ -15,6 +16,8 @@ from importer.engines.base import (
     Launch,
     Pip,
     Readiness,
+    given_template,
+    invalid,
     number,
     numeric_options,
     parameters,
@@ -24,6 +27,7 @@ from importer.engines.base import (
 
 VERSION = "0.32.2"
 CONSTRAINTS = Path(__file__).with_name("constraints") / "mlx.txt"
+LONGEST = 100_000  # bytes of a template, which its server takes as text: Linux has room for 131,072
 # Sampling that the server takes at its start, for requests that say nothing. Without --temp it is greedy.
 FLAGS = {
     "temperature": "--temp",
@@ -63,6 +67,7 @@ class Mlx:
     distributions: tuple[str, ...] = ("mlx-lm",)
     readiness: Readiness = READY
     deaths: tuple[Death, ...] = DEATHS
+    takes_template: bool = True
     offers: frozenset[str] = frozenset(
         ("completions", "logprobs", "usage", "penalties", "cached", "switches")
     )
@@ -72,13 +77,17 @@ class Mlx:
         package = f"mlx-lm=={VERSION}" if sys.platform == "darwin" else f"mlx-lm[cpu]=={VERSION}"
         return (("install", "--constraint", str(CONSTRAINTS), package),)
 
-    def launch(self, document: Document, model_dir: Path, port: int) -> Launch:
+    def launch(
+        self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None
+    ) -> Launch:
         """``mlx_lm server`` on loopback."""
         model = str(model_dir.resolve())
-        arguments = ("-m", "mlx_lm", "server", *self.settings(document, model, Address(port=port)))
-        return Launch(arguments, model)
+        settings = self.settings(document, model, Address(port=port), template)
+        return Launch(("-m", "mlx_lm", "server", *settings), model)
 
-    def settings(self, document: Document, model: str, address: Address) -> list[str]:
+    def settings(
+        self, document: Document, model: str, address: Address, template: ChatTemplate | None = None
+    ) -> list[str]:
         """The server's options; a negative ``top_k`` (none, as vLLM writes it) becomes 0.
 
         Raises DocumentError("invalid").
@@ -90,6 +99,10 @@ class Mlx:
                 given = number(document, f"parameters.{key}", value)
                 arguments += [flag, "0" if key == "top_k" and given.startswith("-") else given]
         arguments += numeric_options(document, ARGUMENTS, "mlx-lm")
+        if (other := given_template(document, template)) is not None:
+            if len(other.text.encode()) > LONGEST:
+                raise invalid(document, f"its chat template has more than {LONGEST:,} bytes")
+            arguments.append(f"--chat-template={other.text}")
         if document.get("chat_template_kwargs"):
             arguments += ["--chat-template-args", json.dumps(document["chat_template_kwargs"])]
         if document.get("trust_remote_code") is True:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from importer.document import options
+from importer.document.chat_template import ChatTemplate
 from importer.engines.base import (
     Address,
     Death,
@@ -16,6 +17,7 @@ from importer.engines.base import (
     Launch,
     Pip,
     Readiness,
+    given_template,
     invalid,
     number,
     numeric_options,
@@ -59,6 +61,7 @@ class MlxVlm:
     distributions: tuple[str, ...] = ("mlx-vlm",)
     readiness: Readiness = READY
     deaths: tuple[Death, ...] = DEATHS
+    takes_template: bool = False
     offers: frozenset[str] = frozenset(("logprobs", "drawn", "penalties", "cached", "images"))
 
     def plan(self) -> tuple[Pip, ...]:
@@ -66,15 +69,23 @@ class MlxVlm:
         package = f"mlx-vlm=={VERSION}" if sys.platform == "darwin" else f"mlx-vlm[cpu]=={VERSION}"
         return (("install", "--constraint", str(CONSTRAINTS), package),)
 
-    def launch(self, document: Document, model_dir: Path, port: int) -> Launch:
+    def launch(
+        self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None
+    ) -> Launch:
         """``mlx_vlm.server`` on loopback."""
         _check_code(document, model_dir)
         model = str(model_dir.resolve())
-        arguments = ("-m", "mlx_vlm.server", *self.settings(document, model, Address(port=port)))
+        arguments = ("-m", "mlx_vlm.server", *self.settings(document, model, Address(port=port), template))
         return Launch(arguments, model)
 
-    def settings(self, document: Document, model: str, address: Address) -> list[str]:
-        """The server's options. Raises DocumentError("invalid")."""
+    def settings(
+        self, document: Document, model: str, address: Address, template: ChatTemplate | None = None
+    ) -> list[str]:
+        """The server's options; a template of the document's is in the model's folder already.
+
+        Raises DocumentError("invalid").
+        """
+        given_template(document, template)
         arguments = ["--model", model, "--host", address.host, "--port", str(address.port)]
         limit = parameters(document).get("max_tokens")
         if limit is not None:

@@ -116,12 +116,14 @@ class ParserWorker:
     """A warm worker; a context manager. It starts with the first question.
 
     ``engine`` is ``vllm``, ``mlx`` or ``mlx-vlm``, and ``python`` that of its environment.
+    ``plugin`` is a file with further tool parsers, for vLLM only.
     ``seconds`` bounds one parser's work on one sample. Every method raises EngineError("worker-failed").
     """
 
-    def __init__(self, engine: str, python: Path, *, seconds: float = 5.0) -> None:
+    def __init__(self, engine: str, python: Path, *, seconds: float = 5.0, plugin: str | None = None) -> None:
         self.engine = engine
         self._python = python
+        self._arguments = [engine] if plugin is None else [engine, plugin]
         self._seconds = seconds
         self._conversation: Conversation | None = None
 
@@ -227,7 +229,7 @@ class ParserWorker:
 
     def _start(self) -> None:
         environment = {k: v for k, v in os.environ.items() if k not in SECRETS} | SETTINGS
-        command = [str(self._python), "-I", str(SCRIPT), self.engine]
+        command = [str(self._python), "-I", str(SCRIPT), *self._arguments]
         try:
             self._conversation = Conversation(command, environment)
             for _ in self._conversation.ask("hello", START_SECONDS):

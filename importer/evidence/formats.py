@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
+from importer.template.ours import PYTHONIC
+
 
 @dataclass(frozen=True, slots=True)
 class Format:
@@ -186,7 +188,7 @@ def liberal(engine: str) -> frozenset[str]:
     """Parsers made only for formats without markers."""
     plain = {p for f in FORMATS if f.starts for p in f.parsers.get(engine, ())}
     marked = {p for f in FORMATS if not f.starts for p in f.parsers.get(engine, ())}
-    return frozenset(plain - marked)
+    return frozenset((plain - marked) | {PYTHONIC})
 
 
 def translate(

@@ -43,11 +43,13 @@ def gather(
     ignore_name: bool,
     machine: Machine | None = None,
     able: backend.Known = lambda _: UNKNOWN,
+    template: str | None = None,
 ) -> list[Evidence]:
     """Facts that hold for every engine; parsers are named as the tables name them.
 
     ``machine``, of which ``platform`` is the operating system, is what the document is for; ``able`` tells of
     each backend what it could load there.
+    ``template`` says where the studied template is from, if it is not the model's own.
     """
     return [
         *kind.evidence,
@@ -57,7 +59,7 @@ def gather(
         *stops.evidence(snapshot, None if kind.kind == "base" else study),
         *quantisation.evidence(snapshot),
         *backend.evidence(snapshot, platform, machine, able),
-        *rendered.evidence(study),
+        *rendered.evidence(study, template),
     ]
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from importer.evidence.fact import Evidence
 from importer.evidence.formats import Format, block_parser, format_of, has_own_block, instructed
+from importer.template.given import Given
+from importer.template.ours import CONVENTIONS
 from importer.template.study import Sample, Study
 
 SOURCE = "the chat template"
@@ -16,14 +20,27 @@ HOW = {
 }
 
 
-def evidence(study: Study | None) -> list[Evidence]:
-    """Claims by format, under vLLM's parser names; what shows nothing is said as a note without a claim."""
+def evidence(study: Study | None, source: str | None = None) -> list[Evidence]:
+    """Claims by format, under vLLM's parser names; what shows nothing is said as a note without a claim.
+
+    ``source`` names a template that is not the model's own.
+    """
     if study is None:
         says = "the repository has no chat template that could be read"
         return [Evidence("template", key, None, SOURCE, says) for key in ("tool_parser", "reasoning_parser")]
     sample = next((s for s in study.samples if s.case == "one-call"), None)
     calls = None if sample is None else format_of(sample.prompt, sample.completion)
-    return [_calls(study, sample, calls), _thinking(study, calls)]
+    facts = [_calls(study, sample, calls), _thinking(study, calls)]
+    return [replace(fact, source=source or SOURCE) for fact in facts]
+
+
+def given_by(given: Given, backend: str) -> list[Evidence]:
+    """What a template of ours says by its name: the parser that it was written for."""
+    if given.name not in CONVENTIONS:
+        return []
+    parser = CONVENTIONS[given.name].parsers[backend]
+    says = f"{given.source} writes calls for {parser}"
+    return [Evidence("given-template", "tool_parser", parser, given.source, says)]
 
 
 def _calls(study: Study, sample: Sample | None, found: Format | None) -> Evidence:

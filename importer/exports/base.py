@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from importer import __version__
+from importer.document.chat_template import ChatTemplate
 from importer.document.digest import digest
 from importer.document.options import parse, parser
 from importer.document.places import OPTIONS
@@ -24,9 +25,14 @@ ABOUT = ("name", "description", "backend", "known_usecases", "template", "artifa
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What an export may be told: the kind of machine it is for, by default the one that was fitted to."""
+    """What an export may be told.
+
+    ``device``    the kind of machine it is for, by default the one that was fitted to.
+    ``template``  the chat template that the document names.
+    """
 
     device: Device | None = None
+    template: ChatTemplate | None = None
 
 
 @dataclass(frozen=True, slots=True)

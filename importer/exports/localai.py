@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from importer.document import schema
+from importer.document import chat_template, schema
 from importer.document.options import parse, parser, write
 from importer.document.places import OPTIONS
 from importer.document.receipt import Receipt
@@ -57,6 +57,7 @@ def model(document: Document, receipt: Receipt | None) -> tuple[Origin, dict[str
     if origin.hub_id is None:
         reason = "LocalAI refuses paths and looks only into its own folder of models"
         return Refused(reason, "Import the model from the Hub.")
+    document, toolless = _own_template(document)
     _startable(document, backend)
     data = {k: _copied(v) for k, v in document.items() if k not in ("importer", "artifacts")}
     steps: list[Step] = [_sampling, _thinking, _flags]
@@ -64,7 +65,17 @@ def model(document: Document, receipt: Receipt | None) -> tuple[Origin, dict[str
         [_vllm_options, _vllm_engine, _pinned(origin)] if backend == "vllm" else [_mlx, _unpinned(origin)]
     )
     lost = [sentence for step in steps for sentence in step(data)]
-    return origin, data, [*lost, *_stops(document), *_fitting(data)]
+    return origin, data, [*toolless, *lost, *_stops(document), *_fitting(data)]
+
+
+def _own_template(document: Document) -> tuple[Document, list[str]]:
+    """The document without a template of its own: LocalAI knows none but the model's, which has no tools."""
+    if not chat_template.named(document):
+        return document, []
+    kept = [o for o in document.get("options") or () if parse(o).key != "tool_parser"]
+    block = {k: v for k, v in document["importer"].items() if k != chat_template.KEY}
+    lost = ["The chat template is not carried over, nor its tools: LocalAI renders with the model's own."]
+    return {**document, "options": kept, "importer": block}, lost
 
 
 def _startable(document: Document, backend: str) -> None:

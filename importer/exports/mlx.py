@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from importer.document.chat_template import ChatTemplate
 from importer.document.options import parse
 from importer.document.places import OPTIONS
 from importer.document.receipt import Receipt
 from importer.engines.base import Address, Document
-from importer.exports.base import Exported, Origin, Refused, explained, unheard
+from importer.exports.base import Exported, Options, Origin, Refused, explained, unheard
 from importer.exports.text import script
 
 ADDRESS = Address(port=8080)  # where both listen by default
@@ -20,13 +21,15 @@ class _Engine(Protocol):
     @property
     def name(self) -> str: ...
 
-    def settings(self, document: Document, model: str, address: Address) -> list[str]: ...
+    def settings(
+        self, document: Document, model: str, address: Address, template: ChatTemplate | None = None
+    ) -> list[str]: ...
 
     def client_sampling(self, document: Document) -> dict[str, Any]: ...
 
 
 def export_command(
-    document: Document, receipt: Receipt | None, engine: _Engine, program: str
+    document: Document, receipt: Receipt | None, engine: _Engine, program: str, options: Options
 ) -> Exported | Refused:
     """``hf download`` at the commit where the model is on the Hub, then the server on what it fetched."""
     if document["backend"] != engine.name:
@@ -34,7 +37,8 @@ def export_command(
         return Refused(reason, f"Import the model again with --backend {engine.name}.")
     origin = Origin.of(document, receipt)
     sent = engine.client_sampling(document)
-    lost = _lost(document, lambda changed: engine.settings(changed, "", ADDRESS), sent)
+    template = options.template
+    lost = _lost(document, lambda changed: engine.settings(changed, "", ADDRESS, template), sent)
     says = [*origin.says(), *explained(program, sent, lost), INFERRED]
     commands, model = [], origin.model
     if origin.hub_id is not None and origin.revision is not None:
@@ -45,7 +49,7 @@ def export_command(
         commands.append(
             ["hf", "download", origin.hub_id, "--revision", origin.revision, "--local-dir", model]
         )
-    commands.append([program, *engine.settings(document, model, ADDRESS)])
+    commands.append([program, *engine.settings(document, model, ADDRESS, template)])
     return Exported({f"{origin.name}.{engine.name}.sh": script(says, commands)}, lost)
 
 

@@ -9,6 +9,6 @@ from importer.exports.base import Exported, Options, Refused
 from importer.exports.mlx import export_command
 
 
-def export(document: Document, receipt: Receipt | None, _options: Options) -> Exported | Refused:
+def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | Refused:
     """A script of one command, or of two where the model is on the Hub."""
-    return export_command(document, receipt, Mlx(), "mlx_lm.server")
+    return export_command(document, receipt, Mlx(), "mlx_lm.server", options)

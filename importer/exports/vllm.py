@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+from importer.document import chat_template
+from importer.document.chat_template import ChatTemplate
 from importer.document.receipt import Receipt
 from importer.engines.base import Address, Document, invalid, number, stopwords
 from importer.engines.registries import PINNED
@@ -63,20 +65,28 @@ def served(
     device = fitted.device(options, receipt)
     engine: Vllm = VllmCpu() if device == "cpu" else VllmCuda()
     there = place(origin.name)
-    files = {} if there.folder is None else engine.files(document)
+    if there.folder is None and chat_template.named(document):
+        return Refused(
+            "its chat template is a file, which this consumer cannot be given",
+            "Serve it another way, or import the model again without --template.",
+        )
+    files = {} if there.folder is None else engine.files(document, options.template)
     revision = origin.revision if there.pinned else None
     words = engine.settings(document, there.address, revision, there.folder)
     sent = engine.client_sampling(document)
     if there.folder is None and engine.files(document):
         sent |= stopwords(document)
-    lost = tuple(unheard(document, partial(_told, there.folder), sent))
+    lost = tuple(unheard(document, partial(_told, there.folder, options.template), sent))
     told = [*origin.says(), *fitted.says(receipt, device), *explained("vLLM", sent, lost)]
     return Served(origin, device, words, files, told, lost)
 
 
-def _told(folder: str | None, document: Document) -> tuple[list[str], dict[str, str]]:
+def _told(
+    folder: str | None, template: ChatTemplate | None, document: Document
+) -> tuple[list[str], dict[str, str]]:
     engine = VllmCuda()  # the build for processors always runs eagerly, whatever a document says
-    return engine.settings(document, folder=folder), {} if folder is None else engine.files(document)
+    files = {} if folder is None else engine.files(document, template)
+    return engine.settings(document, folder=folder), files
 
 
 def beside(name: str) -> Place:

@@ -18,7 +18,7 @@ from importer.settings import home
 from importer.template.study import Study
 
 ROOT = Path(__file__).resolve().parents[1]
-CODE = ("proof", "template", "engines/parser_worker", "engines/parsers.py")
+CODE = ("proof", "template", "engines/parser_worker", "engines/parser_plugin", "engines/parsers.py")
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "tekken.json", "tokenizer.model")
 # How the worker begins what it says of a parser that a busy or full machine may have stopped.
 ACCIDENTS = ("Overrun:", "Hang:", "Death:", "MemoryError")
@@ -49,7 +49,8 @@ def _had_accident(proof: Proof) -> bool:
 def _key(study: Study, tokens: Tokens, declared: bool, target: Target) -> str:
     """Everything a proof depends on; the code that makes it counts, so no version number can be forgotten."""
     parts = [json.dumps(asdict(study), default=str), json.dumps(asdict(tokens), default=str)]
-    parts += [str(declared), target.backend, str(target.version), _code(), *_tokenizer(tokens.directory)]
+    parts += [str(declared), target.backend, str(target.version), str(target.plugin is not None)]
+    parts += [_code(), *_tokenizer(tokens.directory)]
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 

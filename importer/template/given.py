@@ -18,7 +18,10 @@ FILE = "file"  # the name of a template that is neither the model's nor ours
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """``name`` is a convention's, or ``file``: then ``text`` is what stands in the file at ``source``."""
+    """``name`` is a convention's, or ``file``: then ``text`` is what stood in the file at ``source``.
+
+    ``none`` takes back what an earlier import was given.
+    """
 
     name: str
     source: str
@@ -31,17 +34,24 @@ class Given:
 
 
 def read(word: str | None) -> Given | None:
-    """What --template names; ``None`` for the model's own. Raises UsageError("bad-option")."""
-    if word in (None, NONE):
+    """What --template names, ``None`` where it is not given. Raises UsageError("bad-option")."""
+    if word is None:
         return None
-    if word in CONVENTIONS:
-        return Given(str(word), f"--template {word}")
-    text = _file(str(word))
+    if word == NONE or word in CONVENTIONS:
+        return Given(word, f"--template {word}")
+    text = _file(word)
     if not text.strip():
-        raise _refused(str(word), "the file is empty")
+        raise _refused(word, "the file is empty")
     if len(text) > MAX_CHARACTERS:
-        raise _refused(str(word), f"the file holds more than {MAX_CHARACTERS:,} characters")
-    return Given(FILE, str(Path(str(word)).absolute()), text)
+        raise _refused(word, f"the file holds more than {MAX_CHARACTERS:,} characters")
+    return Given(FILE, str(Path(word).absolute()), text)
+
+
+def again(word: str | None, text: str | None) -> Given | None:
+    """What an earlier import was given; ``text`` is what lies beside its document, wherever it came from."""
+    if word is None or (word not in CONVENTIONS and text is None):
+        return None
+    return Given(word, f"--template {word}") if word in CONVENTIONS else Given(FILE, word, text or "")
 
 
 def template_of(given: Given, own: Template | None, vocabulary: Vocabulary, renderer: Renderer) -> Template:

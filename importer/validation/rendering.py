@@ -20,13 +20,19 @@ Asked = tuple[str, str]
 class Rendering:
     """Prompts as an engine writes them before it tokenises: with tools, switches, arguments as objects.
 
-    ``variables`` are those that the engine was started with. Safe to use from several threads; each prompt is
-    rendered once. A template that asks for the date is given a fixed one.
+    ``variables`` are those that the engine was started with, ``template`` one in place of the snapshot's.
+    Safe to use from several threads; each prompt is rendered once. A template that asks for the date is given
+    a fixed one.
     """
 
-    def __init__(self, snapshot: Snapshot, variables: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        variables: Mapping[str, Any] | None = None,
+        template: source.Template | None = None,
+    ) -> None:
         """Raises RepositoryError for a template that is no JSON or too large."""
-        self._template = source.find(snapshot)
+        self._template = template or source.find(snapshot)
         self._names = vocabulary.read(snapshot).variables
         self._variables = dict(variables or {})
         self._renderer, self._lock = Renderer(), Lock()

@@ -1,4 +1,4 @@
-"""``python -I <this file> vllm|mlx|mlx-vlm``: serve one engine's parsers over standard input and output.
+"""``python -I <this file> vllm|mlx|mlx-vlm [plugin]``: serve an engine's parsers over standard streams.
 
 The folder is loaded as a package of its own, so neither the importer nor its neighbours can be imported from
 here: next to this folder lie modules named like the engines.
@@ -25,4 +25,4 @@ if __name__ == "__main__":
     wire = importlib.import_module(f"{PACKAGE}.wire")
     line = wire.Line()
     worker = importlib.import_module(f"{PACKAGE}.{sys.argv[1].replace('-', '_')}_worker")
-    wire.serve(line, worker.operations())
+    wire.serve(line, worker.operations(*sys.argv[2:]))

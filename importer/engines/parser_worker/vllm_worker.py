@@ -46,9 +46,11 @@ class Output:
     pieces: list[str]
 
 
-def operations() -> Mapping[str, Operation]:
-    """What this worker answers."""
+def operations(plugin: str | None = None) -> Mapping[str, Operation]:
+    """What this worker answers; ``plugin`` is a file with further parsers, loaded as the server loads it."""
     logging.disable(logging.CRITICAL)  # parsers log a traceback for each output that they cannot read
+    if plugin is not None:
+        ToolParserManager.import_tool_parser(plugin)
     return {
         "hello": hello,
         "list": list_parsers,

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from importer.errors import UsageError
 from importer.template import cases
+from importer.template.bench import HOPELESS
 from importer.template.cases import ONE, TOOLS, Style, Turn
 from importer.template.render import Job, Refused, Renderer, Result
 from importer.template.source import Template
@@ -45,9 +46,12 @@ def dress(own: Template, convention: str, vocabulary: Vocabulary, renderer: Rend
     """
     bare = own.plain or own.text
     bench = _Bench(vocabulary, renderer)
-    traits = bench.traits(bare)
-    text = compose(bare, convention, traits)
-    problem = bench.problem(text, bare, traits)
+    try:
+        traits = bench.traits(bare)
+        text = compose(bare, convention, traits)
+        problem = bench.problem(text, bare, traits)
+    except _HopelessError as error:
+        problem = f"the model's own template does not go with it: {error}"
     if problem:
         raise UsageError("bad-option", option=f"--template {convention}", problem=problem)
     return text
@@ -64,6 +68,10 @@ def compose(bare: str, convention: str, traits: Traits) -> str:
 
 def _ours(name: str) -> str:
     return files("importer.template.ours").joinpath(f"{name}.jinja").read_text(encoding="utf-8").rstrip("\n")
+
+
+class _HopelessError(Exception):
+    """The template would do no better with any other conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,4 +117,7 @@ class _Bench:
         tools: Sequence[Mapping[str, Any]] | None = None,
     ) -> Result:
         job = Job(Style(parts=parts).messages(turns), tools, add_generation_prompt=True)
-        return self.renderer.render(template, [job], self.vocabulary.variables).results[0]
+        result = self.renderer.render(template, [job], self.vocabulary.variables).results[0]
+        if isinstance(result, Refused) and result.kind in HOPELESS:
+            raise _HopelessError(result.reason)
+        return result

@@ -1,0 +1,115 @@
+"""A chat template that is not the model's own: a file beside the document, which names it with its hash.
+
+The hash is part of the document's data, so the digest covers the template too. Only a file of that name in
+the document's own folder is ever read, and only while it holds what was hashed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from importer.errors import DocumentError
+
+KEY = "chat_template"  # under ``importer``
+ENDING = ".chat_template.jinja"
+FILE = re.compile(r"[a-z0-9][a-z0-9._-]*\.chat_template\.jinja")
+
+
+@dataclass(frozen=True, slots=True)
+class ChatTemplate:
+    """A template as it lies there, ``text`` being what was hashed."""
+
+    path: Path
+    text: str
+
+
+def entry(name: str, document: str, text: str) -> dict[str, str]:
+    """What the document says of it: ``name`` is the convention's, or ``file``."""
+    return {"name": name, "file": document + ENDING, "sha256": _hash(text)}
+
+
+def place(document: Path) -> Path:
+    """Where the template of the document at that path lies."""
+    return document.with_name(document.stem + ENDING)
+
+
+def named(data: Mapping[str, Any]) -> bool:
+    """Whether a document names a template."""
+    block = data.get("importer")
+    return isinstance(block, Mapping) and block.get(KEY) is not None
+
+
+def of(data: Mapping[str, Any], document: Path) -> ChatTemplate | None:
+    """The template that the document at that path names; raises DocumentError("chat-template")."""
+    if not named(data):
+        return None
+    said = data["importer"][KEY]
+    file = said.get("file") if isinstance(said, Mapping) else None
+    if not isinstance(file, str) or not FILE.fullmatch(file):
+        problem = f"{file!r} is no name of a file beside the document that ends in {ENDING}"
+        raise DocumentError("chat-template", path=document, problem=problem)
+    text = _read(document, document.with_name(file))
+    if _hash(text) != said.get("sha256"):
+        problem = f"{file} was changed since it was written"
+        raise DocumentError("chat-template", path=document, problem=problem)
+    return ChatTemplate(document.with_name(file), text)
+
+
+def meant(data: Mapping[str, Any], text: str | None) -> str | None:
+    """The text, if it is the one that the document names; a person may have named one of their own."""
+    said = data["importer"][KEY] if named(data) else {}
+    same = text is not None and isinstance(said, Mapping) and said.get("sha256") == _hash(text)
+    return text if same else None
+
+
+def check_free(data: Mapping[str, Any] | None, document: Path, text: str) -> None:
+    """Raises DocumentError("exists") where a file lies that is neither ``text`` nor what ``data`` names."""
+    path = place(document)
+    try:
+        there = path.read_bytes().decode()
+    except FileNotFoundError:
+        return
+    except (OSError, UnicodeDecodeError):
+        raise DocumentError("exists", path=path) from None
+    said = data["importer"][KEY] if data is not None and named(data) else {}
+    if there != text and (not isinstance(said, Mapping) or said.get("sha256") != _hash(there)):
+        raise DocumentError("exists", path=path)
+
+
+def holds(document: Path, text: str) -> bool:
+    """Whether the template lies there as it should."""
+    try:
+        return place(document).read_bytes() == text.encode()
+    except OSError:
+        return False
+
+
+def forget(data: Mapping[str, Any], document: Path) -> None:
+    """Remove the file of a document that names it no longer, unless somebody has changed it."""
+    with suppress(DocumentError, OSError):
+        old = of(data, document)
+        if old is not None and old.path == place(document):
+            old.path.unlink()
+
+
+def _read(document: Path, path: Path) -> str:
+    if path.is_symlink() or not path.is_file():
+        problem = f"there is no file {path.name} beside it"
+        raise DocumentError("chat-template", path=document, problem=problem)
+    try:
+        return path.read_bytes().decode()
+    except UnicodeDecodeError:
+        problem = f"{path.name} is not UTF-8 text"
+    except OSError as error:
+        problem = f"{path.name} cannot be read ({error.strerror})"
+    raise DocumentError("chat-template", path=document, problem=problem)
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
