@@ -230,6 +230,12 @@ def test_modelopt_without_a_name_is_not_seen_by_vllm() -> None:
     ]
 
 
+def test_modelopt_without_a_name_is_no_reason_for_another_engine() -> None:
+    told = snapshot(LLAMA, {"quantization": {"quant_algo": "NVFP4"}})
+    facts = backend.evidence(told, "linux", H100, abilities.load)
+    assert {e.value for e in facts} == {"vllm"}
+
+
 def test_a_method_on_its_way_out_is_allowed() -> None:
     told = snapshot({**LLAMA, "quantization_config": {"quant_method": "fbgemm_fp8"}})
     facts = loading.evidence(told, abilities.load("vllm"), H100)

@@ -28,7 +28,7 @@ def evidence(
     if found is not None and found.method == MLX:
         says = f"the weights are in MLX's own quantisation ({found.quote})"
         facts.append(Evidence("files", "backend", apple, found.source, says, found.quote))
-    elif machine is not None:
+    elif machine is not None and (found is None or found.named):  # what is only half told decides nothing
         facts += _instead(snapshot, machine, able, native, apple if native == "vllm" else "vllm")
     says = "MLX is native to Apple machines" if native == apple else "vLLM serves on CPU and CUDA machines"
     where = "this machine" if machine is None else machine.name
