@@ -13,6 +13,7 @@ from importer.cli import show
 from importer.cli.arguments import INSTALLED
 from importer.decide.decision import to_json
 from importer.decide.settings import is_warning
+from importer.document.merge import BOOKKEEPING
 from importer.document.naming import Names
 from importer.document.receipt import Word, evidence_json
 from importer.document.store import Store
@@ -22,8 +23,6 @@ from importer.pipeline import Plan, Request, now, plan
 from importer.template import given
 from importer.workbench import Workbench
 from importer.writing import Settled, settle, write
-
-BOOKKEEPING = ("importer", "artifacts")  # what every new commit changes
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -21,6 +21,7 @@ TAKES: tuple[Take, ...] = ("mine", "theirs")
 BY_HAND = "user: set in this file"  # how our comment beside a person's value begins
 # What follows from other values: nobody's word on it counts, and the importer works it out again.
 DERIVED: tuple[Path, ...] = (("importer", "client_sampling"),)
+BOOKKEEPING = ("importer", "artifacts")  # what every new commit changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class Merge:
     def _value(self, path: Path, base: Any, mine: Any, theirs: Any) -> Any:
         if path in DERIVED or same(base, mine):
             return theirs
-        if same(mine, theirs) or same(base, theirs):
+        if same(mine, theirs) or same(base, theirs) or (mine is ABSENT and path[0] in BOOKKEEPING):
             return mine
         sides = _as_maps(path, base, mine, theirs)
         if sides is None:
