@@ -148,7 +148,9 @@ def _write(arguments: argparse.Namespace, settled: Settled, store: Store, review
     with store.locked():
         receipt = write(settled, store, review if isinstance(review, Word) else None)
     state = receipt.state(planned.digest)
-    show.note(f"Wrote {store.path(planned.name)}; review: {'pending' if state == 'draft' else state}.")
+    same = settled.old is not None and settled.old.text == settled.text
+    wrote = f"{store.path(planned.name)} stays as it is" if same else f"Wrote {store.path(planned.name)}"
+    show.note(f"{wrote}; review: {'pending' if state == 'draft' else state}.")
     if state in STANDING:
         how = show.typed("review", planned.name, arguments.output)
         show.note(f"It is {STANDING[state]}: {how} shows it and asks.")
