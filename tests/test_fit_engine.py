@@ -30,6 +30,8 @@ REFUSED = {
     "delta: in OLMo's way": "AttributeError: module 'triton' has no attribute 'set_allocator'",
     "kimi: delta attention beside MLA": "ModuleNotFoundError: No module named 'cutlass'",
     "lightning: beside MLA": "ValidationError: The checkpoint you are trying to load has model type",
+    "recurrent: beside windows": "ValueError: Layer 0 does not dispatch through the Transformers attention",
+    "rwkv: nothing else": "ValidationError: The checkpoint you are trying to load has model type",
 }
 NEEDS_TORCHVISION = "delta: three of four"  # its module is the vision model's
 MLX = (
@@ -40,6 +42,8 @@ MLX = (
     "mamba2, attention, feed-forward apart",
     "delta: three of four, experts",
     "convolution: beside attention",
+    "recurrent: beside windows",
+    "rwkv: nothing else",
 )
 SIZE = re.compile(r"CPU KV cache size: ([0-9,]+) tokens")
 

@@ -54,6 +54,8 @@ def first(found: Shape) -> Any:
         ("kimi: delta attention beside MLA", {"kimi": 6, "latent": 2}),
         ("lightning: beside MLA", {"lightning": 6, "latent": 2}),
         ("convolution: beside attention", {"convolution": 6, "full": 2}),
+        ("recurrent: beside windows", {"recurrent": 4, "window": 2}),
+        ("rwkv: nothing else", {"rwkv": 8}),
         ("cross: an encoder's keys", {"full": 4, "cross": 4}),
     ],
 )

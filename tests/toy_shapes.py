@@ -235,6 +235,17 @@ TOYS: dict[str, Config] = {
         rms_norm_eps=...,
         tie_word_embeddings=True,
     ),
+    "recurrent: beside windows": _toy(
+        "RecurrentGemmaForCausalLM", "recurrent_gemma", attention_window_size=128, conv1d_width=4,
+        lru_width=256, attention_bias=False, logits_soft_cap=30.0, num_hidden_layers=6,
+        block_types=["recurrent", "recurrent", "attention"], head_dim=..., num_key_value_heads=1,
+    ),
+    "rwkv: nothing else": {
+        "architectures": ["RWKV7ForCausalLM"], "model_type": "rwkv7", "hidden_size": 256, "head_dim": 64,
+        "num_hidden_layers": 8, "intermediate_size": 512, "vocab_size": 1024, "norm_eps": 1e-5,
+        "a_low_rank_dim": 32, "v_low_rank_dim": 32, "gate_low_rank_dim": 32, "decay_low_rank_dim": 32,
+        "torch_dtype": "bfloat16",
+    },
     "cross: an encoder's keys": {
         "architectures": ["WhisperForConditionalGeneration"], "model_type": "whisper", "d_model": 256,
         "decoder_layers": 4, "encoder_layers": 4, "decoder_attention_heads": 4, "encoder_attention_heads": 4,

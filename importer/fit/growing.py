@@ -24,7 +24,7 @@ def sequence(shape: Shape, load: Load) -> tuple[Amount, Amount]:
     """Bytes of one sequence: keys and values, and states."""
     value = value_bytes(shape, load)
     caches = [c for layer in shape.layers for c in layer]
-    mixed = any(isinstance(c, Attention) and not c.window for c in caches)
+    mixed = any(isinstance(c, State) or (isinstance(c, Attention) and not c.window) for c in caches)
     rotates = mixed and shape.model_type not in KEEPS_ALL
     keys = Amount.sum(_keys(c, load, value, rotates) for c in caches if not isinstance(c, State))
     states = sum(state_size(c, value) for c in caches if isinstance(c, State))

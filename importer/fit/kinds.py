@@ -68,6 +68,14 @@ def _words(keys: Keys, layers: int) -> list[Kind] | None:
     return found + ["full"] * (layers - len(found))
 
 
+def _blocks(keys: Keys, layers: int) -> list[Kind] | None:
+    """RecurrentGemma: a few blocks that repeat; its attention has a window."""
+    listed = keys.words("block_types", "_block_types")
+    if not listed or not keys.count("attention_window_size"):
+        return None
+    return ["window" if word == "attention" else "state" for word in islice(cycle(listed), layers)]
+
+
 def _pattern(keys: Keys, layers: int) -> list[Kind] | None:
     """The period that transformers takes for a model type whose config lists no layers."""
     listed = keys.words("layer_pattern")
@@ -121,6 +129,8 @@ def _states_only(keys: Keys, layers: int) -> list[Kind] | None:
     """Models without attention; and Falcon-H1, each of whose layers has both."""
     if keys.get("mamba_d_ssm") is not None:
         return ["both"] * layers
+    if keys.get("decay_low_rank_dim") is not None:  # RWKV
+        return ["state"] * layers
     states = keys.count("state_size", "ssm_state_size")
     if states and keys.count("num_attention_heads") is None:
         return ["state"] * layers
@@ -145,4 +155,4 @@ def _crossed(keys: Keys, found: list[Kind]) -> list[Kind]:
     return ["cross" if i in cross else "none" if i >= shared else k for i, k in enumerate(found)]
 
 
-RULES: tuple[Rule, ...] = (_letters, _words, _numbered, _chunks, _periods, _states_only, _pattern)
+RULES: tuple[Rule, ...] = (_letters, _words, _blocks, _numbered, _chunks, _periods, _states_only, _pattern)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-StateKind = Literal["mamba", "mamba2", "delta", "kimi", "lightning", "convolution", "recurrent"]
+StateKind = Literal["mamba", "mamba2", "delta", "kimi", "lightning", "convolution", "recurrent", "rwkv"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isqrt
+
 from importer.fit import experts
 from importer.fit.keys import HEADS, MOST_LAYERS, Keys
 from importer.fit.kinds import Kind
@@ -170,7 +172,6 @@ def _compressed(keys: Keys, cache: Latent, hidden: int) -> list[Part]:
 
 
 def _state(keys: Keys, cache: State, hidden: int) -> list[Part]:
-    channels = sum(t.parts * t.size for t in cache.tensors if not t.recurrent)
     if cache.kind == "delta":
         keyed = keys.size("linear_num_key_heads") * keys.size("linear_key_head_dim")
         heads = keys.size("linear_num_value_heads")
@@ -189,9 +190,13 @@ def _state(keys: Keys, cache: State, hidden: int) -> list[Part]:
         return _mamba2(keys, cache, hidden)
     if cache.kind == "mamba":
         return _mamba(keys, hidden)
-    heads = cache.tensors[0].parts
-    width = heads * keys.size("head_dim", default=hidden // max(heads, 1)) or channels
-    return [Part("state", 5 * hidden * width)]
+    width = cache.tensors[0].parts
+    if cache.kind == "rwkv":
+        ranks = sum(keys.size(f"{name}_low_rank_dim") for name in ("a", "v", "gate", "decay"))
+        return [Part("state", 4 * hidden * hidden + 2 * hidden * ranks)]
+    if cache.kind == "recurrent":
+        return [Part("state", 3 * hidden * width + 2 * width * width // head_count(keys))]
+    return [Part("state", 5 * hidden * width * isqrt(cache.tensors[0].size))]
 
 
 def _kimi(keys: Keys, hidden: int) -> list[Part]:

@@ -109,11 +109,19 @@ def _mamba(keys: Keys, hidden: int) -> State | None:
     return State("mamba", (StateTensor(width, remembered), StateTensor(width, states, recurrent=True)))
 
 
-def _griffin(keys: Keys, _hidden: int) -> State | None:
-    """RecurrentGemma: a gated linear recurrence over channels."""
-    width = keys.count("lru_width")
-    if not width:
+def _rwkv(keys: Keys, hidden: int) -> State | None:
+    """RWKV 7: a matrix for each head, and the last token twice."""
+    head = keys.count("head_dim")
+    if keys.get("decay_low_rank_dim") is None or not head:
         return None
+    return State("rwkv", (StateTensor(hidden, 2), StateTensor(hidden // head, head * head, recurrent=True)))
+
+
+def _griffin(keys: Keys, hidden: int) -> State | None:
+    """RecurrentGemma: a gated linear recurrence over channels."""
+    if not keys.count("attention_window_size"):
+        return None
+    width = keys.count("lru_width") or hidden
     remembered = max(keys.size("conv1d_width", default=4) - 1, 0)
     return State("recurrent", (StateTensor(width, remembered), StateTensor(width, 1, recurrent=True)))
 
@@ -142,5 +150,5 @@ def _nemotron(keys: Keys) -> str | None:
 
 
 RULES: tuple[Callable[[Keys, int], State | None], ...] = (
-    _delta, _kimi, _convolution, _mamba2, _mamba, _griffin, _lightning,
+    _delta, _kimi, _convolution, _mamba2, _mamba, _rwkv, _griffin, _lightning,
 )  # fmt: skip
