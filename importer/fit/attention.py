@@ -96,7 +96,7 @@ def _indexes(keys: Keys, layer: int) -> bool:
 
 def _compressed(keys: Keys, ratio: int) -> tuple[Cache, ...]:
     """DeepSeek V4: a window of every token, and one vector for every ``ratio`` of them."""
-    heads, width = keys.size(*HEADS, default=1), keys.size("head_dim")
+    heads, width = (keys.count(*HEADS) or 1), keys.size("head_dim")
     near = Latent(heads, width, 0, window=keys.size("sliding_window", default=128))
     if ratio <= 1:
         return (near,)
@@ -114,7 +114,7 @@ def _indexed(keys: Keys, layer: int) -> tuple[Cache, ...]:
 
 
 def _cross(keys: Keys, hidden: int, tokens: int) -> tuple[Cache, ...]:
-    heads = keys.size(*HEADS, default=1)
+    heads = keys.count(*HEADS) or 1
     kv_heads = keys.size("num_key_value_heads", default=heads)
     return (Cross(heads, kv_heads, keys.size(*HEAD, default=hidden // heads), tokens),)
 
