@@ -151,6 +151,12 @@ def test_any_config_is_read_without_an_error(config: dict[str, Any], rope: Any, 
         assert all(e.value > 0 for e in context.evidence(told, able))
 
 
+def test_a_factor_that_leaves_nothing_leaves_a_token() -> None:
+    rope = {"rope_type": "linear", "factor": 8e-225}
+    told = snapshot({"max_position_embeddings": 2048, "rope_scaling": rope, "model_type": "llama"}, "")
+    assert {e.value for e in context.evidence(told, NEW)} == {1}
+
+
 # what vLLM does by itself with prompts
 
 

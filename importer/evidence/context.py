@@ -124,7 +124,7 @@ def _scaled(base: Length, ropes: list[Mapping[str, Any]], able: Abilities) -> Le
         if kind == "yarn" and able.yarn_from_original and kind not in unscaled and original is not None:
             tokens = original
     if factor != 1.0 or tokens != base.tokens:
-        length = int(tokens * factor)
+        length = max(1, int(tokens * factor))
         notes.append(f"rope scaling {_kind(ropes[-1])} multiplies {tokens} by {factor:g}")
         return Length(length, base.quote, (*base.notes, *notes), base.named)
     return Length(base.tokens, base.quote, (*base.notes, *dict.fromkeys(notes)), base.named)
