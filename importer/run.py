@@ -14,6 +14,8 @@ from importer.hub.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from importer.document.chat_template import ChatTemplate
+    from importer.engines.base import Engine
+    from importer.engines.environment import Installed
     from importer.proof.result import Proof
     from importer.validation.rendering import Rendering
 
@@ -47,15 +49,31 @@ def run_document(
 ) -> dict[str, Any]:
     """Serve, probe, stop; the report as it stands in a receipt. Raises EngineError and DocumentError."""
     from importer.engines import environment, get
+
+    engine = get(engine_name)
+    return run_on(
+        engine, environment.need(engine), stored, engine_name, weights, port=port, progress=progress
+    )
+
+
+def run_on(
+    engine: Engine,
+    installed: Installed,
+    stored: Stored,
+    backend: str,
+    weights: Path,
+    *,
+    port: int | None,
+    progress: Progress,
+) -> dict[str, Any]:
+    """The same on this engine, installed there; ``backend`` is what the document calls it."""
     from importer.engines.process import serve
     from importer.validation.journal import Journal
     from importer.validation.run import validate
 
-    engine = get(engine_name)
-    installed = environment.need(engine)
     block = {**stored.data.get("importer", {})}
-    block["engine"] = {"name": engine_name, "version": installed.version}
-    document = {**stored.data, "backend": engine_name, "importer": block}
+    block["engine"] = {"name": backend, "version": installed.version}
+    document = {**stored.data, "backend": backend, "importer": block}
     block["client_sampling"] = engine.client_sampling(document)
     given = stored.chat_template()
     with (
@@ -70,7 +88,7 @@ def run_document(
             progress=progress,
             offers=engine.offers,
             render=render,
-            proof=proof_of(stored, engine_name),
+            proof=proof_of(stored, backend),
             journal=Journal(served.log, lambda: served.alive, engine.deaths),
         ).to_json()
     return report | {"fit": _fit_error(stored, served.log)}
