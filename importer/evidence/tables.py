@@ -200,27 +200,6 @@ def raw(table: str) -> Mapping[str, Any]:
     return data
 
 
-def problems(table: str, data: Mapping[str, Any]) -> list[str]:
-    """What is wrong with a table's data, by its schema and by the rules that no schema can tell."""
-    from jsonschema import Draft202012Validator
-
-    schema = json.loads(
-        files("importer").joinpath("data", f"{table}.schema.json").read_text(encoding="utf-8")
-    )
-    found = [
-        f"{'.'.join(map(str, e.absolute_path)) or 'top level'}: {e.message}"
-        for e in Draft202012Validator(schema).iter_errors(data)
-    ]
-    if found:
-        return found
-    families, patterns = list(data["families"]), data["patterns"]
-    found += [f"{p}: a pattern without a family" for p in patterns if p not in data["families"]]
-    found += [f"{f}: a family without a pattern" for f in families if f not in patterns]
-    if [pattern.length(p) for p in patterns] != sorted((pattern.length(p) for p in patterns), reverse=True):
-        found.append("patterns: not the longest first")
-    return found
-
-
 def _search(family: str, name: Name) -> str | None:
     org, _, words = family.rpartition("/")
     return None if org and org != name.org else pattern.search(words, name.name)

@@ -1,0 +1,98 @@
+"""What the checks are asked about, and what they answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from gen_defaults.checks.schema import Fault, faults, upstream_faults
+from importer.engines.registries import Registry
+from importer.evidence.tables import SamplingTable, Table, parse_parsers, parse_sampling
+from importer.proof.result import Proof
+
+PARSERS, SAMPLING = "parser_defaults.json", "inference_defaults.json"
+Severity = Literal["error", "note"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One row of one file: what is the matter, and what to do. An ``error`` fails the job."""
+
+    file: str
+    row: str
+    says: str
+    step: str
+    severity: Severity = "error"
+
+    @property
+    def fails(self) -> bool:
+        """Whether nothing may be written."""
+        return self.severity == "error"
+
+    def __str__(self) -> str:
+        place = f"{self.file}: {self.row}" if self.row else self.file
+        return f"{place}: {self.says}; {self.step}"
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """Rows of a source as they came, before anything was dropped.
+
+    ``source``    what it is, for people: package, version and file.
+    ``known``     the source's name of a field to ours.
+    ``ignored``   fields that are left out on purpose, and why.
+    ``required``  fields, in the source's names, that every row has.
+    """
+
+    source: str
+    rows: Mapping[str, Any]
+    known: Mapping[str, str]
+    ignored: Mapping[str, str] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """A model whose template is at hand, and what the engine's parsers made of it."""
+
+    model_id: str
+    proof: Proof
+
+
+@dataclass(frozen=True)
+class Subject:
+    """All that the checks look at; what is not at hand stays empty.
+
+    ``parsers``, ``sampling``  the two tables as data, as they would be written.
+    ``registries``  the supported versions of vLLM, the oldest first.
+    ``vendors``     model id to its ``generation_config.json``.
+    ``modules``     module to source text, of the newest version: for what is known of a parser's format.
+    """
+
+    parsers: Mapping[str, Any]
+    sampling: Mapping[str, Any]
+    registries: tuple[Registry, ...] = ()
+    vendors: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    upstream: tuple[Upstream, ...] = ()
+    proofs: tuple[Proved, ...] = ()
+    modules: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def faults(self) -> tuple[Fault, ...]:
+        """Where the tables and the sources' rows differ from their schemas."""
+        tables = ((PARSERS, self.parsers), (SAMPLING, self.sampling))
+        ours = [fault for file, data in tables for fault in faults(file, data)]
+        theirs = [f for u in self.upstream for f in upstream_faults(u.source, u.rows, u.known, u.required)]
+        return (*ours, *theirs)
+
+    @cached_property
+    def table(self) -> Table:
+        """The parser table's rows, in the order in which they are asked."""
+        return parse_parsers(self.parsers)
+
+    @cached_property
+    def sampling_table(self) -> SamplingTable:
+        """The sampling table's rows, likewise."""
+        return parse_sampling(self.sampling)

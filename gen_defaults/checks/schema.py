@@ -1,0 +1,95 @@
+"""Where a table, or a row of a source, differs from its schema: one fault per place, told by its rule."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """``rule`` is the schema's word (``required``, ``type``, ``maximum`` …), ``bound`` what it asks for."""
+
+    file: str
+    row: str
+    key: str
+    rule: str
+    value: Any
+    bound: Any
+    message: str
+
+
+def faults(file: str, data: Mapping[str, Any]) -> Iterator[Fault]:
+    """Every fault of a table; the places are its schema's."""
+    errors: Iterable[Any] = Draft202012Validator(_read(file)).iter_errors(data)
+    for error in errors:
+        yield from _faults(file, error)
+    for place in ("families", "modes"):
+        rows = data.get(place) if isinstance(data, Mapping) else None
+        for family, row in rows.items() if isinstance(rows, Mapping) else ():
+            yield from _unordered(file, family, row)
+
+
+def upstream_faults(
+    source: str, rows: Mapping[str, Any], known: Mapping[str, str], required: tuple[str, ...]
+) -> Iterator[Fault]:
+    """Faults of a source's rows: what they call by their names is judged as ours."""
+    values = Draft202012Validator(_read("inference_defaults.json")["$defs"]["values"])
+    theirs = {ours: name for name, ours in known.items()}
+    for family, row in rows.items():
+        if not isinstance(row, Mapping):
+            yield Fault(source, family, "", "type", row, "object", "")
+            continue
+        for name in required:
+            if name not in row:
+                yield Fault(source, family, name, "required", None, None, "")
+        ours = {known[name]: value for name, value in row.items() if name in known}
+        for error in values.iter_errors(ours):
+            key = theirs[str(error.path[0])] if error.path else ""
+            yield Fault(
+                source, family, key, error.validator, error.instance, error.validator_value, error.message
+            )
+        yield from _unordered(source, family, row)
+
+
+@cache
+def _read(file: str) -> dict[str, Any]:
+    name = file.replace(".json", ".schema.json")
+    schema: dict[str, Any] = json.loads(files("importer").joinpath("data", name).read_text(encoding="utf-8"))
+    return schema
+
+
+def _faults(file: str, error: Any) -> Iterator[Fault]:
+    """One fault per field; the place is family and key, or a list's or a map's name."""
+    path = [str(step) for step in error.absolute_path]
+    place, row, key = path[:1], "".join(path[1:2]), path[2:]
+    if place == ["patterns"]:
+        row, key = str(error.instance), place
+    rule, bound, instance = str(error.validator), error.validator_value, error.instance
+    if rule == "required" and isinstance(instance, Mapping):
+        names = [name for name in list(bound) if name not in instance]
+    elif rule == "additionalProperties" and isinstance(instance, Mapping):
+        allowed = error.schema.get("properties", {}) if isinstance(error.schema, Mapping) else {}
+        names = sorted(set(instance) - set(allowed))
+    else:
+        yield Fault(file, row, ".".join(key or place), rule, instance, bound, error.message)
+        return
+    for name in names:
+        yield Fault(file, row, ".".join([*key, name]), rule, instance.get(name), None, error.message)
+
+
+def _unordered(file: str, family: str, row: Any) -> Iterator[Fault]:
+    """Not a number at all: JSON as Python reads it has NaN, which no bound refuses."""
+    if isinstance(row, Mapping):
+        for key, value in row.items():
+            if isinstance(value, Mapping):
+                yield from _unordered(file, family, value)
+            elif isinstance(value, float) and math.isnan(value):
+                yield Fault(file, family, str(key), "minimum", value, "a number", "")
