@@ -253,3 +253,10 @@ def test_known_none_is_evidence_and_not_known_is_silence() -> None:
 def test_a_bare_name_says_why_it_is_a_base_model() -> None:
     says = [e.says for e in evidence(snapshot("meta-llama/Llama-3.1-8B")) if e.key == "tool_parser"]
     assert says == ["its name says llama-3.1, known to have no tool parser (a bare name is the base model's)"]
+
+
+def test_a_family_alone_without_a_size_is_no_base_models_name() -> None:
+    found = match(parser_table(), "llama3")
+    assert found is not None and found.kind == "chat"
+    sized = match(parser_table(), "meta-llama/Meta-Llama-3-8B")
+    assert sized is not None and sized.kind == "base"

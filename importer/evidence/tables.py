@@ -30,6 +30,7 @@ _SIZE = re.compile(
     r"|meta|nvidia|mistral|preview|vision|vl|scout|maverick|coder|code|math|moe|dense|text|small|large|medium|mini|tiny|nano|micro|unsloth"
 )
 
+_PARAMETERS = re.compile(r"[0-9][bm]\Z")
 _SIZE_PART = re.compile(r"[-*]a?(?:#\.)?#[bm]")
 
 # What a model is for is asked first, then who trained it further, then what it was made from.
@@ -44,7 +45,7 @@ class Row:
     ``parsers``  a name, ``None`` (known to have none); a missing key is not known.
     ``kind``     ``chat`` unless the row says otherwise.
     ``role``     ``family``, or ``fine-tune`` where the name usually stands beside the name of its base model.
-    ``chat``     words one of which is in every name of a chat model; a bare name is the base model's.
+    ``chat``     words one of which is in every name of a chat model; a bare name with a size is the base model's.
     ``exclude``  words that a name of this family does not have.
     ``types``    values of ``model_type`` that only this family has.
     """
@@ -208,8 +209,9 @@ def _search(family: str, name: Name) -> str | None:
 def _read(row: Row, name: Name, quote: str) -> Match:
     if not row.chat or any(pattern.search(word, name.name) for word in row.chat):
         return Match(row, row.kind, row.parsers, quote)
-    rest = name.name.replace(quote, "-", 1)
-    if all(_says_size_only(word) for word in words_of(rest)):
+    words = words_of(name.name)
+    sized = any(_PARAMETERS.search(word) for word in words)  # an alias or a folder has no size
+    if sized and all(_says_size_only(word) for word in words_of(name.name.replace(quote, "-", 1))):
         return Match(row, "base", dict.fromkeys(PARSERS), quote)
     return Match(row, row.kind, {}, quote)
 
