@@ -44,6 +44,17 @@ def test_both_parsers_are_always_decided() -> None:
     assert isinstance(decisions["reasoning_parser"], Abstained)
 
 
+def test_a_format_that_the_engine_forbids_is_told_with_the_parsers_that_are_free_of_it() -> None:
+    found = proof(["hermes", "xml"])
+    forced = {**found.value, "forbidden": {"hermes": "'\\n' after '<call>'"}}
+    chosen = tool(fact("family-table", "hermes"), Evidence("proof", "tool_parser", forced, "proof", "asked"))
+    assert chosen.value == "hermes"
+    told = next(why for why in chosen.why if why.startswith("warning: "))
+    assert "it forbids '\\n' after '<call>'" in told
+    assert told.endswith("reading the template too: xml")
+    assert not any("forbids" in why for why in tool(fact("family-table", "hermes"), found).why)
+
+
 def test_the_family_table_decides_without_proof() -> None:
     chosen = tool(fact("family-table", "hermes"))
     assert (chosen.value, chosen.status) == ("hermes", "table")

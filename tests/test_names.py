@@ -257,6 +257,8 @@ def test_a_bare_name_says_why_it_is_a_base_model() -> None:
 
 def test_a_family_alone_without_a_size_is_no_base_models_name() -> None:
     found = match(parser_table(), "llama3")
-    assert found is not None and found.kind == "chat"
+    assert found is not None
+    assert found.kind == "chat"
     sized = match(parser_table(), "meta-llama/Meta-Llama-3-8B")
-    assert sized is not None and sized.kind == "base"
+    assert sized is not None
+    assert sized.kind == "base"

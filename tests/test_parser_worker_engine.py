@@ -98,6 +98,21 @@ def test_every_parser_can_be_asked(vllm):
         } == names
 
 
+def test_the_engine_tells_what_it_would_not_let_the_model_write(vllm):
+    pairs = "".join(
+        f"<arg_key>{k}</arg_key>{{0}}<arg_value>{v}</arg_value>{{0}}"
+        for k, v in (("city", "Rome"), ("days", 3))
+    )
+    plain = Sample("plain", ASK, "Yes.<tool_call>weather" + pairs.format("") + "</tool_call>", tools=TOOLS)
+    broken = dataclasses.replace(plain, completion=plain.completion.replace("weather", "weather\n", 1))
+    marked = [(m, False) for m in ("<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>")]
+    tokens = Tokens(tokens=(*MARKERS, *marked), eos="<|im_end|>")
+    glm, ling = vllm.read(tokens, [plain, broken], [Ask("glm47"), Ask("ling3")]).values()
+    assert [r.calls[0].name for r in glm] == ["weather", "weather"]
+    assert [r.forbidden for r in glm] == [None, r"'\n' after 'Yes.<tool_call>weather'"]
+    assert [r.forbidden for r in ling] == [None, None]
+
+
 def test_a_talk_without_calls_stays_content(vllm):
     (reading,) = vllm.read(CHATML, [TALK], [Ask("hermes")])[Ask("hermes")]
     assert (reading.calls, reading.content) == ((), "Nothing to call.")

@@ -69,6 +69,7 @@ def test_what_a_proof_says() -> None:
     tool, reasoning = PROOF.evidence()
     assert tool.value == {
         "reads": ["xml"], "refuted": {"hermes": "one-call: read no call"}, "asked": True, "liberal": [],
+        "forbidden": {},
     }  # fmt: skip
     assert "1 of 2 tool parsers of vllm 9.9 read" in tool.says
     assert "vocabulary assumed" in tool.says

@@ -143,7 +143,7 @@ def _proved(
         alike = (r for r in reads if target.same_class(key, r, str(claim.value)))
         name = claim.value if claim.value in reads else next(alike, None)
         if name is not None:
-            why = (proof.says, *_agreeing(claim, usable), *_by_itself(name, proof, target))
+            why = (proof.says, *_agreeing(claim, usable), *_about_engine(name, proof, target))
             return Chosen(name, "proved", why, lost + _others(name, usable, "heard later", refuted))
     silent = next((e for e in claims if e.value is None), None)
     if silent is not None:
@@ -152,7 +152,18 @@ def _proved(
     if not strict:
         loose = "these read almost anything that looks like a call, and nothing else speaks for one of them"
         return Abstained((proof.says, loose), lost)
-    return Chosen(strict[0], "proved", (proof.says, *_by_itself(strict[0], proof, target)), lost)
+    return Chosen(strict[0], "proved", (proof.says, *_about_engine(strict[0], proof, target)), lost)
+
+
+def _about_engine(name: str, proof: Evidence, target: Target) -> tuple[str, ...]:
+    """What the engine itself does to a parser that reads the template."""
+    forbidden: dict[str, str] = proof.value.get("forbidden", {})
+    if name not in forbidden:
+        return _by_itself(name, proof, target)
+    engine = f"{target.backend} {target.version}"
+    told = f"warning: {engine} forces another format on calls with this parser: it forbids {forbidden[name]}"
+    free = [r for r in proof.value["reads"] if r not in forbidden and r not in proof.value["liberal"]]
+    return (told + (f"; free of that, and reading the template too: {', '.join(free)}" if free else ""),)
 
 
 def _by_itself(name: str, proof: Evidence, target: Target) -> tuple[str, ...]:

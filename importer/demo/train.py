@@ -98,7 +98,10 @@ class Writer:
         thinking = self.recipe.thinks != "switched" or number % 4 != 0
         given = {"messages": lesson.messages, "tools": lesson.tools, "add_generation_prompt": True}
         prompt = self.render(**given) if thinking else self.render(**given, enable_thinking=False)
-        completion = self.whole(lesson, thinking=thinking).removeprefix(self.render(**given))
+        whole = self.whole(lesson, thinking=thinking)
+        # the template may leave the empty block out of what it writes later
+        opening = prompt if whole.startswith(prompt) else self.render(**given)
+        completion = whole.removeprefix(opening)
         end = self.recipe.call_end if lesson.calls and self.recipe.call_end else self.recipe.end
         completion = completion.rstrip("\n") if self.recipe.written else completion + end
         return self.tokenizer.encode(prompt).ids, self.tokenizer.encode(completion).ids

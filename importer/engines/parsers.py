@@ -65,12 +65,16 @@ class ReadCall:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read of one sample, or ``error``: the exception that the server would have met."""
+    """What was read of one sample, or ``error``: the exception that the server would have met.
+
+    ``forbidden`` is the place where the engine would not have let the model write it.
+    """
 
     calls: tuple[ReadCall, ...] = ()
     reasoning: str | None = None
     content: str | None = None
     error: str | None = None
+    forbidden: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +278,7 @@ def _reading(item: Mapping[str, Any]) -> Reading:
     if "error" in item:
         return Reading(error=item["error"])
     calls = tuple(ReadCall(call["name"], call["arguments"]) for call in item["calls"])
-    return Reading(calls, item["reasoning"], item["content"])
+    return Reading(calls, item["reasoning"], item["content"], forbidden=item.get("forbidden"))
 
 
 def _replay(item: Mapping[str, Any]) -> Replay:

@@ -45,7 +45,7 @@ class Row:
     ``parsers``  a name, ``None`` (known to have none); a missing key is not known.
     ``kind``     ``chat`` unless the row says otherwise.
     ``role``     ``family``, or ``fine-tune`` where the name usually stands beside the name of its base model.
-    ``chat``     words one of which is in every name of a chat model; a bare name with a size is the base model's.
+    ``chat``     words one of which is in every name of a chat model; a size without one says base model.
     ``exclude``  words that a name of this family does not have.
     ``types``    values of ``model_type`` that only this family has.
     """

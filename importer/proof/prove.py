@@ -132,12 +132,14 @@ def _read(
 def _verdict(question: _Question, parser: Parser, readings: Sequence[Reading]) -> Verdict:
     judge = JUDGES[question.key]
     judged = {s.case: judge(s, r) for s, r in zip(question.samples, readings, strict=True)}
+    needed = (r for s, r in zip(question.samples, readings, strict=True) if s.case in question.needed)
     return Verdict(
         parser=parser.name,
         class_name=parser.class_name,
         passed=tuple(case for case, reason in judged.items() if reason is None),
         failed={case: reason for case, reason in judged.items() if reason is not None},
         needed=tuple(case for case in question.needed if case in judged),
+        forbidden=next((r.forbidden for r in needed if r.forbidden), None),
     )
 
 

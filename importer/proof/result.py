@@ -17,7 +17,8 @@ NOUNS = {"tool_parser": "tool parsers", "reasoning_parser": "reasoning parsers"}
 class Verdict:
     """One parser: the cases it read back, and for each other case why not.
 
-    ``streaming`` is a finding about the engine: what differs when the output comes in pieces, with the split.
+    Findings about the engine: ``streaming``, what differs when the output comes in pieces, with the split;
+    ``forbidden``, the place where it would not let the model write what this parser reads.
     """
 
     parser: str
@@ -26,6 +27,7 @@ class Verdict:
     failed: Mapping[str, str]
     needed: tuple[str, ...]
     streaming: str | None = None
+    forbidden: str | None = None
 
     @property
     def reads(self) -> bool:
@@ -38,9 +40,9 @@ class Verdict:
         return next((f"{case}: {self.failed[case]}" for case in self.needed if case in self.failed), "")
 
     @property
-    def merit(self) -> tuple[int, bool]:
-        """For choosing among those that read it: more cases first, then those that stream alike."""
-        return len(self.passed), self.streaming is None
+    def merit(self) -> tuple[int, bool, bool]:
+        """For choosing among those that read it: more cases, alike in pieces, free to be written."""
+        return len(self.passed), self.streaming is None, self.forbidden is None
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in a receipt."""
@@ -51,13 +53,20 @@ class Verdict:
             "passed": list(self.passed),
             "failed": dict(self.failed),
             "streaming": self.streaming,
+            "forbidden": self.forbidden,
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], needed: tuple[str, ...]) -> Verdict:
         """The verdict that ``to_json`` gave."""
         return cls(
-            data["parser"], data["class"], tuple(data["passed"]), data["failed"], needed, data["streaming"]
+            data["parser"],
+            data["class"],
+            tuple(data["passed"]),
+            data["failed"],
+            needed,
+            data["streaming"],
+            data["forbidden"],
         )
 
 
@@ -94,6 +103,7 @@ class Proof:
                 "reads": reads,
                 "refuted": {v.parser: v.reason for v in verdicts if not v.reads},
                 "asked": bool(verdicts),
+                "forbidden": {v.parser: v.forbidden for v in verdicts if v.reads and v.forbidden},
                 # Made for calls without markers, so they find one in almost any text.
                 "liberal": [name for name in reads if name in liberal(self.engine)],
             } | ({"inferred": self.inferred[key]} if key in self.inferred else {})
@@ -168,5 +178,7 @@ class Proof:
                 yield f"  {key} {v.parser} ({v.class_name}) {told}" + (f"; but {rest}" if rest else "")
                 if v.streaming:
                     yield f"    streaming: {v.streaming}"
+                if v.forbidden:
+                    yield f"    the engine forbids {v.forbidden}"
         for key, reason in self.unasked.items():
             yield f"  {key}: not asked: {reason}"

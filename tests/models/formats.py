@@ -53,7 +53,8 @@ MISTRAL = Recipe(
     "</s>",
     thinks="never",
 )
-# Keys and values in tags of their own; a turn ends where the next one's role begins.
+# Keys and values in tags of their own, nothing between them; the prompt opens or closes the thinking block,
+# and a turn ends where the next one's role begins.
 GLM = Recipe(
     HERE / "glm",
     ("<|endoftext|>", "[gMASK]", "<sop>", "<|system|>", "<|user|>", "<|assistant|>", "<|observation|>"),

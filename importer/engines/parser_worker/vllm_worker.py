@@ -26,6 +26,7 @@ from vllm.tokenizers.hf import get_cached_tokenizer
 from vllm.tool_parsers import ToolParserManager
 from vllm.v1.engine.detokenizer import IncrementalDetokenizer
 
+from .grammar import forbidden
 from .replay import Assembled, in_two, reading, replay
 from .vocabulary import Watched, common_suffix, encode, forget, synthetic
 from .wire import Operation, attempt
@@ -209,7 +210,8 @@ def ended(ids: list[int], tokenizer: Any) -> list[int]:
 def whole(parser_class: Any, pair: Pair, sample: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
     """Read a finished output at once."""
     output = output_of(parser_class, sample, tokenizer)
-    return read_whole(parser_class, pair, output, tokenizer)
+    read = read_whole(parser_class, pair, output, tokenizer)
+    return read | {"forbidden": forbidden(output.request, sample["completion"])}
 
 
 def read_whole(parser_class: Any, pair: Pair, output: Output, tokenizer: Any) -> dict[str, Any]:

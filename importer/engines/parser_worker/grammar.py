@@ -1,0 +1,32 @@
+"""What vLLM would not let a model write: from 0.32 some tool parsers force their own format on every call."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+SHOWN = 30  # characters before the place
+
+
+def forbidden(request: Any, text: str) -> str | None:
+    """The first character of ``text`` that the request's structural tag forbids, with what is before it."""
+    told = getattr(request, "structured_outputs", None)
+    tag = getattr(told, "structural_tag", None)
+    if not isinstance(tag, str):
+        return None
+    import xgrammar
+
+    matcher = xgrammar.GrammarMatcher(_compiler().compile_structural_tag(tag))
+    for place, character in enumerate(text):
+        if not matcher.accept_string(character):
+            return f"{character!r} after {text[max(0, place - SHOWN) : place]!r}"
+    return None
+
+
+@lru_cache(maxsize=1)
+def _compiler() -> Any:
+    """Over single bytes: a grammar allows texts, however they are cut into tokens."""
+    import xgrammar
+
+    bytes_and_end = [bytes([number]) for number in range(256)] + [b"</s>"]
+    return xgrammar.GrammarCompiler(xgrammar.TokenizerInfo(bytes_and_end, stop_token_ids=[256]))
