@@ -66,6 +66,8 @@ class UsageError(ImporterError):
         Kind("editor", "The editor {editor!r} failed: {problem}. Nothing was changed.",
              "Set VISUAL or EDITOR to an editor that waits until you are done."),
         Kind("unknown-format", "There is no export format {name!r}.", "Near names: {near}; 'importer export --list' shows all."),
+        Kind("unknown-probe", "There is no probe {name!r}.", "Near names: {near}; 'importer validate --list-probes' shows all."),
+        Kind("unknown-model", "{url} serves no model named {name!r}.", "Name one with --model; it serves: {known}."),
         Kind("no-such-directory", "There is no directory {path}.", "Check the path; a Hub id has the form owner/name."),
         Kind("unknown-device", "There is no device {name!r}; near names: {near}.", "Known: {known}; in front of it how many (8xh100-80g). Or say --memory."),
     )  # fmt: skip
@@ -163,6 +165,8 @@ class EngineError(ImporterError):
              "Import a snapshot that has both, or skip validation with --no-validate."),
         Kind("weights-not-local", "The weights of {repo} ({size}) are not on this disk.",
              "Run again with --validate to fetch them into the Hub client's cache."),
+        Kind("unreachable", "{url} cannot be asked: {problem}.", "Check the address, and that the server runs."),
+        Kind("locked", "{url} does not let this caller in: {says}.", "Name the variable that holds its key with --api-key-env."),
         Kind("worker-failed", "The {name} worker failed: {problem}.", "Run 'importer doctor'."),
     )  # fmt: skip
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from importer.document.store import Stored
-from importer.errors import EngineError, RepositoryError
+from importer.errors import EngineError, ImporterError, RepositoryError
 from importer.hub.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from importer.engines.base import Engine
     from importer.engines.environment import Installed
     from importer.proof.result import Proof
+    from importer.validation.probes import Probe
     from importer.validation.rendering import Rendering
 
 Progress = Callable[[str], None]
@@ -45,14 +46,30 @@ def weights_of(stored: Stored, snapshot: Snapshot | None, *, fetch: bool, progre
 
 
 def run_document(
-    stored: Stored, engine_name: str, weights: Path, *, port: int | None, progress: Progress
+    stored: Stored,
+    engine_name: str,
+    weights: Path,
+    *,
+    port: int | None,
+    progress: Progress,
+    probes: Sequence[Probe] | None = None,
 ) -> dict[str, Any]:
-    """Serve, probe, stop; the report as it stands in a receipt. Raises EngineError and DocumentError."""
+    """Serve, probe, stop; the report as it stands in a receipt. Raises EngineError and DocumentError.
+
+    With ``probes`` only these are run, and the report is partial.
+    """
     from importer.engines import environment, get
 
     engine = get(engine_name)
     return run_on(
-        engine, environment.need(engine), stored, engine_name, weights, port=port, progress=progress
+        engine,
+        environment.need(engine),
+        stored,
+        engine_name,
+        weights,
+        port=port,
+        progress=progress,
+        probes=probes,
     )
 
 
@@ -65,6 +82,7 @@ def run_on(
     *,
     port: int | None,
     progress: Progress,
+    probes: Sequence[Probe] | None = None,
 ) -> dict[str, Any]:
     """The same on this engine, installed there; ``backend`` is what the document calls it."""
     from importer.engines.process import serve
@@ -85,6 +103,7 @@ def run_on(
         report = validate(
             document,
             served,
+            probes=probes,
             progress=progress,
             offers=engine.offers,
             render=render,
@@ -92,6 +111,39 @@ def run_on(
             journal=Journal(served.log, lambda: served.alive, engine.deaths),
         ).to_json()
     return report | {"fit": _fit_error(stored, served.log)}
+
+
+def run_against(
+    stored: Stored,
+    url: str,
+    model: str | None,
+    *,
+    key: str | None,
+    progress: Progress,
+    probes: Sequence[Probe] | None = None,
+) -> dict[str, Any]:
+    """Probe a server that somebody else runs; a partial report, without the key. Nothing is fetched.
+
+    ``model`` is its name for the model, if not the document's. Raises EngineError and UsageError.
+    """
+    from importer.validation.client import Client
+    from importer.validation.journal import without
+    from importer.validation.remote import against, the_model
+
+    client = Client(url, key=key)
+    name = the_model(client, model, str(stored.data["name"]))
+    with _template_at_hand(stored) as render:
+        report = against(
+            stored.data,
+            client,
+            name,
+            probes=probes,
+            progress=progress,
+            render=render,
+            proof=proof_of(stored, stored.backend),
+        ).to_json()
+    told: dict[str, Any] = report if key is None else without(report, key)
+    return told
 
 
 def rendering(weights: Path, document: Mapping[str, Any], given: ChatTemplate | None = None) -> Rendering:
@@ -115,6 +167,16 @@ def _template(
     try:
         return rendering(weights, document, given)
     except RepositoryError:
+        return nullcontext()
+
+
+def _template_at_hand(stored: Stored) -> AbstractContextManager[Rendering | None]:
+    """What renders as the document's model does, where that is on this disk."""
+    try:
+        snapshot = _snapshot(stored, offline=True)
+        weights = weights_of(stored, snapshot, fetch=False, progress=lambda _: None)
+        return _template(weights, stored.data, stored.chat_template())
+    except ImporterError:
         return nullcontext()
 
 
@@ -143,11 +205,12 @@ def _fit_error(stored: Stored, log: Path) -> dict[str, Any]:
     return compare(stored.receipt.fit, told.context, told.weights, explicit or told.cache, told.tokens)
 
 
-def _snapshot(stored: Stored) -> Snapshot:
+def _snapshot(stored: Stored, *, offline: bool = False) -> Snapshot:
     """The document's own repository at its own commit."""
     from importer.hub import resolve
     from importer.hub.reference import parse
 
     block = stored.data.get("importer") or {}
     reference = parse(str(block.get("model_id") or stored.reference))
-    return resolve(replace(reference, revision=block.get("revision")) if reference.repo else reference)
+    pinned = replace(reference, revision=block.get("revision")) if reference.repo else reference
+    return resolve(pinned, offline=offline)

@@ -141,6 +141,6 @@ def _receipt(settled: Settled) -> Receipt:
     receipt = replace(receipt.with_past(kept), digest=settled.plan.digest)
     if settled.plan.digest == old.digest:
         receipt = replace(receipt, digest=kept.digest, imported_at=kept.imported_at)
-        return replace(receipt, review=kept.review, validation=kept.validation)
+        return receipt.with_standing(kept)
     edited = settled.base is not None and old.digest != digest(settled.base)
-    return replace(receipt, review=kept.review, validation=kept.validation) if edited else receipt
+    return receipt.with_standing(kept) if edited else receipt

@@ -22,6 +22,7 @@ from importer.engines.mlx import READY, Mlx
 from importer.errors import BRANCHES, KINDS, ImporterError
 from tests.commandline import BASE, REPO, TOKEN, Desk, Ran, desk
 from tests.hubserver import Fault, Repo
+from tests.openai_api import api
 from tests.test_engines import wait_until
 
 __all__ = ["desk"]
@@ -219,6 +220,16 @@ def exporting(*words: str) -> Callable[[Desk], Words]:
     return lambda desk: ("export", document(desk), *words)
 
 
+def against(key: str | None) -> Callable[[Desk], Words]:
+    """A server that runs; nobody here has its key."""
+
+    def words(desk: Desk) -> Words:
+        url, _ = desk.held.enter_context(api(key))
+        return ("validate", document(desk), "--against", url)
+
+    return words
+
+
 CASES: dict[str, Callable[[Desk], Words]] = {
     "bad-reference": typed("a b"),
     "traversal": typed("acme/../base"),
@@ -227,6 +238,8 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "unknown-device": typed("acme/base", "--device", "h100"),
     "unknown-parser": typed("acme/chat", "--set", "tool_parser=hermez"),
     "unknown-format": exporting("vlm-config"),
+    "unknown-probe": lambda desk: ("validate", document(desk), "--probe", "tool-cal"),
+    "unknown-model": against(None),
     "no-such-directory": typed("./nowhere"),
     "not-found": token(TOKEN, "acme/none"),
     "revision-not-found": typed("acme/base@v9"),
@@ -266,6 +279,8 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "port-taken": port_taken,
     "no-weights": no_weights,
     "weights-not-local": weights_not_local,
+    "unreachable": lambda desk: ("validate", document(desk), "--against", "http://127.0.0.1:1"),
+    "locked": against("a key that nobody has"),
     "internal": internal,
 }
 AFTER_SHOWING = {"exists", "not-a-folder"}  # met when the decisions have been shown already

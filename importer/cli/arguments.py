@@ -113,7 +113,8 @@ def reference(argv: list[str]) -> str | None:
         "--from",
     }
     taking |= {"--engine", "--port", "--digest", "--note", "--reject", "--documents", "--device"}
-    taking |= {"--memory", "--template"}
+    taking |= {"--memory", "--template", "--report", "--probe", "--prompt", "--tool", "--against"}
+    taking |= {"--api-key-env", "--model"}
     free = [w for before, w in zip(["", *words], words, strict=False) if before not in taking]
     if "--" in free:
         return next(iter(free[free.index("--") + 1 :]), None)
@@ -233,13 +234,7 @@ def _commands() -> Parser:
     p.add_argument("--offline", action="store_true", help="use what is cached; no request to the Hub")
     p.add_argument("--json", action="store_true", help="one line of JSON per document")
 
-    p = sub.add_parser("validate", help="run a document and probe it")
-    p.add_argument("name", metavar="NAME|FILE")
-    _output(p)
-    p.add_argument("--engine", choices=backends.NAMES, help="another engine than the document names")
-    p.add_argument("--port", type=_port, help="the engine's port (default: a free one)")
-    p.add_argument("--fetch", action="store_true", help="fetch the weights if they are not on this disk")
-    p.add_argument("--json", action="store_true", help="the report as one line of JSON")
+    _validate(sub.add_parser("validate", help="run a document and probe it"))
 
     p = sub.add_parser("export", help="a document for another consumer")
     p.add_argument("name", metavar="NAME|FILE", nargs="?")
@@ -260,6 +255,36 @@ def _commands() -> Parser:
     p = sub.add_parser("doctor", help="what would stand in the way of a run")
     p.add_argument("--json", action="store_true", help="one line of JSON per check")
     return top
+
+
+def _validate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME|FILE", nargs="?")
+    _output(parser)
+    parser.add_argument("--engine", choices=backends.NAMES, help="another engine than the document names")
+    parser.add_argument("--port", type=_port, help="the engine's port (default: a free one)")
+    parser.add_argument("--fetch", action="store_true", help="fetch the weights if they are not on this disk")
+    parser.add_argument("--json", action="store_true", help="the report as one line of JSON")
+    some = parser.add_argument_group("a part of it", "Kept apart: it is not the document's validation.")
+    some.add_argument(
+        "--probe",
+        metavar="NAME",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="these probes only; --list-probes shows all",
+    )
+    some.add_argument("--list-probes", action="store_true", help="the probes, what they need, their lessons")
+    some.add_argument("--prompt", metavar="TEXT|FILE", help="a question of your own, shown with its answer")
+    some.add_argument(
+        "--tool",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="a tool as OpenAI's JSON, which --prompt has to call; repeatable",
+    )
+    some.add_argument("--against", metavar="URL", help="a server that runs already, such as http://host:8000")
+    some.add_argument("--api-key-env", metavar="VARIABLE", help="the environment variable with its key")
+    some.add_argument("--model", metavar="ID", help="its name for the model (default: the document's name)")
 
 
 def _engine(parser: argparse.ArgumentParser) -> None:

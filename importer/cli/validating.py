@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from importer.cli import show
+from importer.cli import asking, show
 from importer.cli.arguments import INSTALLED
 from importer.document.store import Store, Stored, load
-from importer.errors import EngineError, ValidationError
+from importer.errors import EngineError, UsageError, ValidationError
 from importer.hub.snapshot import Snapshot
 from importer.pipeline import Plan
-from importer.run import run_document, weights_of
+from importer.run import run_against, run_document, weights_of
+
+if TYPE_CHECKING:
+    from importer.validation.probes import Probe
 
 
 def after_import(arguments: argparse.Namespace, planned: Plan, store: Store) -> None:
@@ -34,16 +37,36 @@ def after_import(arguments: argparse.Namespace, planned: Plan, store: Store) -> 
 
 
 def validate(arguments: argparse.Namespace) -> None:
-    """The command ``validate NAME|FILE``."""
+    """The command ``validate NAME|FILE``: what is typed is checked before anything starts."""
+    if arguments.list_probes:
+        _list(as_json=arguments.json)
+        return
+    if arguments.name is None:
+        raise UsageError("bad-option", option="NAME|FILE", problem="it is required")
+    server, probes = asking.server(arguments), asking.probes(arguments)
     store, stored = named(arguments.name, arguments.output)
     stored.check()
     engine = arguments.engine or stored.backend
-    report = _run(stored, store, engine, None, fetch=arguments.fetch, port=arguments.port)
+    if server is not None:
+        engine = server.url
+        report = _ask(stored, store, server, arguments.model, probes)
+    else:
+        report = _run(stored, store, engine, None, fetch=arguments.fetch, port=arguments.port, probes=probes)
     if arguments.json:
         show.json_line(show.json_text(report))
     else:
         show.console().print(show.outcomes(report))
     _verdict(report, stored, engine)
+
+
+def _list(*, as_json: bool) -> None:
+    from importer.validation.catalogue import listed
+
+    if as_json:
+        for name, needs, lesson in listed():
+            show.json_line(show.json_text({"probe": name, "needs": needs, "lesson": lesson}))
+    else:
+        show.console().print(show.table(("probe", "applies", "lesson"), listed()))
 
 
 def named(name: str, folder: str) -> tuple[Store, Stored]:
@@ -72,7 +95,14 @@ def _missing(snapshot: Snapshot, name: str) -> str | None:
 
 
 def _run(
-    stored: Stored, store: Store, engine: str, snapshot: Snapshot | None, *, fetch: bool, port: int | None
+    stored: Stored,
+    store: Store,
+    engine: str,
+    snapshot: Snapshot | None,
+    *,
+    fetch: bool,
+    port: int | None,
+    probes: Sequence[Probe] | None = None,
 ) -> Mapping[str, Any]:
     """The report, which is in the receipt from then on. Raises EngineError before anything is fetched."""
     from importer.engines import environment, get
@@ -80,16 +110,32 @@ def _run(
     environment.need(get(engine))
     with show.progress(f"{stored.name} on {engine}") as progress:
         weights = weights_of(stored, snapshot, fetch=fetch, progress=progress)
-        report = run_document(stored, engine, weights, port=port, progress=progress)
-    # A run takes minutes: what was said in a review meanwhile stays said.
-    store.amend(stored.name, lambda receipt: receipt.with_validation(report, stored.digest))
+        report = run_document(stored, engine, weights, port=port, progress=progress, probes=probes)
+    _keep(report, stored, store)
     return report
+
+
+def _ask(
+    stored: Stored, store: Store, server: asking.Server, model: str | None, probes: Sequence[Probe] | None
+) -> Mapping[str, Any]:
+    """The report of a server that runs already."""
+    if server.exposed:
+        show.note("Warning: the key goes to another machine over http, where others can read it.")
+    with show.progress(f"{stored.name} against {server.url}") as progress:
+        report = run_against(stored, server.url, model, key=server.key, progress=progress, probes=probes)
+    _keep(report, stored, store)
+    return report
+
+
+def _keep(report: Mapping[str, Any], stored: Stored, store: Store) -> None:
+    """Into the receipt as it is now: a run takes minutes, and what was said in a review stays said."""
+    store.amend(stored.name, lambda receipt: receipt.with_validation(report, stored.digest))
 
 
 def _verdict(report: Mapping[str, Any], stored: Stored, engine: str) -> None:
     """One line for a person; raises ValidationError where a probe did not pass."""
     spent = ", ".join(f"{k} {v:.1f} s" for k, v in report["seconds"].items())
-    show.note(f"{stored.name}: {'' if report['passed'] else 'not '}validated on {engine} ({spent}).")
+    show.note(f"{stored.name}: {_said(report)} {engine} ({spent}).")
     for what, found in report.get("fit", {}).items():
         told = f"{found['predicted']:,} predicted, {found['reported']:,} reported, {found['error']:+.2%}"
         show.note(f"{what.replace('_', ' ')}: {told}.")
@@ -102,3 +148,13 @@ def _verdict(report: Mapping[str, Any], stored: Stored, engine: str) -> None:
             name=stored.name,
             receipt=stored.path.with_name(f"{stored.name}.receipt.json"),
         )
+
+
+def _said(report: Mapping[str, Any]) -> str:
+    """What a run shows; a partial one validates nothing."""
+    asked = report.get("partial")
+    if asked is None:
+        return f"{'' if report['passed'] else 'not '}validated on"
+    number = len(asked["probes"])
+    told = f"{number} probe{'s' * (number != 1)} {'passed' if report['passed'] else 'did not all pass'}"
+    return f"{told}, which does not count as its validation,{' against' if asked['against'] else ' on'}"

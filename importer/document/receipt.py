@@ -13,6 +13,7 @@ from importer.document.where import parse as parse_text
 from importer.evidence.fact import Evidence
 
 SCHEMA = 1
+KEPT = 4  # whole runs on other engines that are kept beside the last one
 State = Literal["draft", "approved", "stale", "rejected"]
 
 
@@ -31,7 +32,9 @@ class Receipt:
     """Bound to the digest of the YAML's data: edit the YAML, and review and validation no longer count.
 
     ``review``      a person's last word, or ``{"state": "pending"}``: state, by, at, digest, note.
-    ``validation``  a report of the validation room with the digest it ran on, or ``None``.
+    ``validation``  the last whole report of the validation room with the digest it ran on, or ``None``.
+    ``earlier``     the last whole report of each other engine or version, the newest first.
+    ``partial``     the last report of some probes only, or of a server that runs elsewhere: no validation.
     ``base``        the document's text as the importer wrote it last, before any person's edit.
     ``request``     what was asked for, so that it can be asked again.
     ``approved``    the version approved last: its word and its ``data``.
@@ -59,6 +62,13 @@ class Receipt:
     approved: Mapping[str, Any] | None = None
     history: Sequence[Mapping[str, Any]] = ()
     fit: Mapping[str, Any] | None = None
+    earlier: Sequence[Mapping[str, Any]] = ()
+    partial: Mapping[str, Any] | None = None
+
+    @property
+    def runs(self) -> list[Mapping[str, Any]]:
+        """The whole reports, the newest first."""
+        return [*([] if self.validation is None else [self.validation]), *self.earlier]
 
     @property
     def wrote(self) -> dict[str, Any] | None:
@@ -95,12 +105,22 @@ class Receipt:
         return replace(self, review=review, approved=approved, history=[*self.history, review])
 
     def with_past(self, old: Receipt) -> Receipt:
-        """A new import's receipt, with the words that people said on the versions before."""
-        return replace(self, approved=old.approved, history=old.history)
+        """A new import's receipt, with the words that people said on the versions before, and their runs."""
+        return replace(self, approved=old.approved, history=old.history, earlier=old.runs[:KEPT])
+
+    def with_standing(self, old: Receipt) -> Receipt:
+        """The receipt of a new import whose data are as they were: review and runs are those of ``old``."""
+        return replace(
+            self, review=old.review, validation=old.validation, earlier=old.earlier, partial=old.partial
+        )
 
     def with_validation(self, report: Mapping[str, Any], digest: str) -> Receipt:
-        """The same receipt with a run's report."""
-        return replace(self, validation={"digest": digest, **report})
+        """The same receipt with a run's report; what is partial is kept apart and takes no other's place."""
+        run = {"digest": digest, **report}
+        if run.get("partial"):
+            return replace(self, partial=run)
+        others = [r for r in self.runs if r["engine"] != run["engine"]]
+        return replace(self, validation=run, earlier=others[:KEPT])
 
 
 def parse(data: Mapping[str, Any]) -> Receipt:

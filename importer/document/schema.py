@@ -15,6 +15,7 @@ from importer.errors import DocumentError
 
 NAMES = (
     "document", "receipt", "report", "localai-model", "localai-gallery", "compose", "inferenceservice",
+    "tool",
 )  # fmt: skip
 
 

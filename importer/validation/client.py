@@ -1,13 +1,14 @@
-"""A small client of the OpenAI API on this machine: three requests, time limits, and every exchange kept."""
+"""A small client of the OpenAI API: three requests, time limits, and every exchange kept, without its key."""
 
 from __future__ import annotations
 
 import http.client
 import json
 import socket
+import threading
 import time
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -80,10 +81,21 @@ class Client:
     """Talks to ``base_url`` (``http://127.0.0.1:PORT``, with or without ``/v1``); ``time_limit`` in seconds.
 
     Each call appends its Exchange to ``log`` before it starts, then returns or raises an ExchangeError.
+    ``key`` goes with every request and into no log.
     """
 
     base_url: str
     time_limit: float = TIME_LIMIT
+    key: str | None = field(default=None, repr=False)
+    _open: set[socket.socket] = field(default_factory=set, repr=False, compare=False)
+    _left: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
+
+    def hang_up(self) -> None:
+        """End every exchange that is under way, and let none begin: for a server that nobody stops."""
+        self._left.set()
+        for sock in tuple(self._open):
+            with suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
 
     def get(self, path: str, log: list[Exchange]) -> bytes:
         """GET; the body of a 2xx answer."""
@@ -128,7 +140,7 @@ class Client:
         exchange = Exchange("POST", "/v1/chat/completions", body)
         with _kept(exchange, log):
             if after is None:
-                with closing(self._sent(exchange)):
+                with self._sent(exchange):
                     time.sleep(wait)
                 return
             with closing(self._chunks(exchange)) as chunks:
@@ -139,7 +151,7 @@ class Client:
     def _chunks(self, exchange: Exchange) -> Generator[bytes, None, None]:
         """Send the request, then give the answer's bytes as they come; an error status raises Refused."""
         deadline = time.monotonic() + self.time_limit
-        with closing(self._sent(exchange)) as connection:
+        with self._sent(exchange) as connection:
             sock = connection.sock
             with connection.getresponse() as response:
                 exchange.status = response.status
@@ -148,19 +160,25 @@ class Client:
                     raise Refused(response.status, _sentence(b"".join(body)))
                 yield from body
 
-    def _sent(self, exchange: Exchange) -> http.client.HTTPConnection:
+    @contextmanager
+    def _sent(self, exchange: Exchange) -> Iterator[http.client.HTTPConnection]:
         """A connection on which the request is sent."""
         parts = urlsplit(self.base_url)
-        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=self.time_limit)
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         payload = None if exchange.request is None else json.dumps(exchange.request).encode()
         headers = {"Content-Type": "application/json"} if payload else {}
-        try:
+        headers |= {} if self.key is None else {"Authorization": f"Bearer {self.key}"}
+        with closing(kind(parts.hostname or "", parts.port, timeout=self.time_limit)) as connection:
             connection.connect()
-            connection.request(exchange.method, _prefix(parts.path) + exchange.path, payload, headers)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+            sock = connection.sock
+            self._open.add(sock)
+            try:
+                if self._left.is_set():
+                    raise ConnectionAbortedError("this side has hung up")
+                connection.request(exchange.method, _prefix(parts.path) + exchange.path, payload, headers)
+                yield connection
+            finally:
+                self._open.discard(sock)
 
 
 def _paced(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from importer.engines import logs
 from importer.engines.base import Death
 
 KEPT = 4000  # characters of an excerpt
 READ = 256 * 1024  # bytes that are looked at
+SECRET = 8  # characters of the shortest key that is one
 # As Python ends a traceback, behind whatever a logger puts in front: ``ValueError: words``, ``a.b.KeyError``.
 _RAISED = re.compile(
     r"^(?:.*[\s)\]])?(?<!raise )((?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt)(?:: .*)?)$"
@@ -75,6 +77,18 @@ def complaining(lines: Sequence[str]) -> list[str]:
             kept.append(line.rstrip()[:500])
         inside = (inside or starts) and not ends
     return kept
+
+
+def without(data: Any, secret: str) -> Any:
+    """``data`` with the secret cut out of every text: a server may send back what it was sent.
+
+    One that is too short to be secret stays: local servers take any word.
+    """
+    if isinstance(data, str):
+        return data.replace(secret, "…") if len(secret) >= SECRET else data
+    if isinstance(data, Mapping):
+        return {without(key, secret): without(value, secret) for key, value in data.items()}
+    return [without(value, secret) for value in data] if isinstance(data, list | tuple) else data
 
 
 def hidden(text: str) -> str:

@@ -43,12 +43,17 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A validation. ``started`` is ISO 8601 in UTC; ``seconds`` has the parts start, probes and stop."""
+    """A validation. ``started`` is ISO 8601 in UTC; ``seconds`` has the parts start, probes and stop.
+
+    ``partial`` says what it was limited to, where it is not the document's whole validation: ``probes``,
+    ``against`` the address of a server that somebody else runs.
+    """
 
     engine: Mapping[str, Any]
     started: str
     seconds: Mapping[str, float]
     rows: tuple[Row, ...]
+    partial: Mapping[str, Any] | None = None
 
     @property
     def passed(self) -> bool:
@@ -58,13 +63,14 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """The receipt's ``validation`` section, but for the digest it belongs to."""
-        return {
+        told: dict[str, Any] = {
             "engine": dict(self.engine),
             "started": self.started,
             "seconds": {part: round(value, 2) for part, value in self.seconds.items()},
             "outcomes": [row.to_json() for row in self.rows],
             "passed": self.passed,
         }
+        return told if self.partial is None else told | {"partial": dict(self.partial)}
 
 
 def _rounded(interval: tuple[float, float] | None) -> list[float] | None:

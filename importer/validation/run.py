@@ -1,4 +1,7 @@
-"""Validate: all probes against a running engine, side by side, those that measure alone, then its end."""
+"""Validate: all probes against a running engine, side by side, those that measure alone, then its end.
+
+What is limited to some probes is a partial report: it proves nothing of the document as a whole.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,7 @@ def validate(
     proof: Proof | None = None,
     journal: Journal | None = None,
 ) -> Report:
-    """Run ``probes`` (all by default) against ``served``, stop it, and report.
+    """Run ``probes`` (all by default) against ``served``, stop it, and report; partial if some were left out.
 
     ``offers`` is what the engine's server has; ``render`` writes a prompt as the model's own template does;
     ``proof`` says which parsers read that template; ``journal`` is the engine's log.
@@ -64,7 +67,7 @@ def validate(
     What goes wrong in an exchange is an outcome; only a fault of the importer itself is raised, and then the
     engine is the caller's to stop.
     """
-    tell = progress or _quiet
+    tell = progress or quiet
     started = datetime.now(UTC)
     chosen = PROBES if probes is None else tuple(probes)
     begun = time.monotonic()
@@ -77,7 +80,8 @@ def validate(
     stop = served.stop()
     rows.append(Row(stops_cleanly.NAME, stops_cleanly.LESSON, stops_cleanly.judge(stop)))
     seconds = {"start": served.start_seconds, "probes": probed, "stop": stop.seconds}
-    return Report(_engine(document), started.isoformat(timespec="seconds"), seconds, tuple(rows))
+    asked = None if set(PROBES) <= set(chosen) else {"probes": [one.NAME for one in chosen], "against": None}
+    return Report(_engine(document), started.isoformat(timespec="seconds"), seconds, tuple(rows), asked)
 
 
 def probe(bench: Context, probes: Sequence[Probe], progress: Progress) -> list[Row]:
@@ -139,5 +143,5 @@ def _engine(document: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": document.get("backend"), "version": None} | dict(recorded)
 
 
-def _quiet(_step: str) -> None:
+def quiet(_step: str) -> None:
     """Tell nobody."""

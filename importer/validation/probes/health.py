@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importer.validation.context import Context
+from importer.validation.errors import Refused
 from importer.validation.outcome import Outcome, Pass
 from importer.validation.promise import Promise
 
@@ -16,6 +17,12 @@ def needs(_promise: Promise) -> str | None:
 
 
 def run(ctx: Context) -> Outcome:
-    """GET /health."""
-    ctx.client.get("/health", ctx.log)
+    """GET /health; of a server that nobody here knows, its list of models says it as well."""
+    try:
+        ctx.client.get("/health", ctx.log)
+    except Refused:
+        if ctx.promise.offers is not None:
+            raise
+        ctx.client.get("/v1/models", ctx.log)
+        return Pass("/v1/models answers")
     return Pass("/health answers")

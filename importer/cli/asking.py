@@ -1,0 +1,175 @@
+"""What ``validate`` is told to ask: probes by name, a question and tools of one's own, a running server."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from importer.document.schema import faults
+from importer.errors import UsageError
+
+if TYPE_CHECKING:
+    from importer.validation.probes import Probe
+
+LONGEST = 1 << 20  # bytes of a question or a tool
+TEXTS = (".txt", ".md", ".json", ".prompt")
+STARTING = {"engine": "--engine", "port": "--port", "fetch": "--fetch"}  # for an engine that is started here
+REMOTE = {"api_key_env": "--api-key-env", "model": "--model"}  # for one that is not
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that somebody else runs; ``key`` is its secret."""
+
+    url: str
+    key: str | None
+
+    @property
+    def exposed(self) -> bool:
+        """Whether the key would be sent where others can read it."""
+        parts = urlsplit(self.url)
+        here = ("localhost", "127.0.0.1", "::1")
+        return self.key is not None and parts.scheme == "http" and parts.hostname not in here
+
+
+def server(arguments: argparse.Namespace) -> Server | None:
+    """The one that ``--against`` names; raises UsageError for what cannot be meant."""
+    given = vars(arguments)
+    against = arguments.against is not None
+    unfit = STARTING if against else REMOTE
+    for field, option in unfit.items():
+        if given[field] not in (None, False):
+            problem = "no engine is started with --against" if against else "it goes with --against"
+            raise UsageError("bad-option", option=option, problem=problem)
+    return Server(_url(arguments.against), _key(arguments.api_key_env)) if against else None
+
+
+def probes(arguments: argparse.Namespace) -> tuple[Probe, ...] | None:
+    """Those asked for, ``None`` for all; raises UsageError."""
+    from importer.validation.catalogue import named
+    from importer.validation.own import OwnQuestion
+
+    if arguments.tool and arguments.prompt is None:
+        raise UsageError("bad-option", option="--tool", problem="it goes with --prompt, which is to call it")
+    if not arguments.probe and arguments.prompt is None:
+        return None
+    own: tuple[Probe, ...] = ()
+    if arguments.prompt is not None:
+        own = (OwnQuestion(_question(arguments.prompt), tuple(_tool(path) for path in arguments.tool)),)
+    return (*named(arguments.probe), *own)
+
+
+def _url(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        sound = False
+    if not (sound and text.isascii() and text.isprintable() and " " not in text):
+        problem = "it is an address such as http://127.0.0.1:8000"
+    elif "@" in parts.netloc:
+        problem = "a password does not belong there; name a variable that holds a key with --api-key-env"
+    elif parts.query or parts.fragment:
+        problem = "it ends before the '?' or '#'"
+    else:
+        return text
+    raise UsageError("bad-option", option="--against", problem=problem)
+
+
+def _key(variable: str | None) -> str | None:
+    if variable is None:
+        return None
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        problem = f"the environment variable {variable} is not set"
+    elif not (key.isascii() and key.isprintable()) or set(key) & set(' "\\'):
+        problem = f"what {variable} holds cannot be a key"
+    else:
+        return key
+    raise UsageError("bad-option", option="--api-key-env", problem=problem)
+
+
+def _question(given: str) -> str:
+    """The text, or what the file of that name holds."""
+    path = Path(given)
+    try:
+        is_file = path.is_file()
+    except (OSError, ValueError):  # a text can be too long for a name
+        is_file = False
+    if not is_file and path.suffix in TEXTS and not any(c.isspace() for c in given):
+        raise UsageError("bad-option", option="--prompt", problem=f"there is no file {given}")
+    text = _read(path, "--prompt") if is_file else given
+    if not text.strip() or any("\ud800" <= c <= "\udfff" for c in text):
+        raise UsageError("bad-option", option="--prompt", problem="it is no question")
+    return text
+
+
+def _read(path: Path, option: str) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(LONGEST + 1)
+        if len(data) > LONGEST:
+            raise UsageError("bad-option", option=option, problem=f"{path} is larger than {LONGEST} bytes")
+        return data.decode()
+    except OSError as error:
+        raise UsageError("bad-option", option=option, problem=f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError("bad-option", option=option, problem=f"{path} is not UTF-8 text") from None
+
+
+def _tool(name: str) -> Any:
+    """An OpenAI tool from a file; its parameters are a sound schema that refers to nothing elsewhere."""
+    try:
+        tool = json.loads(_read(Path(name), "--tool"))
+    except (ValueError, RecursionError):
+        raise UsageError("bad-option", option="--tool", problem=f"{name} is not JSON") from None
+    for fault in faults("tool", tool):
+        where = ".".join(map(str, fault.path)) or "the top level"
+        raise UsageError("bad-option", option="--tool", problem=f"{name} at {where}: {fault.says}")
+    problem = _unsound(tool["function"].get("parameters", {}))
+    if problem is not None:
+        raise UsageError("bad-option", option="--tool", problem=f"{name} at function.parameters: {problem}")
+    return tool
+
+
+def _unsound(schema: dict[str, Any]) -> str | None:
+    """Why arguments cannot be judged by a schema."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import DRAFT202012
+
+    if any(not reference.startswith("#") for reference in _references(schema)):
+        return "it refers to a schema elsewhere"
+    try:
+        Draft202012Validator.check_schema(schema)
+        registry = Registry[Any]().with_resource("", DRAFT202012.create_resource(schema))
+        resolver = registry.resolver()
+        for reference in _references(schema):
+            resolver.lookup(reference)
+        Draft202012Validator(schema).is_valid({})
+    except SchemaError as error:
+        return error.message[:200]
+    except Unresolvable as error:
+        return f"it refers to what is not there: {error.ref}"
+    except RecursionError:
+        return "it refers to itself without an end"
+    return None
+
+
+def _references(schema: object) -> Iterator[str]:
+    if isinstance(schema, dict):
+        for key, value in schema.items():
+            if key in ("$ref", "$dynamicRef") and isinstance(value, str):
+                yield value
+            yield from _references(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from _references(value)

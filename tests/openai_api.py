@@ -1,0 +1,75 @@
+"""A small server of the OpenAI API in this process: it says hello, or calls the tool that it is offered."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+CALL = {
+    "id": "a",
+    "type": "function",
+    "function": {"name": "get_weather", "arguments": '{"location": "Rome"}'},
+}
+
+
+class Api(BaseHTTPRequestHandler):
+    """It serves the model ``hers`` and has no /health; with ``key`` it lets nobody else in."""
+
+    asked: list[dict[str, Any]]
+    key: str | None = None
+
+    def do_GET(self) -> None:
+        if self.path == "/v1/models":
+            self._answer(200, {"data": [{"id": "hers"}]})
+        elif self.path == "/version":
+            self._answer(200, {"version": "9.8.7"})
+        else:
+            self._answer(404, {"detail": "Not Found"})
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.asked.append({**body, "authorization": self.headers["Authorization"]})
+        message = {"role": "assistant", "content": f"Hello, {self.headers['Authorization']}!"}
+        if body.get("tools"):
+            message = {"role": "assistant", "content": "", "tool_calls": [CALL]}
+        reason = "tool_calls" if body.get("tools") else "stop"
+        if body.get("stream"):
+            delta = {**message, "tool_calls": [{**CALL, "index": 0}]} if body.get("tools") else message
+            event = json.dumps({"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]})
+            self._send(200, f"data: {event}\n\ndata: [DONE]\n\n".encode())
+        else:
+            self._answer(200, {"choices": [{"index": 0, "message": message, "finish_reason": reason}]})
+
+    def _answer(self, status: int, data: object) -> None:
+        if self.key is not None and self.headers["Authorization"] != f"Bearer {self.key}":
+            status, data = 401, {"error": {"message": f"wrong key: {self.headers['Authorization']}"}}
+        self._send(status, json.dumps(data).encode())
+
+    def _send(self, status: int, data: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@contextmanager
+def api(key: str | None = None) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Its address and what it is asked."""
+    asked: list[dict[str, Any]] = []
+    handler = type("Api", (Api,), {"asked": asked, "key": key})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}", asked
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
