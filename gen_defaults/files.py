@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from gen_defaults.truth import FIELDS, Prediction, Predictor, Truth
 from importer.decide.target import Preferences, Target
 from importer.engines.parsers import Tokens
 from importer.errors import ImporterError
+from importer.evidence import sampling
 from importer.evidence.architecture import model_types
 from importer.evidence.names import base_models, match
 from importer.evidence.tables import Table, standing_in
@@ -34,10 +36,23 @@ class Files:
         self._bench = bench
         self._ignore_name = ignore_name
         self._snapshots: dict[str, Snapshot] = {}
+        self._proofs: dict[str, Proof] = {}
 
     def has(self, model_id: str) -> bool:
         """Whether the model has files."""
         return self._folder(model_id).is_dir()
+
+    @property
+    def proofs(self) -> dict[str, Proof]:
+        """Model to what the engine's parsers made of its template, for the models asked so far."""
+        return dict(self._proofs)
+
+    def vendor(self, model_id: str) -> dict[str, Any]:
+        """The model's ``generation_config.json``; empty where there is none that can be read."""
+        try:
+            return dict(self._snapshot(model_id).json(sampling.FILE)) if self.has(model_id) else {}
+        except ImporterError:
+            return {}
 
     def predictor(self, table: Table) -> Predictor:
         """What is decided with this parser table in place of the shipped one."""
@@ -67,6 +82,8 @@ class Files:
             decided = decide_snapshot(self._snapshot(model_id), request, self._bench)
         except ImporterError as error:
             return {"model_id": model_id, **dict.fromkeys(FIELDS), "error": error.kind}
+        if decided.proof is not None:
+            self._proofs[model_id] = decided.proof
         return {"model_id": model_id, **{field: decided.decisions[field].value for field in FIELDS}}
 
     def _snapshot(self, model_id: str) -> Snapshot:

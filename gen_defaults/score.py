@@ -10,12 +10,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gen_defaults import streaming
+from gen_defaults import accuracy, streaming
 from gen_defaults.files import BACKEND, Files, Kept
 from gen_defaults.truth import FIELDS, Prediction, Predictor, Score, Truth, measure, percent, read
 from importer.evidence.names import match, match_names
@@ -34,6 +34,8 @@ def main(arguments: list[str]) -> int:
     except (OSError, KeyError) as error:
         sys.stderr.write(f"score: {options.folder} holds no parser_truth.csv that can be read: {error}\n")
         return 1
+    if options.before:
+        return _compared(options)
     if options.names_only:
         return _report(options, truths, by_name, deciding)
     with Kept(proves=options.proof) as bench:
@@ -43,7 +45,8 @@ def main(arguments: list[str]) -> int:
         if problem:
             sys.stderr.write(f"score: {problem}\n")
             return 1
-        status = _report(options, truths, files.predictor, files.deciding)
+        vendors = accuracy.sampling(truths, files, accuracy.Tables.shipped())
+        status = _report(options, truths, files.predictor, files.deciding, vendors)
         if options.streaming:
             options.streaming.write_text(streaming.table(bench.proofs), encoding="utf-8")
         return status
@@ -57,14 +60,33 @@ def _lacking(options: argparse.Namespace, truths: Sequence[Truth]) -> str | None
     return None
 
 
-def _report(options: argparse.Namespace, truths: Sequence[Truth], predictor: With, rows: Rows) -> int:
+def _compared(options: argparse.Namespace) -> int:
+    """These tables against another checkout's; 1 where a family got worse."""
+    try:
+        before = accuracy.Tables.within(options.before)
+    except (OSError, ValueError, KeyError) as error:
+        sys.stderr.write(f"score: {options.before} holds no tables that can be read: {error}\n")
+        return 1
+    found = accuracy.compare(options.folder, before, accuracy.Tables.shipped(), proves=options.proof)
+    sys.stdout.write("".join(f"{line}\n" for line in found.lines()))
+    sys.stderr.write("".join(f"score: {finding}\n" for finding in found.worse))
+    return 1 if found.worse else 0
+
+
+def _report(
+    options: argparse.Namespace,
+    truths: Sequence[Truth],
+    predictor: With,
+    rows: Rows,
+    vendors: Mapping[str, Counter[str]] | None = None,
+) -> int:
     table = parser_table()
     said: list[Prediction] = []
     score = measure(truths, _noting(predictor(table), said))
     if options.out:
         options.out.write_text("".join(json.dumps(p) + "\n" for p in said), encoding="utf-8")
     left_out = leave_one_out(truths, table, predictor, rows) if options.leave_one_out else None
-    sys.stdout.write(_json(score, left_out) if options.json else _text(score, left_out))
+    sys.stdout.write((_json if options.json else _text)(score, left_out, vendors or {}))
     return 0
 
 
@@ -114,25 +136,32 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--leave-one-out", action="store_true", help="also without each family's rows in turn"
     )
+    parser.add_argument(
+        "--before", type=Path, metavar="DIR", help="compare with the tables in DIR; 1 where it got worse"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the predictions as JSON lines")
     options = parser.parse_args(arguments)
     if options.names_only and (options.proof or options.ignore_name):
         parser.error("--names-only leaves nothing to prove or to hide")
+    if options.before and (options.names_only or options.ignore_name or options.leave_one_out):
+        parser.error("--before measures with names and files, of all families")
     if options.streaming and not options.proof:
         parser.error("--streaming needs --proof")
     return options
 
 
-def _json(score: Score, left_out: Score | None) -> str:
-    report: dict[str, Any] = score.to_json()
+def _json(score: Score, left_out: Score | None, vendors: Mapping[str, Counter[str]]) -> str:
+    report: dict[str, Any] = score.to_json() | {"sampling": {f: dict(n) for f, n in sorted(vendors.items())}}
     if left_out is not None:
         report["leave_one_out"] = left_out.to_json()
     return json.dumps(report) + "\n"
 
 
-def _text(score: Score, left_out: Score | None) -> str:
+def _text(score: Score, left_out: Score | None, vendors: Mapping[str, Counter[str]]) -> str:
     lines = [*score.wrong, *_summary(score)]
+    if vendors:
+        lines.append(f"sampling: {accuracy.total(vendors)} of the vendors' values")
     if left_out is not None:
         lines += ["", "each family without the rows that decide it:", *left_out.wrong, *_summary(left_out)]
         lines += [f"  {family}: {r}/{n}" for family, (r, n) in sorted(left_out.families.items())]

@@ -1,0 +1,150 @@
+"""What tables are worth on a folder of truth: parsers against known answers, sampling against the vendors'.
+
+``compare`` measures the tables before and after a change, family by family, and says where it got worse.
+The folder is that of ``gen_defaults.truth``; a model without files is judged by its name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gen_defaults import vendor
+from gen_defaults.checks.finding import Finding, Proved
+from gen_defaults.files import Files, Kept
+from gen_defaults.truth import Prediction, Score, Truth, read
+from gen_defaults.truth import measure as judge
+from importer.evidence import tables
+from importer.evidence.names import match_names
+from importer.evidence.tables import SamplingTable, Table, parse_parsers, parse_sampling
+
+VERDICTS = ("right", "different", "missing")
+STEP = "mend the row, or accept it with --accept-worse"
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Both tables, parsed."""
+
+    parsers: Table
+    sampling: SamplingTable
+
+    @classmethod
+    def of(cls, parsers: Mapping[str, Any], sampling: Mapping[str, Any]) -> Tables:
+        """From the files' data."""
+        return cls(parse_parsers(parsers), parse_sampling(sampling))
+
+    @classmethod
+    def shipped(cls) -> Tables:
+        """As they are here."""
+        return cls(tables.parser_table(), tables.sampling_table())
+
+    @classmethod
+    def within(cls, folder: Path) -> Tables:
+        """From another checkout; raises OSError, ValueError and KeyError for what is none."""
+        data = [json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in tables.TABLES]
+        return cls.of(*data)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """``sampling`` is family to how many of the vendors' values are right, different and missing."""
+
+    parsers: Score
+    sampling: Mapping[str, Counter[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The same models before and after."""
+
+    before: Measured
+    after: Measured
+    proved: tuple[Proved, ...] = field(default=(), repr=False)
+
+    @property
+    def worse(self) -> list[Finding]:
+        """Families that lost an answer, a family each."""
+        found = []
+        for family in sorted(self.after.parsers.families):
+            lost = [f"{what} {was} became {now}" for what, was, now, bad in self._changes(family) if bad]
+            if lost:
+                found.append(Finding("accuracy", family, f"it got worse: {', '.join(lost)}", STEP))
+        return found
+
+    def lines(self) -> Iterator[str]:
+        """Every family that changed, then the totals."""
+        for family in sorted(self.after.parsers.families):
+            told = [f"{what} {was} → {now}" for what, was, now, _ in self._changes(family)]
+            if told:
+                yield f"{family}: {', '.join(told)}"
+        yield f"parsers: {_both(self.before.parsers)} → {_both(self.after.parsers)} models right"
+        yield f"sampling: {total(self.before.sampling)} → {total(self.after.sampling)} of the vendors' values"
+
+    def _changes(self, family: str) -> Iterator[tuple[str, str, str, bool]]:
+        """What differs: the measure, before, after, and whether that is worse."""
+        (was, models), (now, _) = (m.parsers.families[family] for m in (self.before, self.after))
+        if was != now:
+            yield "parsers", f"{was}/{models}", f"{now}/{models}", now < was
+        old, new = (m.sampling.get(family, Counter()) for m in (self.before, self.after))
+        if old != new:
+            bad = new["right"] < old["right"] or new["different"] > old["different"]
+            yield "sampling", _counts(old), _counts(new), bad
+
+
+def compare(folder: Path, before: Tables, after: Tables, *, proves: bool = False) -> Comparison:
+    """Both measured on the same models; ``proves`` asks the parsers of the installed vLLM.
+
+    Raises OSError and KeyError where the folder holds no truth that can be read.
+    """
+    truths = read(folder)
+    with Kept(proves=proves) as bench:
+        files = Files(folder, bench)
+        first = measure(truths, files, before)
+        same = before.parsers == after.parsers
+        then = (
+            Measured(first.parsers, sampling(truths, files, after)) if same else measure(truths, files, after)
+        )
+        return Comparison(first, then, tuple(Proved(m, p) for m, p in sorted(files.proofs.items())))
+
+
+def measure(truths: Sequence[Truth], files: Files, standing: Tables) -> Measured:
+    """Parsers by files where a model has some, else by name; sampling by the vendors' files."""
+    by_files = files.predictor(standing.parsers)
+
+    def predict(model_id: str) -> Prediction:
+        if files.has(model_id):
+            return by_files(model_id)
+        return match_names([model_id], standing.parsers)[0]
+
+    return Measured(judge(truths, predict), sampling(truths, files, standing))
+
+
+def sampling(truths: Sequence[Truth], files: Files, standing: Tables) -> dict[str, Counter[str]]:
+    """What the table says where the vendor's ``generation_config.json`` states a value."""
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for truth in truths:
+        row = vendor.row_for(truth.model_id, standing.parsers, standing.sampling)
+        for key, value in vendor.values(files.vendor(truth.model_id)).items():
+            if row is None or key not in row.values:
+                found[truth.family]["missing"] += 1
+            else:
+                found[truth.family]["right" if vendor.agrees(row, key, value) else "different"] += 1
+    return dict(found)
+
+
+def _counts(found: Counter[str]) -> str:
+    return " ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS)
+
+
+def _both(score: Score) -> str:
+    return "{}/{}".format(*score.both)
+
+
+def total(found: Mapping[str, Counter[str]]) -> str:
+    """All families together, in words."""
+    return _counts(sum(found.values(), Counter()))
