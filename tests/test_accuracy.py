@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ import pytest
 
 from gen_defaults.__main__ import main
 from gen_defaults.accuracy import Comparison, Tables, compare
+from gen_defaults.checks import Subject, refuted
+from importer.engines.environment import Installed
 from importer.evidence import tables
+from tests import template_texts as texts
 
 TRUTH = Path(__file__).with_name("fixtures") / "truth"
 PARSERS: dict[str, Any] = {
@@ -115,3 +119,24 @@ def test_a_plain_score_tells_sampling_too(importer_home: Path, capsys: pytest.Ca
     assert "sampling: 0 right 0 different 3 missing of the vendors' values" in capsys.readouterr().out
     assert main(["score", str(TRUTH), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["sampling"] == {"anvil": {"missing": 3}}
+
+
+@pytest.mark.engine
+@pytest.mark.xdist_group("parsers")
+def test_a_row_that_the_real_parsers_refute(
+    tmp_path: Path, importer_home: Path, vllm_engine: Installed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IMPORTER_VLLM_CPU_PYTHON", str(vllm_engine.python))
+    place = tmp_path / "repos" / "acme__Anvil-7B-Instruct"
+    shutil.copytree(TRUTH, tmp_path, dirs_exist_ok=True)
+    (place / "chat_template.jinja").write_text(texts.XML_PARAMETERS)
+    wrong = after("anvil", "tool_parser", "qwen3_coder")
+    found = compare(tmp_path, after(), wrong, proves=True)
+    assert [p.model_id for p in found.proved] == ["acme/Anvil-7B-Instruct"]
+    told = [*refuted.check(Subject(PARSERS, SAMPLING, proofs=found.proved))]
+    assert [(f.row, f.severity) for f in told] == [("anvil", "error")]
+    assert (
+        "refutes the tool parser hermes on the template of acme/Anvil-7B-Instruct (one-call" in told[0].says
+    )
+    right = {"families": {"anvil": {"tool_parser": "qwen3_coder", "source": "made up"}}}
+    assert [*refuted.check(Subject(right, SAMPLING, proofs=found.proved))] == []

@@ -377,5 +377,8 @@ def test_what_refutes_no_row() -> None:
     assert proved("a/never-heard-of", "llama3_json", "hermes") == []
     assert proved("a/Hermes-3-Base", "llama3_json", "hermes") == []
     assert proved("a/Hermes-3", "llama3_json") == []  # not asked
-    (found,) = proved("a/Hermes-3", "llama3_json", "hermes", notes="its template forgets the tags")
+    (found,) = proved(
+        "a/Hermes-3", "llama3_json", "hermes", notes="tool_parser: its template forgets the tags"
+    )
     assert found.severity == "note"
+    assert proved("a/Hermes-3", "llama3_json", "hermes", notes="a template of its own")[0].fails

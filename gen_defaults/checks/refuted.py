@@ -1,6 +1,6 @@
 """A parser row that the proof refutes on a template at hand.
 
-A row whose notes speak of the ``template`` stands all the same, and the finding is only noted.
+A row whose notes name the field (``reasoning_parser: …``) stands all the same, and the finding is only noted.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def _refuted(found: Match, field: str, proved: Proved) -> Iterator[Finding]:
         f"{proof.engine} {proof.version} refutes the {field.replace('_', ' ')} {name} on the template of "
         f"{proved.model_id} ({verdict.reason}); {reads} read it"
     )
-    if "template" in found.row.notes:
+    if field in found.row.notes:
         yield Finding(PARSERS, found.row.family, says, "its note says why", "note")
     else:
-        step = "take one that reads it, or say in notes why the template errs"
+        step = f"take one that reads it, or say in notes why {field} stands"
         yield Finding(PARSERS, found.row.family, says, step)
