@@ -167,6 +167,7 @@ class EngineError(ImporterError):
              "Run again with --validate to fetch them into the Hub client's cache."),
         Kind("unreachable", "{url} cannot be asked: {problem}.", "Check the address, and that the server runs."),
         Kind("locked", "{url} does not let this caller in: {says}.", "Name the variable that holds its key with --api-key-env."),
+        Kind("would-not-run", "{name} would not run on {engine} here: {problem}.", "{remedy}"),
         Kind("worker-failed", "The {name} worker failed: {problem}.", "Run 'importer doctor'."),
     )  # fmt: skip
 

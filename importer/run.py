@@ -15,6 +15,7 @@ from importer.hub.snapshot import Snapshot
 if TYPE_CHECKING:
     from importer.document.chat_template import ChatTemplate
     from importer.engines.base import Engine
+    from importer.engines.doctor import Case
     from importer.engines.environment import Installed
     from importer.proof.result import Proof
     from importer.validation.probes import Probe
@@ -45,6 +46,33 @@ def weights_of(stored: Stored, snapshot: Snapshot | None, *, fetch: bool, progre
     )
 
 
+def inspect(
+    stored: Stored,
+    engine_name: str,
+    *,
+    weights: Path | None = None,
+    port: int | None = None,
+    ask: bool = False,
+) -> Case:
+    """What the doctor looks at for a document on an engine; weights are looked for on this disk only."""
+    from importer.engines.doctor.case import of_engine
+
+    fit = stored.receipt.fit if stored.receipt is not None else None
+    here = weights or _kept(stored)
+    return of_engine(engine_name, document=stored.data, fit=fit, weights=here, port=port, ask=ask)
+
+
+def ready(stored: Stored, engine_name: str, *, weights: Path | None = None, port: int | None = None) -> None:
+    """Raises EngineError, "would-not-run" above all, where a run would not come to its end.
+
+    Without ``weights``, their folder is not looked into: they may have to be fetched first.
+    """
+    from importer.engines import doctor
+
+    case = inspect(stored, engine_name, weights=weights, port=port)
+    doctor.refuse(case, stored.name, fetched=weights is not None)
+
+
 def run_document(
     stored: Stored,
     engine_name: str,
@@ -61,9 +89,11 @@ def run_document(
     from importer.engines import environment, get
 
     engine = get(engine_name)
+    installed = environment.need(engine)
+    ready(stored, engine_name, weights=weights, port=port)
     return run_on(
         engine,
-        environment.need(engine),
+        installed,
         stored,
         engine_name,
         weights,
@@ -203,6 +233,21 @@ def _fit_error(stored: Stored, log: Path) -> dict[str, Any]:
     told = reported.read(log)
     explicit = (stored.data.get("engine_args") or {}).get("kv_cache_memory_bytes")  # the log rounds it
     return compare(stored.receipt.fit, told.context, told.weights, explicit or told.cache, told.tokens)
+
+
+def _kept(stored: Stored) -> Path | None:
+    """The folder of the model where weights of it are on this disk; the Hub is not asked."""
+    from importer.hub import clientcache
+    from importer.hub.reference import parse
+
+    block = stored.data.get("importer") or {}
+    model, revision = block.get("model_id"), block.get("revision")
+    try:
+        known = clientcache.snapshot(str(model), str(revision)) if model and revision else None
+        folder = known or parse(str(model or stored.reference)).directory
+        return folder if folder is not None and any(folder.glob("*.safetensors")) else None
+    except (ImporterError, OSError):
+        return None
 
 
 def _snapshot(stored: Stored, *, offline: bool = False) -> Snapshot:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from importer.engines.doctor import CHECKS
 from importer.errors import BRANCHES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,6 +28,39 @@ Every failure is one sentence, a next step and an exit code; with `--json` the s
 | exit | kind | sentence | next step |
 |---|---|---|---|
 """
+DOCTOR = """\
+# The doctor
+
+    importer doctor                 # this machine and every engine
+    importer doctor qwen3-8b        # one document: the machine, its engine, the model's folder
+    importer doctor models/qwen3-8b.yaml --engine mlx --json
+    importer doctor --check-token   # asks the Hub whether the token is valid
+
+Each line is one trap: fine, a trouble with its remedy, or not applicable with the reason. A trouble *stops*
+where a run would die of it or be wrong; else it is a warning. Exit code 0 means that nothing stops a run, 1
+that something does. What would stop an engine that is not installed is a warning as long as no document asks
+for that engine. With `--json` each check is one line: `check`, `subject`, `verdict` (`fine`, `trouble`,
+`not-applicable`), `says`, `remedy`, `stops`, `part` (`environment`, `configuration`, `engine`).
+
+`importer validate` looks first, before anything is fetched or started, and once more into the folder of the
+weights. What stops ends it with exit code 6 and the kind `would-not-run`: every trouble and every remedy at
+once, with `--json` also under `error.troubles`. A single trouble that has a kind of its own
+(`engine-missing`, `port-taken`, `no-weights`) is told as that. The checks that a validation makes read files
+and metadata only: no engine is imported, nobody is asked over the network, and only an environment of your
+own (`IMPORTER_<ENGINE>_PYTHON`) and `nvidia-smi` are started to be asked. Together they take some hundredths
+of a second.
+
+No test machine has an NVIDIA card or is a Mac: `driver`, `card-memory` and `metal` are tested on planted
+files and figures only. The oldest drivers are those of NVIDIA's table of minor version compatibility.
+`libraries` and `instructions` read what the installed extension itself asks for, not a list by version.
+
+Adding a check is a function that takes a `Case` and gives a result, one line in
+`importer/engines/doctor/__init__.py`, and a test that plants the trap. This page is generated from that
+registry by `python -m scripts.docs`.
+
+| check | about | trap | what helps | before a validation |
+|---|---|---|---|---|
+"""
 SESSION = re.compile(r"(?<=<!-- session -->\n```console\n).*?(?=```\n<!-- /session -->)", re.DOTALL)
 
 
@@ -40,7 +74,15 @@ def errors() -> str:
     return ERRORS + "\n".join(rows) + "\n"
 
 
-PAGES = {"errors.md": errors}
+def doctor() -> str:
+    """The table of traps."""
+    rows = [
+        f"| `{c.name}` | {c.about} | {c.trap} | {c.remedy} | {'yes' if c.before else 'no'} |" for c in CHECKS
+    ]
+    return DOCTOR + "\n".join(rows) + "\n"
+
+
+PAGES = {"errors.md": errors, "doctor.md": doctor}
 
 
 def pasted() -> str:

@@ -107,13 +107,15 @@ class Desk:
         found = sorted((self.folder / "models").rglob("*"))
         return {str(p.relative_to(self.folder)): p.read_bytes() for p in found if p.is_file()}
 
-    def engine(self, name: str = "mlx", *, version: str = "0.0.1", does: str = "") -> Path:
-        """An environment that claims to hold mlx-lm; ``does`` is that package's code, empty: it lacks it."""
+    def engine(
+        self, name: str = "mlx", *, version: str = "0.0.1", does: str = "", package: bool = True
+    ) -> Path:
+        """An environment that claims to hold mlx-lm; ``does`` is all of that package's code."""
         site = self.folder / "site"
         described = site / f"mlx_lm-{version}.dist-info"
         described.mkdir(parents=True)
         (described / "METADATA").write_text(f"Metadata-Version: 2.1\nName: mlx-lm\nVersion: {version}\n")
-        if does:
+        if package:
             (site / "mlx_lm").mkdir()
             (site / "mlx_lm" / "__main__.py").write_text(does)
         python = self.folder / "python"

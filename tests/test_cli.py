@@ -576,12 +576,28 @@ def test_engines_that_are_not_there(desk: Desk) -> None:
 
 
 def test_doctor(desk: Desk) -> None:
-    rows = [json.loads(line) for line in desk("doctor", "--json").out.splitlines()]
-    assert all(list(r) == ["name", "verdict", "says", "remedy"] for r in rows)
-    by_name = {r["name"]: r for r in rows}
-    assert by_name["hub"]["verdict"] == "ok"
-    assert "engine install mlx" in by_name["mlx"]["remedy"]
-    assert "engine install mlx" in desk("doctor").out
+    ran = desk("doctor", "--json")
+    rows = [json.loads(line) for line in ran.out.splitlines()]
+    keys = ["check", "subject", "verdict", "says", "remedy", "stops", "part"]
+    assert all(list(r) == keys for r in rows)
+    by_name = {(r["subject"], r["check"]): r for r in rows}
+    assert by_name["machine", "hub"]["verdict"] == "fine"
+    assert "engine install mlx" in by_name["mlx", "engine"]["remedy"]
+    plain = desk("doctor")
+    assert "engine install mlx" in plain.out
+    assert (ran.code, plain.code) == (0, 0)  # what is not installed stops nobody
+
+
+def test_the_doctor_on_a_document(desk: Desk) -> None:
+    desk.directory("toy", BASE)
+    assert desk("./toy", "--backend", "mlx", "--no-validate").code == 0
+    ran = desk("doctor", "toy", "--json")
+    rows = {r["check"]: r for r in map(json.loads, ran.out.splitlines())}
+    assert (ran.code, rows["engine"]["stops"], rows["engine"]["subject"]) == (1, True, "mlx")
+    assert ran.err.strip().endswith("of 27 checks found what stops a run: mlx: engine.")
+    assert desk("doctor", "models/toy.yaml", "--engine", "vllm", "--json").code == 1
+    assert desk("doctor", "nobody").code == 5
+    assert desk("doctor", "--engine", "mlx").code == 2
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])

@@ -27,7 +27,7 @@ from tests.test_engines import wait_until
 
 __all__ = ["desk"]
 Words = Sequence[object]
-WEIGHTS = {**BASE, "model.safetensors": b"\0" * 8, "tokenizer.json": {}}
+WEIGHTS = {**BASE, "model.safetensors": (2).to_bytes(8, "little") + b"{}", "tokenizer.json": {}}
 impatient = functools.partial(Mlx, readiness=replace(READY, seconds=0.3))
 SPEAKS = """\
 import json, sys
@@ -168,6 +168,12 @@ def engine_died(desk: Desk) -> Words:
     return ("validate", name)
 
 
+def would_not_run(desk: Desk) -> Words:
+    name = document(desk)
+    desk.engine(package=False)
+    return ("validate", name)
+
+
 def engine_slow(desk: Desk) -> Words:
     name = document(desk)
     desk.engine(does="import time; time.sleep(60)")
@@ -276,6 +282,7 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "engine-python": engine_python,
     "engine-died": engine_died,
     "engine-slow": engine_slow,
+    "would-not-run": would_not_run,
     "port-taken": port_taken,
     "no-weights": no_weights,
     "weights-not-local": weights_not_local,

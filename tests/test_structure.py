@@ -41,7 +41,7 @@ PURE = {
 NETWORK = {"socket", "ssl", "http", "urllib.request", "urllib.error", "huggingface_hub", "httpx", "requests"}
 MAY_CONNECT = {
     "importer.hub.transport", "importer.hub.weights", "importer.hub.hosts",  # the Hub; hosts looks names up
-    "importer.engines.doctor",  # whether the Hub answers
+    "importer.engines.doctor.hubs",  # whether the Hub answers
     "importer.engines.sockets", "importer.engines.ready", "importer.validation.client",  # loopback
 }  # fmt: skip
 MAY_START = {

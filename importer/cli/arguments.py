@@ -25,7 +25,16 @@ COMMANDS = (
     "engine",
     "doctor",
 )
-NAMING = ("fill", "show", "review", "approve", "recheck", "validate", "export")  # commands on one document
+NAMING = (
+    "fill",
+    "show",
+    "review",
+    "approve",
+    "recheck",
+    "validate",
+    "export",
+    "doctor",
+)  # commands on one document
 INSTALLED = "installed"  # what a bare --validate means: the engine the document names
 
 EXAMPLES = """\
@@ -48,10 +57,10 @@ commands:
   importer validate NAME|FILE   run it and probe it
   importer export NAME|FILE FORMAT   the document for another consumer; --list shows the formats
   importer engine install|list|remove
-  importer doctor               what would stand in the way of a run
+  importer doctor [NAME|FILE]   what would stand in the way of a run
 
-'importer COMMAND --help' tells more. Exit codes: 0 done, 1 a probe failed or a recheck found
-changes, 2 usage, 3 Hub, 4 repository, 5 document, 6 engine, 130 stopped.
+'importer COMMAND --help' tells more. Exit codes: 0 done, 1 a probe failed, a recheck found
+changes or the doctor what stops a run, 2 usage, 3 Hub, 4 repository, 5 document, 6 engine, 130 stopped.
 """
 
 
@@ -253,6 +262,12 @@ def _commands() -> Parser:
     _engine(sub.add_parser("engine", help="install, list, remove engines"))
 
     p = sub.add_parser("doctor", help="what would stand in the way of a run")
+    p.add_argument(
+        "name", metavar="NAME|FILE", nargs="?", help="a document (default: this machine, all engines)"
+    )
+    _output(p)
+    p.add_argument("--engine", choices=backends.NAMES, help="another engine than the document names")
+    p.add_argument("--check-token", action="store_true", help="ask the Hub whether the token is valid")
     p.add_argument("--json", action="store_true", help="one line of JSON per check")
     return top
 

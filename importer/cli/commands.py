@@ -125,16 +125,11 @@ def engine(arguments: argparse.Namespace) -> None:
             show.console().print(show.table(("engine", "version", "python"), rows))
 
 
-def doctor(arguments: argparse.Namespace) -> None:
-    """What would stand in the way of a run."""
-    from importer.engines.doctor import check_all
+def doctor(arguments: argparse.Namespace) -> int:
+    """What would stand in the way of a run; 1 where anything would."""
+    from importer.cli.doctor import run
 
-    checks = list(check_all())
-    if arguments.json:
-        _lines([{"name": c.name, "verdict": c.verdict, "says": c.says, "remedy": c.remedy} for c in checks])
-    else:
-        rows = [(c.name, c.verdict, c.says, c.remedy or "") for c in checks]
-        show.console().print(show.table(("check", "verdict", "says", "remedy"), rows))
+    return run(arguments)
 
 
 def _store(arguments: argparse.Namespace) -> Store:

@@ -168,6 +168,8 @@ def error_line(reference: str | None, error: ImporterError) -> str:
     conflicts = error.details.get("conflicts")
     if isinstance(conflicts, list):
         said["conflicts"] = [conflict.to_json() for conflict in conflicts]
+    if "troubles" in error.details:
+        said["troubles"] = error.details["troubles"]
     return show.json_text({"schema": 1, "reference": reference, "error": said})
 
 

@@ -13,7 +13,7 @@ from importer.document.store import Store, Stored, load
 from importer.errors import EngineError, UsageError, ValidationError
 from importer.hub.snapshot import Snapshot
 from importer.pipeline import Plan
-from importer.run import run_against, run_document, weights_of
+from importer.run import ready, run_against, run_document, weights_of
 
 if TYPE_CHECKING:
     from importer.validation.probes import Probe
@@ -108,6 +108,7 @@ def _run(
     from importer.engines import environment, get
 
     environment.need(get(engine))
+    ready(stored, engine, port=port)
     with show.progress(f"{stored.name} on {engine}") as progress:
         weights = weights_of(stored, snapshot, fetch=fetch, progress=progress)
         report = run_document(stored, engine, weights, port=port, progress=progress, probes=probes)

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
@@ -40,6 +41,8 @@ UNWANTED = (
     "VIRTUAL_ENV",
 )
 ASK_VERSION = "import sys, importlib.metadata as m; print(m.version(sys.argv[1]))"
+
+ASK_PATH = "import sys; print(*sys.path, sep='\\n')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,18 @@ def remove(engine: Engine) -> bool:
     except OSError as error:
         raise DocumentError("cannot-write", path=root, problem=error.strerror or str(error)) from None
     return True
+
+
+@cache
+def search_path(python: Path) -> tuple[Path, ...]:
+    """The folders that a Python imports from; none where it cannot be asked."""
+    try:
+        asked = subprocess.run(
+            [str(python), "-c", ASK_PATH], capture_output=True, text=True, timeout=30, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    return tuple(Path(line) for line in asked.stdout.splitlines() if line)
 
 
 def digest(engine: Engine) -> str:

