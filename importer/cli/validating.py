@@ -108,7 +108,8 @@ def _run(
     from importer.engines import environment, get
 
     environment.need(get(engine))
-    ready(stored, engine, port=port)
+    for warning in ready(stored, engine, port=port):
+        show.note(f"Warning: {warning}")
     with show.progress(f"{stored.name} on {engine}") as progress:
         weights = weights_of(stored, snapshot, fetch=fetch, progress=progress)
         report = run_document(stored, engine, weights, port=port, progress=progress, probes=probes)

@@ -49,6 +49,8 @@ CHECKS: tuple[Check, ...] = (
           "Install the engine again; PyTorch's index has matching builds.", packages.torch),
     Check("instructions", "engine", "A wheel compiled for AVX2 or AVX-512 dies of SIGILL in a child process; numpy from 2.4 on wants x86-64-v2, which a virtual machine may hide.",
           "Another engine, version or machine.", processor.instructions),
+    Check("libc", "engine", "No engine has wheels for musl, and mlx none for a glibc before 2.35: pip finds no matching distribution.",
+          "Debian 12 or Ubuntu 22.04.", processor.libc),
     Check("libraries", "engine", "Without libnuma vLLM's extension fails to load in silence, and the engine dies later of a missing operator.",
           "Install libnuma1, libgomp1.", processor.libraries),
     Check("driver", "engine", "A CUDA build on an older driver, in a container without its card, or a torch without CUDA.",
@@ -99,16 +101,17 @@ def of_document(case: Case) -> Iterator[Finding]:
     yield from examine(case)
 
 
-def refuse(case: Case, name: str, *, fetched: bool = True) -> None:
-    """Raises EngineError where a run of the document ``name`` would not come to its end; asks nobody.
+def refuse(case: Case, name: str, *, fetched: bool = True) -> list[Finding]:
+    """What may go wrong in a run of the document ``name``.
 
-    An only trouble that has a row of its own in the table of errors is that error. Before weights are
-    fetched, nobody looks into their folder.
+    Raises EngineError where it would not come to its end; asks nobody. An only trouble that has a row of its
+    own in the table of errors is that error. Before weights are fetched, nobody looks into their folder.
     """
     wanted = [check for check in CHECKS if check.before and (fetched or check.name not in INSIDE)]
-    found = [(f, f.result) for f in examine(case, wanted) if isinstance(f.result, Trouble) and f.result.stops]
+    troubles = [(f, f.result) for f in examine(case, wanted) if isinstance(f.result, Trouble)]
+    found = [(finding, trouble) for finding, trouble in troubles if trouble.stops]
     if not found:
-        return
+        return [finding for finding, _ in troubles]
     first = found[0][1]
     if first.error is not None and len(found) == 1:
         raise first.error

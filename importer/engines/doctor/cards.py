@@ -10,8 +10,8 @@ from importer.engines.doctor.case import GB, MLX, Case, text_of, version
 from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble
 
 DRIVER = "proc/driver/nvidia/version"
-# The oldest driver for Linux that runs what was built with a CUDA: NVIDIA's minor version compatibility.
-OLDEST_DRIVER = {11: (450, 80, 2), 12: (525, 60, 13), 13: (580, 65, 6)}
+# The oldest driver that runs what was built with a CUDA: NVIDIA's pages on minor version compatibility.
+OLDEST_DRIVER = {11: (450, 80, 2), 12: (525,), 13: (580,)}
 MACOS = (14, 0)  # mlx's wheels are built for this and newer
 SHARE = 0.9  # of each card's memory that vLLM takes unless told
 
@@ -41,7 +41,9 @@ def driver(case: Case) -> Result:
         return Fine(says)
     wanted = ".".join(str(part) for part in oldest)
     remedy = f"Install NVIDIA's driver {wanted} or newer, or a vLLM built with an older CUDA."
-    return Trouble(f"{says}: this CUDA needs driver {wanted}", remedy)
+    # NVIDIA's package for forward compatibility lets some cards do with an older driver.
+    helped = any((case.root / "usr/local").glob("cuda*/compat/libcuda.so*"))
+    return Trouble(f"{says}: this CUDA needs driver {wanted}", remedy, stops=not helped)
 
 
 def _cuda(case: Case) -> tuple[int, ...] | None:

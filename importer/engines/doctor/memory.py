@@ -42,7 +42,8 @@ def memory(case: Case) -> Result:
     remedy = f"End other programs, raise the container's limit, or import again with {less}."
     if case.runs("vllm-cpu"):
         remedy += " A smaller VLLM_CPU_KVCACHE_SPACE or kv_cache_memory_bytes leaves more for the weights."
-    stops = free < need.low
+    swap = 0 if case.runs(*VLLM) else _swap(case)  # vLLM by itself refuses what is not free
+    stops = free + swap < need.low
     return Trouble(takes + (f", {need.low / GB:.1f} GB at least" if stops else ""), remedy, stops=stops)
 
 
@@ -113,6 +114,11 @@ def _amount(told: Mapping[str, Any]) -> Amount | None:
 
 def _kind(case: Case) -> str:
     return "metal" if case.system == "darwin" and not case.runs(*VLLM) else "cpu"
+
+
+def _swap(case: Case) -> int:
+    found = re.search(r"^SwapFree:\s*(\d+) kB", case.text("proc/meminfo"), re.MULTILINE)
+    return int(found[1]) * 1024 if found else 0
 
 
 def _total(case: Case) -> int | None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import json
+import platform
+import re
 import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from importer.engines.doctor.case import X86, Case, text_of, version
+from importer.engines.doctor.case import MLX, X86, Case, text_of, version
 from importer.engines.doctor.packages import again
 from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble
 
@@ -20,6 +22,8 @@ AVX512_ALONE = AVX512 | {"avx512_vnni", "avx512_bf16"}
 # What numpy's wheels from 2.4 on are built for: __cpu_baseline__ of 2.4.6; that of 2.3.5 ends with SSE3.
 X86_V2 = frozenset({"pni", "ssse3", "sse4_1", "sse4_2", "popcnt", "cx16", "lahf_lm"})
 NUMPY_V2 = (2, 4)
+MLX_GLIBC = (2, 35)  # as mlx's own page on installing says, and the tag of its wheel
+DEBIAN = "Use a newer system: Debian 12, Ubuntu 22.04, or a container of one."
 BUILDS = ("_C_AVX2", "_C_AVX512")
 PACKAGES = {"libnuma.so.1": "libnuma1", "libgomp.so.1": "libgomp1"}  # Debian's names
 MOST = 4096  # entries of a dynamic section
@@ -79,6 +83,36 @@ def _compiled_here(info: Path) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(data, dict) and ("dir_info" in data or "vcs_info" in data)
+
+
+def libc(case: Case, have: tuple[str, str] | None = None) -> Result:
+    """Whether the system's C library is one that wheels are built for, and new enough for MLX."""
+    if case.system != "linux" or case.engine is None:
+        return NotApplicable("only on Linux wheels ask for a C library")
+    name, found = have or platform.libc_ver()
+    if name != "glibc":
+        return Trouble(
+            "this system has no glibc (Alpine has musl), and engines have no wheels for it", DEBIAN
+        )
+    oldest = _glibc(case)
+    says = f"glibc {found}"
+    if oldest is None or version(found) >= oldest:
+        return Fine(says)
+    wanted = ".".join(str(part) for part in oldest)
+    return Trouble(f"{says}, and mlx's wheels need {wanted}: pip finds no matching distribution", DEBIAN)
+
+
+def _glibc(case: Case) -> tuple[int, ...] | None:
+    """The oldest glibc in the tags of the mlx that is installed; else of its releases."""
+    if not case.runs(*MLX):
+        return None
+    mlx = case.packages().get("mlx")
+    tags = (
+        re.findall(r"^Tag: .*manylinux_(\d+)_(\d+)_", text_of(mlx.info / "WHEEL"), re.MULTILINE)
+        if mlx
+        else []
+    )
+    return min(((int(major), int(minor)) for major, minor in tags), default=MLX_GLIBC)
 
 
 def libraries(case: Case, loads: Callable[[str], bool] | None = None) -> Result:
