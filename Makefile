@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-fast lint bench clean
+.PHONY: demo test test-fast faults lint bench clean
 
 demo: .venv/ready
 	$(BIN)/importer engine install mlx
@@ -17,6 +17,9 @@ test: .venv/ready-dev lint
 test-fast: .venv/ready-dev lint
 	$(BIN)/python -m pytest -n 2 -m "not engine and not slow"
 
+faults: .venv/ready-dev
+	$(BIN)/python -m tests.faults --resume
+
 lint: .venv/ready-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -26,7 +29,7 @@ bench: .venv/ready-dev
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf .venv .demo .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .demo .faults .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 .venv/ready: requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv

@@ -71,10 +71,14 @@ class Readiness:
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """A regular expression over the log, and the sentence that explains it; ``{0}`` is its first group."""
+    """A regular expression over the log, and the sentence that explains it; ``{0}`` is its first group.
+
+    ``blames`` is the part at fault: configuration (document or repository), model, engine or environment.
+    """
 
     pattern: str
     says: str
+    blames: str = "engine"
 
 
 # What a server may offer beyond a plain chat; docs/engines.md shows which engine does.

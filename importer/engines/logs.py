@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -45,13 +45,21 @@ def tail(path: Path) -> str:
 def explain(path: Path, deaths: Iterable[Death]) -> str:
     """Why the engine ended: the first known reason that its log holds, else the log's last words."""
     text = tail(path)
-    for death in deaths:
-        found = re.search(death.pattern, text, re.MULTILINE)
-        if found:
-            return death.says.format(*(g for g in found.groups() if g is not None))
+    for death, found in _known(text, deaths):
+        return death.says.format(*(g for g in found.groups() if g is not None))
     words = [line.strip() for line in text.splitlines() if line.strip()]
     telling = [line for line in words if re.match(r"[\w.]*(Error|Exception|Interrupt)\b", line)]
     return (telling or words or ["its log is empty"])[-1]
+
+
+def blamed(path: Path, deaths: Iterable[Death]) -> str:
+    """The part at fault for that reason; the engine, where nobody knows it."""
+    return next((death.blames for death, _ in _known(tail(path), deaths)), "engine")
+
+
+def _known(text: str, deaths: Iterable[Death]) -> Iterator[tuple[Death, re.Match[str]]]:
+    found = ((death, re.search(death.pattern, text, re.MULTILINE)) for death in deaths)
+    return ((death, match) for death, match in found if match is not None)
 
 
 def _make(folder: Path) -> None:

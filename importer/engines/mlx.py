@@ -46,16 +46,30 @@ ARGUMENTS = (
 READY = Readiness("/health", fatal=(503,), warm_up=("/v1/completions", {"prompt": "a", "max_tokens": 1}))
 # What every server on mlx may die of.
 MLX_DEATHS = (
-    Death(r"Missing \d+ parameters|\d+ parameters not in model", "the weights do not fit config.json"),
-    Death(r"(\[load_safetensors\].*|SafetensorError.*)", "a weights file is broken: {0}"),
-    Death(r"MemoryError|std::bad_alloc|\[malloc\]|Unable to allocate", "the weights do not fit into memory"),
-    Death(r"error: (argument \S+: .*|unrecognized arguments: .*)", "its server refused an option: {0}"),
+    Death(
+        r"Missing \d+ parameters|\d+ parameters not in model",
+        "the weights do not fit config.json",
+        "configuration",
+    ),
+    Death(r"(\[load_safetensors\].*|SafetensorError.*)", "a weights file is broken: {0}", "environment"),
+    Death(
+        r"MemoryError|std::bad_alloc|\[malloc\]|Unable to allocate",
+        "the weights do not fit into memory",
+        "environment",
+    ),
+    Death(
+        r"error: (argument \S+: .*|unrecognized arguments: .*)",
+        "its server refused an option: {0}",
+        "configuration",
+    ),
 )
 DEATHS = (
-    Death(r"Address already in use", "the port is taken"),
-    Death(r"(Model type \S+) not supported", "{0} is not supported by this version of mlx-lm"),
+    Death(r"Address already in use", "the port is taken", "environment"),
+    Death(
+        r"(Model type \S+) not supported", "{0} is not supported by this version of mlx-lm", "configuration"
+    ),
     *MLX_DEATHS,
-    Death(r"No module named '?([\w.]+)'?$", "its environment lacks {0}"),
+    Death(r"No module named '?([\w.]+)'?$", "its environment lacks {0}", "environment"),
 )
 
 

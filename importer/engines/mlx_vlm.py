@@ -45,11 +45,13 @@ ARGUMENTS = (
 READY = Readiness("/health")  # it opens its port when the weights are loaded
 THINKING = "enable_thinking"  # the one template variable that its server can be started with
 DEATHS = (
-    Death(r"address already in use", "the port is taken"),
-    Death(r"(Model type \S+) not supported", "{0} is not supported by this version of mlx-vlm"),
+    Death(r"address already in use", "the port is taken", "environment"),
+    Death(
+        r"(Model type \S+) not supported", "{0} is not supported by this version of mlx-vlm", "configuration"
+    ),
     *MLX_DEATHS,
     Death(r"Failed to load model: (.*)", "{0}"),
-    Death(r"No module named '?([\w.]+)'?\W*$", "its environment lacks {0}"),
+    Death(r"No module named '?([\w.]+)'?\W*$", "its environment lacks {0}", "environment"),
 )
 
 

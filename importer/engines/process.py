@@ -201,7 +201,8 @@ def _death(engine: Engine, never: NeverError, log: Path, port: int) -> EngineErr
     if _port_lost(log):
         return EngineError("port-taken", port=port)
     problem = logs.explain(log, engine.deaths)
-    return EngineError("engine-died", name=engine.name, code=never, problem=problem, log=log)
+    part = logs.blamed(log, engine.deaths)
+    return EngineError("engine-died", name=engine.name, code=never, problem=problem, log=log, blames=part)
 
 
 def _stop(process: subprocess.Popen[bytes], port: int) -> StopReport:

@@ -78,47 +78,66 @@ DEATHS = (
     Death(
         r"(operator torchvision::\w+ does not exist)",
         "its torchvision is built for another torch ({0}); install the engine again",
+        "environment",
     ),
     Death(
         r"(lib(?:numa|gomp)\S*): cannot open shared object file",
         "the system lacks {0}; install libnuma1 and libgomp1",
+        "environment",
     ),
-    Death(r"Illegal instruction", "this processor lacks AVX2, which the build needs"),
+    Death(r"Illegal instruction", "this processor lacks AVX2, which the build needs", "environment"),
     Death(
         r"--(\S+ \S+(?: and --\S+ \S+)?) cannot be used with the tokenizer[^:]*: (.*)",
         "the parser --{0} does not fit the tokenizer: {1}",
+        "configuration",
     ),
-    Death(r"KeyError: .*?(invalid (?:tool call|reasoning) parser: \S+)", "{0}"),
+    Death(r"KeyError: .*?(invalid (?:tool call|reasoning) parser: \S+)", "{0}", "configuration"),
     Death(
         r"(Model architectures \[.*?\] (?:are not supported|failed to be inspected))",
         "{0} by this version of vLLM",
+        "configuration",
     ),
     Death(
         r"model type `?'?([\w.-]+)`?'? but Transformers does not recognize",
         "model type {0} is not known to this version of vLLM",
+        "configuration",
     ),
-    Death(r"(User-specified max_model_len \(\d+\) is greater than the derived max_model_len \(.*?\))", "{0}"),
     Death(
-        r"(To serve at least one request with .*?KV cache.*?\))", "the context does not fit into memory: {0}"
+        r"(User-specified max_model_len \(\d+\) is greater than the derived max_model_len \(.*?\))",
+        "{0}",
+        "configuration",
     ),
-    Death(r"(Free memory on device .*? is less than .*?\))", "{0}"),
+    Death(
+        r"(To serve at least one request with .*?KV cache.*?\))",
+        "the context does not fit into memory: {0}",
+        "configuration",
+    ),
+    Death(r"(Free memory on device .*? is less than .*?\))", "{0}", "environment"),
     Death(
         r"(?:No available memory for the cache blocks|Available memory on node .*)",
         "there is not enough memory for weights and KV cache",
+        "environment",
     ),
     Death(
         r"(?:OutOfMemoryError|CUDA out of memory|MemoryError|std::bad_alloc)",
         "there is not enough memory for the weights",
+        "environment",
     ),
-    Death(r"SafetensorError: (.*)", "a weights file is broken: {0}"),
+    Death(r"SafetensorError: (.*)", "a weights file is broken: {0}", "environment"),
     Death(
         r"requires you to execute the configuration file|trust_remote_code=True",
         "the repository brings code, which runs only with trust_remote_code: true",
+        "configuration",
     ),
-    Death(r"error: (argument \S+: .*|unrecognized arguments: .*)", "its server refused an option: {0}"),
+    Death(
+        r"error: (argument \S+: .*|unrecognized arguments: .*)",
+        "its server refused an option: {0}",
+        "configuration",
+    ),
     Death(
         r"ModuleNotFoundError: No module named '?(\S+?)'?$",
         "its environment lacks {0}; install the engine again",
+        "environment",
     ),
 )
 SPECULATION = {"method", "num_speculative_tokens"}  # the model's own heads; no second model, no class by name

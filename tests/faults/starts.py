@@ -1,0 +1,22 @@
+"""What keeps an engine from starting."""
+
+from __future__ import annotations
+
+from tests.faults.fault import Fault
+from tests.faults.steps import Cut, Json, PortTaken
+
+FAULTS = (
+    Fault(
+        "weights-cut-short",
+        "Half of the weights file is there.",
+        "environment",
+        (Cut("model.safetensors", 0.5),),
+    ),
+    Fault("somebody-on-the-port", "Somebody else listens on the port.", "environment", (PortTaken(),)),
+    Fault(
+        "architecture-unknown",
+        "The repository names a kind of model that the engine does not know.",
+        "configuration",
+        (Json("config.json", {"model_type": "qwen99", "architectures": ["Qwen99ForCausalLM"]}),),
+    ),
+)

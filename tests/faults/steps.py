@@ -1,0 +1,224 @@
+"""The steps that faults are made of. Adding one is a frozen dataclass with ``plant``."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from importer.engines.base import Launch
+from tests.faults.fault import Site, Step
+from tests.models.formats import FORMATS
+
+TEMPLATE = "chat_template.jinja"
+MLX = ("mlx", "mlx-vlm")
+
+
+@dataclass(frozen=True)
+class Text:
+    """``old`` becomes ``new`` wherever it stands in a file of the model."""
+
+    old: str
+    new: str
+    file: str = TEMPLATE
+
+    def plant(self, site: Site) -> None:
+        path = site.folder / self.file
+        text = path.read_text(encoding="utf-8")
+        assert self.old in text, f"{self.file} does not hold {self.old!r}"
+        path.write_text(text.replace(self.old, self.new), encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A file of the model holds this text, and no other."""
+
+    text: str
+    file: str = TEMPLATE
+
+    def plant(self, site: Site) -> None:
+        (site.folder / self.file).write_text(self.text, encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Json:
+    """Keys of a JSON file of the model, by dots; ``None`` takes one away."""
+
+    file: str
+    keys: Mapping[str, Any]
+
+    def plant(self, site: Site) -> None:
+        path = site.folder / self.file
+        data = json.loads(path.read_text(encoding="utf-8"))
+        put(data, self.keys)
+        path.write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Gone:
+    """A file of the model is not there."""
+
+    file: str
+
+    def plant(self, site: Site) -> None:
+        (site.folder / self.file).unlink()
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Of a file of the model only the first bytes are there."""
+
+    file: str
+    share: float
+
+    def plant(self, site: Site) -> None:
+        path = site.folder / self.file
+        data = path.read_bytes()
+        path.write_bytes(data[: int(len(data) * self.share)])
+
+
+@dataclass(frozen=True)
+class FileOf:
+    """A file of another of our models lies where the model's own belongs."""
+
+    base: str
+    file: str
+
+    def plant(self, site: Site) -> None:
+        shutil.copyfile(FORMATS[self.base].folder / self.file, site.folder / self.file)
+
+
+@dataclass(frozen=True)
+class Says:
+    """Keys of the document, by dots; ``None`` takes one away."""
+
+    keys: Mapping[str, Any]
+
+    def plant(self, site: Site) -> None:
+        put(site.data, self.keys)
+
+
+@dataclass(frozen=True)
+class Option:
+    """One of the document's ``options``; ``None`` takes it away."""
+
+    key: str
+    value: str | None
+
+    def plant(self, site: Site) -> None:
+        kept = [o for o in site.data.get("options") or () if not str(o).startswith(f"{self.key}:")]
+        site.data["options"] = kept + ([f"{self.key}:{self.value}"] if self.value else [])
+
+
+@dataclass(frozen=True)
+class ToolParser:
+    """The engine reads calls with this parser: named in the document, on MLX claimed by the repository.
+
+    A mapping gives the name on each engine, where they differ.
+    """
+
+    name: str | Mapping[str, str]
+
+    def plant(self, site: Site) -> None:
+        name = self.name if isinstance(self.name, str) else self.name[site.engine]
+        if site.engine in MLX:
+            Json("tokenizer_config.json", {"tool_parser_type": name}).plant(site)
+        else:
+            Option("tool_parser", name).plant(site)
+
+
+@dataclass(frozen=True)
+class Started:
+    """The engine is started with other words than the document's, by dots; ``None`` leaves one out."""
+
+    keys: Mapping[str, Any]
+
+    def plant(self, site: Site) -> None:
+        site.started |= self.keys
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Options of the engine's command: ``add`` at the end, and none that begins with one of ``drop``."""
+
+    add: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+
+    def plant(self, site: Site) -> None:
+        def changed(launch: Launch) -> Launch:
+            kept = tuple(a for a in launch.arguments if not a.startswith(self.drop or ("\0",)))
+            return replace(launch, arguments=(*kept, *self.add))
+
+        site.launches.append(changed)
+
+
+@dataclass(frozen=True)
+class Served:
+    """The name that requests use is another than the one that is served."""
+
+    name: str
+
+    def plant(self, site: Site) -> None:
+        site.launches.append(lambda launch: replace(launch, model=self.name))
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable in the engine's environment."""
+
+    name: str
+    value: str
+
+    def plant(self, site: Site) -> None:
+        added = {self.name: self.value}
+        site.launches.append(lambda launch: replace(launch, env={**launch.env, **added}))
+
+
+@dataclass(frozen=True)
+class Wire:
+    """The engine's server does this to its answers: an operation of ``tests/faults/wire.py``."""
+
+    operation: str
+
+    def plant(self, site: Site) -> None:
+        site.wire.append(self.operation)
+
+
+@dataclass(frozen=True)
+class PortTaken:
+    """Somebody else listens where the engine is to serve."""
+
+    def plant(self, site: Site) -> None:
+        other = site.held.enter_context(socket.socket())
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        site.port = other.getsockname()[1]
+
+
+@dataclass(frozen=True)
+class Only:
+    """These steps on these engines; others do theirs."""
+
+    engines: tuple[str, ...]
+    steps: tuple[Step, ...]
+    otherwise: tuple[Step, ...] = field(default=())
+
+    def plant(self, site: Site) -> None:
+        for step in self.steps if site.engine in self.engines else self.otherwise:
+            step.plant(site)
+
+
+def put(data: dict[str, Any], keys: Mapping[str, Any]) -> None:
+    """Set keys of nested objects, given by dots; ``None`` takes one away."""
+    for dotted, value in keys.items():
+        *way, last = dotted.split(".")
+        inner = data
+        for step in way:
+            inner = inner.setdefault(step, {})
+        if value is None:
+            inner.pop(last, None)
+        else:
+            inner[last] = value

@@ -1,0 +1,104 @@
+"""One cell of the matrix: which probes saw a fault, and whom they blamed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from importer.engines import environment, get
+from importer.errors import DocumentError, EngineError, ImporterError
+from tests.faults.bench import run
+from tests.faults.fault import Fault
+
+START = "start"  # the engine did not serve; what it said stands for a probe
+# What an engine gets wrong on every good model, by probe: it says nothing about a fault.
+ITS_OWN: Mapping[str, Mapping[str, str]] = {
+    "mlx-vlm": {
+        "cut-call": "it ends the stream of a cut call in an error",
+        "typed-arguments": "it writes a token more into prompts with tools, which toy models do not know",
+    }
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What came of one fault, or of an unharmed twin, on one engine.
+
+    ``detected``  the probes that did not pass, ``START`` where there was nothing to probe.
+    ``blamed``    the parts that the failures name; where nothing failed, those that inconclusive probes name.
+    ``doubts``    probes that came to no conclusion.
+    ``mends``     the changes that are told, the first three.
+    """
+
+    fault: str
+    engine: str
+    version: str
+    digest: str
+    detected: tuple[str, ...]
+    blamed: tuple[str, ...]
+    doubts: tuple[str, ...]
+    mends: tuple[str, ...]
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Cell:
+        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in data.items()})
+
+
+def judge(fault: Fault, engine: str) -> tuple[Cell, list[dict[str, Any]]]:
+    """Run it; the cell, and the outcomes behind it that did not pass."""
+    begun = time.monotonic()
+    version = environment.need(get(engine)).version
+    try:
+        report = run(fault, engine)
+    except (EngineError, DocumentError) as error:
+        part, told = _blamed(error), f"{error.message} {error.hint}"
+        outcomes = [{"probe": START, "outcome": "fail", "reason": told, "attribution": part, "mend": told}]
+        cell = _cell(fault, engine, version, outcomes, time.monotonic() - begun)
+        return cell, outcomes
+    own = ITS_OWN.get(engine, {})
+    judged = [o for o in report["outcomes"] if o["probe"] not in own]
+    missed = [o for o in judged if o["outcome"] in ("fail", "inconclusive")]
+    return _cell(fault, engine, version, missed, time.monotonic() - begun), missed
+
+
+def _blamed(error: ImporterError) -> str:
+    """As the error has it: what an engine died of, what was in its way, or a document that is refused."""
+    if isinstance(error, DocumentError):
+        return "configuration"
+    return str(error.details.get("blames") or "environment")
+
+
+def _cell(fault: Fault, engine: str, version: str, missed: list[dict[str, Any]], seconds: float) -> Cell:
+    failed = [o for o in missed if o["outcome"] == "fail"]
+    doubts = [o for o in missed if o["outcome"] != "fail"]
+    return Cell(
+        fault.name,
+        engine,
+        version,
+        fault.digest,
+        tuple(o["probe"] for o in missed),
+        tuple(sorted({o["attribution"] for o in failed or doubts})),
+        tuple(o["probe"] for o in doubts),
+        tuple(dict.fromkeys(o["mend"] for o in failed or doubts if o["mend"]))[:3],
+        round(seconds, 1),
+    )
+
+
+def flaw(fault: Fault, cell: Cell, missed: list[dict[str, Any]]) -> str | None:
+    """What is wrong with a verdict on a fault; ``None`` where it was seen, and the right part blamed."""
+    if not fault.steps:
+        return f"a false alarm: {', '.join(cell.detected)}" if cell.detected else None
+    if not cell.detected:
+        return "it was not seen"
+    if cell.blamed != (fault.part,):
+        return f"{' and '.join(cell.blamed)} blamed, not {fault.part}"
+    told = [o["mend"] for o in missed]
+    if fault.mend and not any(fault.mend in mend for mend in told):
+        return f"no probe tells to mend it by {fault.mend!r}"
+    return None
