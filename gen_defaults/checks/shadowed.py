@@ -53,8 +53,13 @@ def _shadowed(file: str, excluded: dict[str, tuple[str, ...]], find: Find) -> It
 
 
 def _winners(family: str, find: Find, words: Iterable[str] = ("",)) -> list[str]:
-    """Who is given the names that a pattern spells out, each with one of the words beside it."""
-    return list(dict.fromkeys(find(name) for word in words for name in _names(family, word)))
+    """Who is given the names that a pattern spells out, each with a word beside it, up to its own first."""
+    winners: list[str] = []
+    for name in dict.fromkeys(name for word in words for name in _names(family, word)):
+        winners.append(find(name))
+        if winners[-1] == family:
+            break
+    return winners
 
 
 def _names(family: str, word: str) -> Iterator[Name]:
