@@ -142,6 +142,8 @@ def run_on(
             render=render,
             proof=proof_of(stored, backend),
             journal=Journal(served.log, lambda: served.alive, engine.deaths),
+            memory=lambda: served.memory,
+            fit=lambda: _fit_error(stored, served.log),
         ).to_json()
     return report | {"fit": _fit_error(stored, served.log)}
 

@@ -43,12 +43,17 @@ SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class StopReport:
-    """What stopping showed; ``seconds`` until the group was gone, ``killed`` if it had to be forced."""
+    """What stopping showed; ``seconds`` until the group was gone, ``killed`` if it had to be forced.
+
+    ``held``  bytes of memory that the group held before, ``left`` those still in shared memory afterwards.
+    """
 
     group_gone: bool
     port_free: bool
     killed: bool
     seconds: float
+    held: int | None = None
+    left: int = 0
 
 
 @dataclass(slots=True)
@@ -68,6 +73,11 @@ class Served:
     def alive(self) -> bool:
         """Whether it still runs."""
         return self._process.poll() is None
+
+    @property
+    def memory(self) -> int | None:
+        """Bytes that its processes hold; ``None`` where the system does not tell."""
+        return group.resident(self.pid)
 
     def stop(self) -> StopReport:
         """End the whole group and say how that went; the second call gives the first one's report."""
@@ -207,6 +217,7 @@ def _death(engine: Engine, never: NeverError, log: Path, port: int) -> EngineErr
 
 def _stop(process: subprocess.Popen[bytes], port: int) -> StopReport:
     """TERM to the group, KILL after ``GRACE``, then see that the group is gone and the port free."""
+    held, shared = group.resident(process.pid), group.shared(process.pid)
     started = time.monotonic()
     killed = False
     try:
@@ -218,7 +229,16 @@ def _stop(process: subprocess.Popen[bytes], port: int) -> StopReport:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(GRACE)
     gone = group.wait_gone(process, GRACE)
-    return StopReport(gone, is_free(port), killed, time.monotonic() - started)
+    took = time.monotonic() - started
+    return StopReport(gone, is_free(port), killed, took, held, sum(map(_size, shared)))
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file; none where it is gone."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _quiet(_step: str) -> None:

@@ -165,7 +165,8 @@ class Vllm(ABC):
         """The API server on loopback; parsers, sampling and limits as the document says."""
         name = str(document.get("name") or model_dir.name)
         settings = self.settings({**document, "name": name}, Address(port=port), folder=".")
-        arguments = ("-m", "vllm.entrypoints.openai.api_server", f"--model={model_dir.resolve()}", *settings)
+        server = ("-m", "vllm.entrypoints.openai.api_server", f"--model={model_dir.resolve()}")
+        arguments = (*server, *settings, "--enable-prompt-tokens-details")  # or it hides what its cache held
         return Launch(arguments, name, self._variables(document), self.files(document, template))
 
     def files(self, document: Document, template: ChatTemplate | None = None) -> dict[str, str]:

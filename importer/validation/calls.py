@@ -19,7 +19,7 @@ from importer.validation.context import Context
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
 from importer.validation.prompts import WEATHER, Prompt
 from importer.validation.reply import Reply, ToolCall
-from importer.validation.signs import call_markup, looks_like_call
+from importer.validation.signs import call_markup, goes_on, looks_like_call, outside
 
 
 def judge_call(reply: Reply, prompt: Prompt) -> Outcome:
@@ -81,9 +81,8 @@ def both_ways(ctx: Context, prompt: Prompt, judge: Callable[[Reply], Outcome]) -
 
 
 def _judge_missing(reply: Reply, prompt: Prompt) -> Fail | Inconclusive:
-    """No call arrived: did the model write one?"""
-    places = {"content": reply.content, "reasoning": reply.reasoning, "no part of the answer": reply.written}
-    for place, text in places.items():
+    """No call arrived: did the model write one, and not only think of it?"""
+    for place, text in _places(reply).items():
         quote = looks_like_call(text, prompt.tools) or call_markup(text)
         if quote is not None:
             return Fail(
@@ -106,6 +105,20 @@ def _judge_missing(reply: Reply, prompt: Prompt) -> Fail | Inconclusive:
             OTHER_TOOL_PARSER,
         )
     return Inconclusive("the model answered without a call", "model")
+
+
+def _places(reply: Reply) -> dict[str, str]:
+    """Where a call may have ended up.
+
+    One in thoughts that go on in words, or in front of an answer, is a draft: the model decided otherwise.
+    """
+    content = outside(reply.content)
+    drafted = goes_on(reply.reasoning) or bool(content.strip())
+    return {
+        "content": content,
+        "reasoning": "" if drafted else reply.reasoning,
+        "no part of the answer": outside(reply.written, reply.reasoning if drafted else ""),
+    }
 
 
 def _flaw(call: ToolCall, prompt: Prompt) -> Fail | Inconclusive | None:

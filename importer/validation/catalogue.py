@@ -12,11 +12,13 @@ from importer.validation.promise import Promise
 
 # Documents that differ in one thing; what a probe applies to tells what it needs.
 PROMISES = {
+    "tools, and the engine is known to offer it": Promise(tool_parser="x", offers=frozenset(OFFERS)),
     "the document names a context": Promise(context=2048),
     "a tool parser is named": Promise(tool_parser="x"),
     "a reasoning parser is named": Promise(reasoning_parser="x"),
     "sampling is set at the start": Promise(sampling={"temperature": 0.6}),
     "the engine is known to offer it": Promise(offers=frozenset(OFFERS)),
+    "the document takes images": Promise(images=2),
     "the model chats": Promise(),
     "the model does not chat": Promise(chats=False),
 }

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any, Literal, Protocol
 
+from importer.engines import running
+from importer.engines.running import Running
 from importer.proof.result import Proof
 from importer.validation.client import Client, Exchange
 from importer.validation.errors import ExchangeError, TemplateRefusedError
@@ -73,6 +75,8 @@ class Context:
     ``log``      collects the exchanges that become its evidence.
     ``proof``    which parsers read the model's template, where that was asked.
     ``journal``  what the engine says in its log meanwhile, where it can be read.
+    ``memory``   gives the bytes that its processes hold, where it runs on this machine.
+    ``fit``      gives what was predicted of its memory beside what it reports, as ``fit.compare`` does.
     """
 
     promise: Promise
@@ -83,6 +87,8 @@ class Context:
     render: Render | None = None
     proof: Proof | None = None
     journal: Journal | None = None
+    memory: Callable[[], int | None] | None = None
+    fit: Callable[[], Mapping[str, Any]] | None = None
 
     def apart(self) -> Context:
         """The same for another probe: exchanges and the journal begin here."""
@@ -145,6 +151,11 @@ class Context:
         seen = self.look(prompt)
         closer = outcome if seen is None else judge(seen)
         return replace(closer if isinstance(closer, Fail) else outcome, trials=TRIALS, agreed=TRIALS)
+
+    def running(self) -> Running:
+        """What the engine says of its own settings."""
+        health = self.client.get("/health", self.log)
+        return running.read(self.journal.opening() if self.journal else "", health)
 
     def _first(self, prompt: Prompt, way: Way) -> Reply:
         answer = self.shared.answer(prompt.name, way)

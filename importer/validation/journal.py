@@ -14,6 +14,7 @@ from importer.engines.base import Death
 KEPT = 4000  # characters of an excerpt
 READ = 256 * 1024  # bytes that are looked at
 SECRET = 8  # characters of the shortest key that is one
+HEAD = 1024 * 1024  # bytes from a log's beginning: the engine's settings are said before the first request
 # As Python ends a traceback, behind whatever a logger puts in front: ``ValueError: words``, ``a.b.KeyError``.
 _RAISED = re.compile(
     r"^(?:.*[\s)\]])?(?<!raise )((?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt)(?:: .*)?)$"
@@ -37,6 +38,14 @@ class Journal:
             return replace(self, start=self.path.stat().st_size)
         except OSError:
             return self
+
+    def opening(self) -> str:
+        """What was said first."""
+        try:
+            with self.path.open("rb") as log:
+                return log.read(HEAD).decode(errors="replace")
+        except OSError:
+            return ""
 
     def complaints(self) -> str:
         """Tracebacks, errors and warnings since the start, the latest if they are many; no secrets."""

@@ -23,6 +23,7 @@ class Promise:
     ``max_tokens``       what a probe asks for at most.
     ``sampling``         the document's own ``parameters`` but for the model, under the request's names.
     ``context``          tokens that fit, prompt and answer; ``None`` where the document does not say.
+    ``images``           how many a request may hold; 0 where the document says nothing of any.
     ``offers``           what the server has (``engines.base.OFFERS``); ``None`` where nobody knows: then a
                          probe asks, and takes a refusal for an answer.
     """
@@ -35,6 +36,7 @@ class Promise:
     max_tokens: int = UNKNOWN_CONTEXT // 2
     sampling: Mapping[str, Any] = field(default_factory=dict)
     context: int | None = None
+    images: int = 0
     offers: frozenset[str] | None = None
 
     def lacks(self, *names: str) -> str | None:
@@ -60,8 +62,19 @@ def promise_of(document: Mapping[str, Any], offers: frozenset[str] | None = None
             REQUEST_NAMES.get(k, k): v for k, v in parameters.items() if k != "model" and v is not None
         },
         context=None if limit is None else int(limit),
+        images=_images(document),
         offers=offers,
     )
+
+
+def _images(document: Mapping[str, Any]) -> int:
+    """What the document allows; two where it only says that the model sees."""
+    limit = (document.get("limit_mm_per_prompt") or {}).get("image")
+    if isinstance(limit, Mapping):
+        limit = limit.get("count")
+    if isinstance(limit, int):
+        return limit
+    return 2 if "vision" in (document.get("known_usecases") or ()) else 0
 
 
 def no_chat(promise: Promise) -> str | None:

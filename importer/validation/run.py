@@ -58,11 +58,14 @@ def validate(
     render: Render | None = None,
     proof: Proof | None = None,
     journal: Journal | None = None,
+    memory: Callable[[], int | None] | None = None,
+    fit: Callable[[], Mapping[str, Any]] | None = None,
 ) -> Report:
     """Run ``probes`` (all by default) against ``served``, stop it, and report; partial if some were left out.
 
     ``offers`` is what the engine's server has; ``render`` writes a prompt as the model's own template does;
-    ``proof`` says which parsers read that template; ``journal`` is the engine's log.
+    ``proof`` says which parsers read that template; ``journal`` is the engine's log;
+    ``memory`` gives the bytes that its processes hold, ``fit`` what was predicted beside what was reported.
     ``time_limit`` is seconds for one exchange; ``progress`` is called with each step, from several threads.
     What goes wrong in an exchange is an outcome; only a fault of the importer itself is raised, and then the
     engine is the caller's to stop.
@@ -73,7 +76,10 @@ def validate(
     begun = time.monotonic()
     client = Client(served.base_url, time_limit)
     promise = promise_of(document, offers)
-    bench = Context(promise, served.model, client, render=render, proof=proof, journal=journal)
+    bench = Context(
+        promise, served.model, client,
+        render=render, proof=proof, journal=journal, memory=memory, fit=fit,
+    )  # fmt: skip
     rows = probe(bench, chosen, tell)
     probed = time.monotonic() - begun
     tell("stopping the engine")

@@ -71,6 +71,19 @@ def control_token(text: str, markers: Iterable[str] = ()) -> str | None:
     return found.group(0) if found else None
 
 
+def outside(text: str, reasoning: str = "") -> str:
+    """What of ``text`` stands behind its last thinking block; ``reasoning`` is what a parser took for one."""
+    last = max((found.end() for found in _THINKING.finditer(text)), default=0)
+    thought = reasoning.strip()
+    taken = text.find(thought) + len(thought) if thought in text else 0
+    return text[max(last, taken) :]
+
+
+def goes_on(text: str) -> bool:
+    """Whether ``text`` ends in words, and not in what closes a call."""
+    return bool(re.search(r"[\w.,;:!?…*]$", _CONTROL.sub("", text).rstrip()))
+
+
 def next_turn(text: str) -> bool:
     """Whether ``text`` goes on into another turn, role and all."""
     return bool(_NEXT_TURN.search(text))

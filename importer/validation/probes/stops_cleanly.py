@@ -1,4 +1,4 @@
-"""The engine ends when told to: every process of it gone, its port free."""
+"""The engine ends when told to: every process of it gone, its port free, its memory given back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ LESSON = "Engines leave workers behind that hold the memory and the port; the ne
 
 
 class StopReport(Protocol):
-    """What stopping showed: ``seconds`` it took, ``killed`` if it had to be forced."""
+    """What stopping showed: ``seconds`` it took, ``killed`` if it had to be forced.
+
+    It may say how many bytes its processes ``held`` before, and how many are ``left`` in shared memory.
+    """
 
     @property
     def group_gone(self) -> bool:
@@ -38,4 +41,9 @@ def judge(report: StopReport) -> Outcome:
         return Fail("the port is still taken", "environment", "See which process listens there.")
     if report.killed:
         return Fail(f"it did not end when asked and was killed after {report.seconds:.1f} s", "engine")
-    return Pass(f"gone after {report.seconds:.1f} s, port free")
+    held, left = getattr(report, "held", None), getattr(report, "left", 0)
+    if left:
+        mend = "Remove what it left in /dev/shm."
+        return Fail(f"{left:,} bytes are left in shared memory", "engine", mend)
+    back = f", {held / 2**20:,.0f} MiB back" if held else ""
+    return Pass(f"gone after {report.seconds:.1f} s, port free{back}")

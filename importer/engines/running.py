@@ -1,0 +1,80 @@
+"""What an engine says of its own settings, in its log or in its health, to be held against the document."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+# vLLM: what it was started with, what it made of that, and the sampling of requests that send none.
+GIVEN = re.compile(r"non-default args: (\{.*\})")
+MADE = re.compile(r"engine \(v\S+\) with config: .*")
+SAMPLING = re.compile(r"ampling param\S* .*?(\{[^{}\n]*\})")
+LONGEST = 20_000  # characters of a line that are looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """Each is ``None`` where the engine does not say; an empty name is its word that it has no parser.
+
+    ``infers``    the engine chose its parsers by itself.
+    ``sampling``  has the request's names and what the model's files or the start say; the rest is vLLM's own.
+    """
+
+    tool_parser: str | None = None
+    reasoning_parser: str | None = None
+    sampling: Mapping[str, float] | None = None
+    prefix_caching: bool | None = None
+    infers: bool = False
+
+
+def read(log: str, health: bytes = b"") -> Running:
+    """What stands in the beginning of a log, and else in the answer of ``/health``."""
+    told = _from_health(health)
+    if (given := GIVEN.search(log)) is None:
+        return told
+    line, made = given[1][:LONGEST], MADE.search(log)
+    cached = re.search(r"\benable_prefix_caching=(True|False)\b", made[0]) if made else None
+    return Running(
+        tool_parser=_named(line, "tool_call_parser"),
+        reasoning_parser=_named(line, "reasoning_parser"),
+        sampling=_sampling(log),
+        prefix_caching=cached[1] == "True" if cached else None,
+    )
+
+
+def _named(line: str, key: str) -> str:
+    found = re.search(rf"'{key}': '([^'\n]*)'", line)
+    return found[1] if found else ""
+
+
+def _sampling(log: str) -> dict[str, float] | None:
+    found = SAMPLING.search(log)
+    if found is None or len(found[1]) > LONGEST:
+        return None
+    try:
+        values = ast.literal_eval(found[1])
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return None
+    numbers = (int, float)
+    return {k: v for k, v in values.items() if isinstance(k, str) and isinstance(v, numbers)}
+
+
+def _from_health(body: bytes) -> Running:
+    """mlx-vlm tells its parser and whether its prefix cache is on."""
+    try:
+        told: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        return Running()
+    if not isinstance(told, dict):
+        return Running()
+    cached = told.get("apc_enabled")
+    parser = told.get("loaded_tool_parser", False)
+    return Running(
+        tool_parser=(parser or "") if parser is None or isinstance(parser, str) else None,
+        prefix_caching=cached if isinstance(cached, bool) else None,
+        infers=True,
+    )

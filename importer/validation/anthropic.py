@@ -1,0 +1,227 @@
+"""Anthropic's messages, asked for and read: whole and streamed, both become the one reply type."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from importer.validation.context import TRIALS, Context
+from importer.validation.errors import ReplyError
+from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
+from importer.validation.promise import Promise, no_chat
+from importer.validation.prompts import Prompt
+from importer.validation.reply import Delta, Reply, ToolCall, Usage, assemble, said
+from importer.validation.sse import EventParser
+from importer.validation.ways import WAYS, together
+
+PATH = "/v1/messages"
+STOPS = {"end_turn": "stop", "stop_sequence": "stop", "tool_use": "tool_calls", "max_tokens": "length"}
+SAMPLING = ("temperature", "top_p", "top_k")  # what the format has of what a client may have to send
+DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "thinking",
+          "input_json_delta": "tool_use", "citations_delta": "text"}  # fmt: skip
+MEND = "Use /v1/chat/completions until the engine is mended."
+
+
+def needs(promise: Promise) -> str | None:
+    """A chat, and an engine that has the format and is known to: it is no part of the OpenAI API."""
+    if promise.offers is None:
+        return "nobody knows whether the engine offers it"
+    return no_chat(promise) or promise.lacks("messages")
+
+
+def request(prompt: Prompt) -> dict[str, Any]:
+    """A prompt without system and tool turns, as the format writes it."""
+    told: dict[str, Any] = {"messages": list(prompt.messages)}
+    tools = [tool["function"] for tool in prompt.tools]
+    if tools:
+        told["tools"] = [
+            {"name": t["name"], "description": t["description"], "input_schema": t["parameters"]}
+            for t in tools
+        ]
+    return told
+
+
+def ask(ctx: Context, prompt: Prompt, *, stream: bool = False, **extra: Any) -> Reply:
+    """Ask now; raises ExchangeError."""
+    sent = {k: v for k, v in ctx.promise.client_sampling.items() if k in SAMPLING}
+    body = {"model": ctx.model, "max_tokens": ctx.promise.max_tokens, **sent, **request(prompt), **extra}
+    read = from_events if stream else from_message
+    return read(ctx.client.read(PATH, {**body, "stream": True} if stream else body, ctx.log))
+
+
+def judged(ctx: Context, prompt: Prompt, judge: Callable[[Reply], Outcome]) -> Outcome:
+    """Whole and streamed answers, judged as the chat's; where that is right, the engine is at fault."""
+    outcome = together({way: _tried(ctx, prompt, judge, stream=stream) for way, stream in WAYS.items()})
+    if isinstance(outcome, Fail) and isinstance(judge(ctx.first(prompt)), Pass):
+        reason = f"{outcome.reason}; /v1/chat/completions is right"
+        return replace(outcome, reason=reason, attribution="engine", mend=MEND)
+    return outcome
+
+
+def _tried(ctx: Context, prompt: Prompt, judge: Callable[[Reply], Outcome], *, stream: bool) -> Outcome:
+    for trial in range(1, TRIALS + 1):
+        outcome = judge(ask(ctx, prompt, stream=stream))
+        if not isinstance(outcome, Inconclusive):
+            return replace(outcome, trials=trial, agreed=1)
+    return replace(outcome, trials=TRIALS, agreed=TRIALS)
+
+
+def from_message(body: bytes) -> Reply:
+    """Read an answer that came in one piece; raises ReplyError."""
+    data = _json(body)
+    if data.get("type") != "message" or data.get("role") != "assistant":
+        raise ReplyError(f"the answer is no message of the assistant: {said(data)}")
+    blocks = data.get("content")
+    if not isinstance(blocks, list):
+        raise ReplyError("the message has no list of blocks")
+    deltas = [_block(block, index) for index, block in enumerate(blocks)]
+    end = Delta(finish_reason=_stop(data), usage=_usage(data.get("usage")))
+    return assemble([*deltas, end], (data,))
+
+
+def from_events(body: bytes) -> Reply:
+    """Read a streamed answer; raises ReplyError where its events do not come in the format's order."""
+    parser = EventParser()
+    events = [_json(event) for event in (*parser.feed(body), *parser.close())]
+    names = re.findall(rb"^event: ?(.*?)\r?$", body, re.MULTILINE)
+    if [str(event.get("type")).encode() for event in events] != names:
+        raise ReplyError("an event's name is not its type, and Anthropic's clients go by it")
+    stream = _Stream()
+    deltas = [delta for event in events for delta in stream.take(event)]
+    if stream.place != "over":
+        raise ReplyError("the stream ended without message_stop")
+    return assemble([*deltas, Delta(usage=Usage(stream.prompt, stream.completion))], tuple(events))
+
+
+@dataclass(slots=True)
+class _Stream:
+    """Where a stream is: ``message_start``, one block after another, ``message_delta``, ``message_stop``."""
+
+    place: str = "before"
+    index: int = -1
+    kind: str | None = None
+    prompt: int | None = None
+    completion: int | None = None
+    _expected: Mapping[str, tuple[str, ...]] = field(
+        default_factory=lambda: {
+            "message_start": ("before",),
+            "content_block_start": ("between",),
+            "content_block_delta": ("inside",),
+            "content_block_stop": ("inside",),
+            "message_delta": ("between", "ended"),
+            "message_stop": ("ended",),
+        }
+    )
+
+    def take(self, event: Mapping[str, Any]) -> Iterator[Delta]:
+        """What one event adds; ``ping`` and what is not known yet add nothing."""
+        kind = str(event.get("type"))
+        if kind == "error":
+            raise ReplyError(f"the engine reports an error: {said(event)}")
+        if kind not in self._expected:
+            return
+        if self.place not in self._expected[kind]:
+            raise ReplyError(f"{kind} came at the wrong place of the stream")
+        if kind.startswith("content_block"):
+            yield from self._inside(kind, event)
+        elif kind == "message_start":
+            self.place = "between"
+            self._count(_object(event, "message").get("usage"))
+        elif kind == "message_delta":
+            self.place = "ended"
+            self._count(event.get("usage"))
+            yield Delta(finish_reason=_stop(_object(event, "delta")))
+        else:
+            self.place = "over"
+
+    def _inside(self, kind: str, event: Mapping[str, Any]) -> Iterator[Delta]:
+        starts = kind == "content_block_start"
+        if event.get("index") != self.index + starts:
+            raise ReplyError(f"{kind} has the index {event.get('index')!r}, not {self.index + starts}")
+        if starts:
+            block = _object(event, "content_block")
+            self.place, self.index, self.kind = "inside", self.index + 1, block.get("type")
+            yield _block(block, self.index, opening=True)
+        elif kind == "content_block_stop":
+            self.place = "between"
+        else:
+            delta = _object(event, "delta")
+            if DELTAS.get(str(delta.get("type")), self.kind) != self.kind:
+                raise ReplyError(f"a {delta.get('type')} is in a block of {self.kind}")
+            yield _delta(delta, self.index)
+
+    def _count(self, usage: Any) -> None:
+        counted = _usage(usage)
+        if counted is not None:
+            self.prompt = counted.prompt or self.prompt
+            self.completion = self.completion if counted.completion is None else counted.completion
+
+
+def _block(block: Any, index: int, *, opening: bool = False) -> Delta:
+    """One block of content; the input of a tool that only opens comes later."""
+    if not isinstance(block, dict):
+        raise ReplyError("a block of the message is not an object")
+    if block.get("type") == "text":
+        return Delta(content=_text(block, "text"))
+    if block.get("type") == "thinking":
+        return Delta(reasoning=_text(block, "thinking"))
+    if block.get("type") != "tool_use":
+        return Delta()
+    given = block.get("input")
+    if not isinstance(given, dict):
+        raise ReplyError(f"the input of a tool is not an object: {json.dumps(given)[:80]}")
+    arguments = "" if opening and not given else json.dumps(given, ensure_ascii=False)
+    return Delta(tool_calls=(ToolCall(index, _text(block, "id"), _text(block, "name"), arguments),))
+
+
+def _delta(delta: Mapping[str, Any], index: int) -> Delta:
+    kind = delta.get("type")
+    if kind == "text_delta":
+        return Delta(content=_text(delta, "text"))
+    if kind == "thinking_delta":
+        return Delta(reasoning=_text(delta, "thinking"))
+    if kind == "input_json_delta":
+        return Delta(tool_calls=(ToolCall(index, "", "", _text(delta, "partial_json")),))
+    return Delta()
+
+
+def _usage(value: Any) -> Usage | None:
+    """The whole prompt, from a cache or not."""
+    if not isinstance(value, dict):
+        return None
+    keys = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
+    counts = [v if isinstance(v := value.get(key), int) else None for key in keys]
+    prompt = None if counts[0] is None else sum(count or 0 for count in counts[:3])
+    return Usage(prompt, counts[3], counts[1])
+
+
+def _stop(holder: Mapping[str, Any]) -> str:
+    reason = holder.get("stop_reason")
+    return STOPS.get(str(reason), str(reason))
+
+
+def _json(text: bytes | str) -> Mapping[str, Any]:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ReplyError("the engine sent what is not JSON") from None
+    if not isinstance(data, dict):
+        raise ReplyError("the engine sent what is not an object")
+    return data
+
+
+def _object(holder: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = holder.get(key)
+    if not isinstance(value, dict):
+        raise ReplyError(f"`{key}` of {holder.get('type')} is not an object")
+    return value
+
+
+def _text(holder: Mapping[str, Any], key: str) -> str:
+    value = holder.get(key)
+    if not isinstance(value, str):
+        raise ReplyError(f"`{key}` of a block is not text")
+    return value

@@ -1,0 +1,47 @@
+"""``/v1/messages/count_tokens`` counts what the same request then costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from importer.validation import anthropic
+from importer.validation.context import Context
+from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
+from importer.validation.prompts import GREETING, WEATHER, Prompt
+
+NAME = "count-tokens"
+LESSON = (
+    "Agents cut their history by this count; where tools were left out of it, prompts overran the context."
+)
+needs = anthropic.needs
+
+
+def run(ctx: Context) -> Outcome:
+    """Count a greeting, and a question with a tool."""
+    prompts = [GREETING, WEATHER] if ctx.promise.tool_parser else [GREETING]
+    return judge([(prompt.name, counted(ctx, prompt), used(ctx, prompt)) for prompt in prompts])
+
+
+def counted(ctx: Context, prompt: Prompt) -> Any:
+    """What the engine counts before."""
+    body = {"model": ctx.model, **anthropic.request(prompt)}
+    answer = ctx.client.post(f"{anthropic.PATH}/count_tokens", body, ctx.log)
+    return answer.get("input_tokens") if isinstance(answer, dict) else None
+
+
+def used(ctx: Context, prompt: Prompt) -> int | None:
+    """What it counts in the answer."""
+    return anthropic.ask(ctx, prompt, max_tokens=1).usage.prompt
+
+
+def judge(counts: list[tuple[str, Any, int | None]]) -> Outcome:
+    """Name, count before and count in the answer of each prompt."""
+    for name, before, after in counts:
+        if not isinstance(before, int) or isinstance(before, bool) or before < 1:
+            return Fail(f"{name}: input_tokens is {before!r}", "engine")
+        if after is not None and before != after:
+            return Fail(f"{name}: {before} tokens counted before, {after} in the answer", "engine")
+    if all(after is None for _, _, after in counts):
+        return NotApplicable("the answers do not count their prompt")
+    told = ", ".join(f"{name} {before}" for name, before, _ in counts)
+    return Pass(f"tokens before as in the answer: {told}", trials=len(counts))

@@ -1,0 +1,92 @@
+"""A model that sees takes text, an image with text, an image alone, and two images."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from importer.validation.context import Context
+from importer.validation.errors import Refused
+from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
+from importer.validation.promise import Promise, no_chat
+from importer.validation.prompts import Prompt
+
+NAME = "images"
+LESSON = "Requests without an image crashed a vision model; images were dropped, and the answer was invented."
+SIDE = 64  # pixels
+RED, BLUE = (220, 20, 20), (20, 20, 220)
+QUESTION = "What colour is the image?"
+SERVER_ERROR = 500
+BRIEF = 16  # tokens of an answer
+Counted = int | None
+
+
+def needs(promise: Promise) -> str | None:
+    """A model that sees, and an engine that shows it something."""
+    unseeing = None if promise.images else "the document says nothing of images"
+    return no_chat(promise) or unseeing or promise.lacks("images")
+
+
+def run(ctx: Context) -> Outcome:
+    """Ask in four ways; the prompt's length tells whether an image was shown."""
+    found: dict[str, Counted | Refused] = {}
+    for name, parts in ways(ctx.promise.images).items():
+        try:
+            found[name] = _counted(ctx, name, parts)
+        except Refused as refused:
+            found[name] = refused
+    return judge(found)
+
+
+def ways(images: int) -> dict[str, list[dict[str, Any]]]:
+    """What is sent; two images only where the document allows two."""
+    text: dict[str, Any] = {"type": "text", "text": QUESTION}
+    red, blue = (_image(colour) for colour in (RED, BLUE))
+    sent = {"text only": [text], "an image": [red, text], "an image only": [red]}
+    return sent if images < 2 else sent | {"two images": [red, blue, text]}
+
+
+def _image(colour: tuple[int, int, int]) -> dict[str, Any]:
+    data = base64.b64encode(png(colour)).decode()
+    return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
+
+
+def _counted(ctx: Context, name: str, parts: Sequence[Mapping[str, Any]]) -> Counted:
+    content: Any = QUESTION if name == "text only" else list(parts)
+    prompt = Prompt(f"images: {name}", ({"role": "user", "content": content},))
+    return ctx.ask(prompt, max_tokens=BRIEF).usage.prompt
+
+
+def judge(found: Mapping[str, Counted | Refused]) -> Outcome:
+    """Tokens of each prompt, or how it was refused."""
+    counts: dict[str, Counted] = {}
+    for name, told in found.items():
+        if isinstance(told, Refused):
+            if told.status >= SERVER_ERROR or name == "text only":
+                return Fail(f"{name}: {told}", "engine")
+            return Fail(f"{name}: {told}", "configuration", "Use a chat template that takes images.")
+        counts[name] = told
+    if None in counts.values():
+        return NotApplicable("all are answered; whether an image is seen, no count of tokens tells")
+    known = {name: count or 0 for name, count in counts.items()}
+    for more, less in (("an image", "text only"), ("two images", "an image")):
+        if more in known and known[more] <= known[less]:
+            what = f"{more}: {known[more]} tokens, {less}: {known[less]}"
+            mend = "Use a chat template that renders images."
+            return Fail(f"the image does not reach the prompt: {what}", "configuration", mend, len(known))
+    told_all = ", ".join(f"{name} {count}" for name, count in known.items())
+    return Pass(f"tokens of the prompt: {told_all}", trials=len(known))
+
+
+def png(colour: tuple[int, int, int], side: int = SIDE) -> bytes:
+    """A square of one colour."""
+    rows = (b"\0" + bytes(colour) * side) * side
+    header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
+    parts = ((b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in parts
+    )

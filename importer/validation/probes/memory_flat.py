@@ -1,0 +1,51 @@
+"""Twenty turns of one conversation do not make the engine's memory grow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from importer.validation.context import Context
+from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
+from importer.validation.promise import Promise, no_chat
+from importer.validation.prompts import Message, Prompt
+from importer.validation.prompts.base import user
+
+NAME = "memory-flat"
+LESSON = "With every turn of a conversation another copy of it stayed in memory, until the machine had none."
+ALONE = True  # it measures memory
+TURNS = 20
+WARM = 5  # turns until caches are made and libraries loaded
+EACH = 16  # tokens of a turn, about; twenty of them must fit
+SLACK = 64 * 2**20  # bytes that the memory may grow between the fifth and the last turn, and besides
+SHARE = 0.05  # of what it was: caches keep the last few conversations
+
+
+def needs(promise: Promise) -> str | None:
+    """A chat that has room for twenty short turns."""
+    short = promise.context is not None and promise.context < 2 * TURNS * EACH // 2
+    return no_chat(promise) or ("the context is too short for twenty turns" if short else None)
+
+
+def run(ctx: Context) -> Outcome:
+    """Ask for a token after each turn."""
+    if ctx.memory is None or ctx.memory() is None:
+        return NotApplicable("the engine's memory cannot be seen from here")
+    said: list[Message] = []
+    sizes: list[int] = []
+    for turn in range(1, TURNS + 1):
+        said.append(user(f"Number {turn}?"))
+        ctx.ask(Prompt("twenty-turns", tuple(said)), max_tokens=1)
+        said.append({"role": "assistant", "content": "Yes."})
+        sizes.append(ctx.memory() or 0)
+    return judge(sizes)
+
+
+def judge(sizes: Sequence[int]) -> Outcome:
+    """Bytes after each turn."""
+    before, after = sizes[WARM - 1], sizes[-1]
+    told = (
+        f"{(after - before) / 2**20:+.0f} MiB between turn {WARM} and {len(sizes)}, of {before / 2**20:,.0f}"
+    )
+    if after - before > SLACK + SHARE * before:
+        return Fail(f"its memory grows: {told}", "engine", "Start it anew from time to time.", len(sizes))
+    return Pass(told, trials=len(sizes))

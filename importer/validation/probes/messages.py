@@ -1,0 +1,25 @@
+"""A plain question over Anthropic's messages: answered in text, whole and streamed, events in their order."""
+
+from __future__ import annotations
+
+from importer.validation import anthropic
+from importer.validation.context import Context
+from importer.validation.outcome import Outcome
+from importer.validation.probes import no_special_tokens, plain_chat
+from importer.validation.prompts import GREETING
+from importer.validation.reply import Reply
+
+NAME = "messages"
+LESSON = "Special tokens were kept from OpenAI's clients and shown to Anthropic's: that path had no filter."
+needs = anthropic.needs
+
+
+def run(ctx: Context) -> Outcome:
+    """Ask in both ways."""
+    signs = no_special_tokens.signs(ctx.promise)
+    return anthropic.judged(ctx, GREETING, lambda reply: judge(reply, signs))
+
+
+def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
+    """An answer to a greeting."""
+    return no_special_tokens.leak(reply, markers) or plain_chat.judge(reply, markers)

@@ -1,0 +1,44 @@
+"""A tool's call over Anthropic's messages: a block ``tool_use`` with an object, whole and streamed."""
+
+from __future__ import annotations
+
+from importer.validation import anthropic
+from importer.validation.calls import judge_call
+from importer.validation.context import Context
+from importer.validation.outcome import Fail, Inconclusive, Outcome
+from importer.validation.probes import no_special_tokens
+from importer.validation.promise import Promise, no_tools
+from importer.validation.prompts import WEATHER
+from importer.validation.reply import Reply
+
+NAME = "messages-tools"
+LESSON = "Calls came as text to Anthropic's clients, or with their input encoded once more: no agent went on."
+
+
+def needs(promise: Promise) -> str | None:
+    """Tools, and the format."""
+    return no_tools(promise) or anthropic.needs(promise)
+
+
+def run(ctx: Context) -> Outcome:
+    """Ask in both ways; where no call comes, see whether the tools reached the prompt."""
+    signs = no_special_tokens.signs(ctx.promise)
+    outcome = anthropic.judged(ctx, WEATHER, lambda reply: judge(reply, signs))
+    if not isinstance(outcome, Inconclusive):
+        return outcome
+    chat, here = ctx.first(WEATHER), anthropic.ask(ctx, WEATHER, max_tokens=1)
+    return unseen(chat.usage.prompt, here.usage.prompt) or outcome
+
+
+def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
+    """An answer that should be a call."""
+    return no_special_tokens.leak(reply, markers) or judge_call(reply, WEATHER)
+
+
+def unseen(chat: int | None, here: int | None) -> Fail | None:
+    """The fault where the same prompt is much shorter than the chat's; ``None`` if nothing is counted."""
+    if chat is None or here is None or here * 2 > chat:
+        return None
+    return Fail(
+        f"the tools do not reach the prompt: {here} tokens instead of {chat}", "engine", anthropic.MEND
+    )

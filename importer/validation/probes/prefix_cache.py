@@ -1,0 +1,141 @@
+"""The second turn finds the first in the engine's cache, also with other sampling and in a batch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from secrets import token_hex
+from typing import Any
+
+from importer.validation.context import Context
+from importer.validation.errors import ExchangeError, Refused
+from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
+from importer.validation.promise import UNKNOWN_CONTEXT, Promise, no_chat
+from importer.validation.prompts import Message, Prompt
+from importer.validation.prompts.base import user
+from importer.validation.reply import Reply
+
+NAME = "prefix-cache"
+LESSON = (
+    "A cache that agents never hit, or lost with each sampling value, took 30 s for a first word, not 0.3."
+)
+ALONE = True  # it takes times, and what others leave in the cache would be in the way
+SHORTEST = 256  # tokens of context; blocks of a cache have up to 128 and more
+MOST = 2000  # words
+SHARE = 0.5  # of the first turn's tokens that the second finds in the cache at least
+OTHER = {"temperature": 0.7}
+TOGETHER = 3
+WORTH = 0.25  # seconds to a first token without a cache; what takes less tells nothing
+FASTER = 0.6  # of that time, at most, with one
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One answer of the second turn: tokens of the prompt, and those that were in the cache."""
+
+    when: str
+    prompt: int
+    cached: int
+
+
+def needs(promise: Promise) -> str | None:
+    """A chat that has room for two turns."""
+    short = promise.context is not None and promise.context < SHORTEST
+    return no_chat(promise) or ("the context is too short to keep much of it" if short else None)
+
+
+def run(ctx: Context) -> Outcome:
+    """Two turns, then the second again: with other sampling, three at once, and once more alone."""
+    if ctx.running().prefix_caching is False:
+        return NotApplicable("the engine runs without a prefix cache, and the document asks for none")
+    words, first = _first(ctx)
+    tells = first.usage.cached is not None or "cached" in (ctx.promise.offers or ())
+    if not tells or first.usage.prompt is None:
+        return _by_time(ctx, words)
+    opening = _opening(words)
+    answers = [("the second turn", _brief(ctx, _second(opening)))]
+    answers.append(("with other sampling", _brief(ctx, _second(opening), **OTHER)))
+    with ThreadPoolExecutor(TOGETHER) as pool:
+        asked = [_second(opening, f"What is {n} plus two?") for n in range(TOGETHER)]
+        batch = list(pool.map(lambda prompt: _tried(ctx, prompt), asked))
+    for answer in batch:
+        if isinstance(answer, ExchangeError):
+            return Fail(f"with {TOGETHER} at once on one prefix: {answer}", "engine", trials=TOGETHER)
+        answers.append((f"of {TOGETHER} at once", answer))
+    answers.append(("alone after a batch", _brief(ctx, _second(opening))))
+    return judge(first.usage.prompt, [_found(when, reply) for when, reply in answers])
+
+
+def _opening(words: int, mark: str = "") -> tuple[Message, ...]:
+    return (user(f"{mark}{'again ' * words}\nSay hello."),)
+
+
+def _second(opening: Sequence[Message], question: str = "What is two plus two?") -> Prompt:
+    told = {"role": "assistant", "content": "Hello!"}
+    return Prompt("second-turn", (*opening, told, user(question)))
+
+
+def _brief(ctx: Context, prompt: Prompt, **extra: Any) -> Reply:
+    """The answer does not matter."""
+    return ctx.ask(prompt, max_tokens=1, **extra)
+
+
+def _tried(ctx: Context, prompt: Prompt) -> Reply | ExchangeError:
+    try:
+        return _brief(ctx, prompt)
+    except ExchangeError as error:
+        return error
+
+
+def _first(ctx: Context) -> tuple[int, Reply]:
+    """The first turn, and of how many words; a vocabulary may need several tokens for one."""
+    words = min(MOST, (ctx.promise.context or UNKNOWN_CONTEXT) // 2)
+    for _ in range(2):
+        try:
+            return words, _brief(ctx, Prompt("first-turn", _opening(words)))
+        except Refused:
+            words //= 2
+    return words, _brief(ctx, Prompt("first-turn", _opening(words)))
+
+
+def _found(when: str, reply: Reply) -> Found:
+    return Found(when, reply.usage.prompt or 0, reply.usage.cached or 0)
+
+
+def judge(first: int, answers: Sequence[Found]) -> Outcome:
+    """Tokens of the first turn's prompt, and what the answers to the second found."""
+    for found in answers:
+        if found.cached > found.prompt:
+            return Fail(f"{found.when}: {found.cached} of {found.prompt} tokens are cached", "engine")
+        if found.cached < SHARE * first:
+            told = f"{found.cached} of its {found.prompt} tokens in the cache, {first} were there before"
+            return Fail(f"{found.when}: {told}", "engine", trials=len(answers))
+    least = min(found.cached for found in answers)
+    return Pass(f"{least} tokens and more of {first} found again", trials=len(answers))
+
+
+def _by_time(ctx: Context, words: int) -> Outcome:
+    """Where nothing is counted: two beginnings that are new, each asked for once more."""
+    times = []
+    for _ in range(2):
+        opening = _opening(words, f"{token_hex(8)} ")
+        times.append((_until_first(ctx, _second(opening)), _until_first(ctx, _second(opening))))
+    return judge_times(min(cold for cold, _ in times), min(warm for _, warm in times))
+
+
+def _until_first(ctx: Context, prompt: Prompt) -> float:
+    started = time.monotonic()
+    ctx.ask(prompt, stream=True, max_tokens=1)
+    return ctx.log[-1].first or time.monotonic() - started
+
+
+def judge_times(cold: float, warm: float) -> Outcome:
+    """Seconds to the first token of a long prompt, new and repeated."""
+    told = f"{warm:.2f} s to the first token instead of {cold:.2f} s"
+    if cold < WORTH:
+        return NotApplicable(f"the engine counts no cached tokens, and is too fast to tell: {told}")
+    if warm > FASTER * cold:
+        return Fail(f"a repeated prompt is not found in the cache: {told}", "engine", trials=2)
+    return Pass(told, trials=2)

@@ -1,0 +1,93 @@
+"""Parsers and sampling values that the engine says it runs with are the document's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from importer.validation.blame import OTHER_TOOL_PARSER, unread
+from importer.validation.context import Context
+from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
+from importer.validation.promise import Promise, no_chat
+from importer.validation.prompts import WEATHER
+from importer.validation.ways import together
+
+NAME = "settings-read-back"
+LESSON = "A parser's name that could not be loaded was printed and forgotten; the engine ran without one."
+KEYS = ("tool_parser", "reasoning_parser")
+# What vLLM samples with where neither the model's files nor the start say otherwise.
+DEFAULTS = {"temperature": 1.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0, "repetition_penalty": 1.0,
+            "presence_penalty": 0.0, "frequency_penalty": 0.0}  # fmt: skip
+needs = no_chat
+
+
+def run(ctx: Context) -> Outcome:
+    """Hold against the document what the log and /health say; an engine that says nothing shows it."""
+    told, promise = ctx.running(), ctx.promise
+    reads = promise.tool_parser is not None and bool(ctx.first(WEATHER).tool_calls)
+    found = {
+        key: judge_parser(key, said, getattr(promise, key), infers=told.infers, reads=reads)
+        for key in KEYS
+        if (said := getattr(told, key)) is not None
+    }
+    if told.sampling is not None:
+        found["sampling"] = judge_sampling(told.sampling, at_start(promise))
+    if "tool_parser" not in found and promise.tool_parser is not None:
+        found["tool_parser"] = shown(ctx, promise.tool_parser, reads=reads)
+    return together(found) if found else NotApplicable("the engine says nothing of its settings")
+
+
+def at_start(promise: Promise) -> dict[str, Any]:
+    """Sampling values of the document that the client has not to send."""
+    return {k: v for k, v in promise.sampling.items() if k not in promise.client_sampling}
+
+
+def shown(ctx: Context, promised: str, *, reads: bool) -> Outcome:
+    """What an engine that does not tell its parser makes of a call."""
+    if reads:
+        return Pass(f"it does not tell its parsers; it reads the model's calls as {promised} does")
+    seen = ctx.look(WEATHER)
+    if seen is None or unread(seen, WEATHER) is None or seen.tool_calls:
+        return NotApplicable("the engine does not tell its parsers")
+    return Fail(
+        f"it reads no call of the model's: it does not run with {promised}",
+        "configuration",
+        OTHER_TOOL_PARSER,
+    )
+
+
+def judge_parser(key: str, said: str, promised: str | None, *, infers: bool, reads: bool) -> Outcome:
+    """A parser as the engine tells it, and as the document does.
+
+    ``infers``  the engine chose it by itself; ``reads``  it has read a call of the model's.
+    """
+    kind = key.replace("_", " ")
+    if said == (promised or ""):
+        return Pass(f"{kind} {said or 'none'}")
+    if infers and (promised is None or reads):
+        return Pass(f"{kind} {said or 'none'} by its own choice")
+    mend = OTHER_TOOL_PARSER if infers else f"Start the engine with the document's {kind}."
+    return Fail(
+        f"the engine runs with {said or f'no {kind}'}, the document says {promised or 'none'}",
+        "configuration",
+        mend,
+    )
+
+
+def judge_sampling(said: Mapping[str, float], promised: Mapping[str, Any]) -> Outcome:
+    """Values that rule requests without any, as the engine tells them, and as the document does."""
+    wanted = {k: v for k, v in promised.items() if k in DEFAULTS and isinstance(v, int | float)}
+    for key, value in wanted.items():
+        runs = said.get(key, DEFAULTS[key])
+        if abs(_one(key, runs) - _one(key, value)) > 1e-6:
+            mend = f"Start the engine with {key} {value:g}; vLLM takes it in --override-generation-config."
+            return Fail(
+                f"the engine samples with {key} {runs:g}, the document says {value:g}", "configuration", mend
+            )
+    told = ", ".join(f"{key} {value:g}" for key, value in wanted.items())
+    return Pass(told) if told else NotApplicable("the document sets no sampling value at the start")
+
+
+def _one(key: str, value: float) -> float:
+    """A value; -1 and 0 both mean that ``top_k`` is none."""
+    return max(value, 0) if key == "top_k" else value
