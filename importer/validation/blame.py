@@ -28,7 +28,7 @@ from importer.validation.prompts import (
     Prompt,
 )
 from importer.validation.reply import Reply
-from importer.validation.signs import control_token, goes_on, looks_like_call, next_turn, outside, thinks
+from importer.validation.signs import control_token, drafted, looks_like_call, next_turn, outside, thinks
 
 # Changes in general words, for judges, which see a reply only; ``mended`` makes them the one that helps here.
 OTHER_TOOL_PARSER = "Choose the tool parser that reads what the model writes."
@@ -69,7 +69,7 @@ def endless(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | Inconclusive:
 
 def unread(reply: Reply, prompt: Prompt) -> str | None:
     """What the model wrote that no parser took; ``None`` where nothing was, or its tokens are not shown."""
-    behind = outside(reply.written, reply.reasoning if goes_on(reply.reasoning) else "")
+    behind = outside(reply.written, reply.reasoning if drafted(reply.reasoning, reply.content) else "")
     if looks_like_call(behind, prompt.tools) and not reply.tool_calls:
         return "the model wrote a call that no parser took"
     if thinks(reply.written) and not reply.reasoning.strip():

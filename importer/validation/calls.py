@@ -19,7 +19,7 @@ from importer.validation.context import Context
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
 from importer.validation.prompts import WEATHER, Prompt
 from importer.validation.reply import Reply, ToolCall
-from importer.validation.signs import call_markup, goes_on, looks_like_call, outside
+from importer.validation.signs import call_markup, drafted, looks_like_call, outside
 
 
 def judge_call(reply: Reply, prompt: Prompt) -> Outcome:
@@ -113,11 +113,11 @@ def _places(reply: Reply) -> dict[str, str]:
     One in thoughts that go on in words, or in front of an answer, is a draft: the model decided otherwise.
     """
     content = outside(reply.content)
-    drafted = goes_on(reply.reasoning) or bool(content.strip())
+    thoughts = reply.reasoning if drafted(reply.reasoning, content) else ""
     return {
         "content": content,
-        "reasoning": "" if drafted else reply.reasoning,
-        "no part of the answer": outside(reply.written, reply.reasoning if drafted else ""),
+        "reasoning": "" if thoughts else reply.reasoning,
+        "no part of the answer": outside(reply.written, thoughts),
     }
 
 

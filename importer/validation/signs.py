@@ -79,9 +79,12 @@ def outside(text: str, reasoning: str = "") -> str:
     return text[max(last, taken) :]
 
 
-def goes_on(text: str) -> bool:
-    """Whether ``text`` ends in words, and not in what closes a call."""
-    return bool(re.search(r"[\w.,;:!?…*]$", _CONTROL.sub("", text).rstrip()))
+def drafted(reasoning: str, content: str = "") -> bool:
+    """Whether a call in ``reasoning`` is but a thought: words follow it there, or an answer does.
+
+    What a parser has swallowed ends in what closes a call.
+    """
+    return bool(content.strip() or re.search(r"[\w.,;:!?…*]$", _CONTROL.sub("", reasoning).rstrip()))
 
 
 def next_turn(text: str) -> bool:

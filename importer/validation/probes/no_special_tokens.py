@@ -10,7 +10,7 @@ from importer.validation.outcome import Fail, Outcome, Pass
 from importer.validation.promise import Promise, no_chat, no_tools
 from importer.validation.prompts import GREETING, WEATHER, WEATHER_ANSWERED
 from importer.validation.reply import Reply
-from importer.validation.signs import call_markup, control_token, thinking_markup
+from importer.validation.signs import call_markup, control_token, drafted, thinking_markup
 
 NAME = "no-special-tokens"
 LESSON = (
@@ -44,7 +44,8 @@ def leak(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | None:
         if marker := thinking_markup(text):
             return Fail(f"the thinking marker {marker} is in the {place}", "configuration",
                         OTHER_REASONING_PARSER)  # fmt: skip
-        if marker := call_markup(text):
+        thought = place == "reasoning" and bool(reply.tool_calls or drafted(text, reply.content))
+        if (marker := call_markup(text)) and not thought:
             return Fail(f"the call marker {marker} is in the {place}", "configuration",
                         OTHER_TOOL_PARSER)  # fmt: skip
         if token := control_token(text, markers):

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from importer.validation.context import Context
+from importer.validation.errors import Refused
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.promise import Promise, no_chat
 from importer.validation.prompts import AGAIN, NUMBER, Prompt
@@ -18,6 +19,7 @@ LESSON = "An engine took its sampling values at the start, dropped some of them,
 NEUTRAL = {"repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
 GREEDY = 4  # answers that must be one
 DRAWN = 8  # answers that should not all be one
+SEEDS = (1, 2, 3)
 WARM = 0.3  # below this temperature, one answer over and over is no wonder
 MEND = "Let the client send {0}, or use a version of the engine that takes it at its start."
 Forms = Sequence[tuple[str, str]]
@@ -36,6 +38,8 @@ def run(ctx: Context) -> Outcome:
     found: dict[str, Outcome] = {}
     if {"temperature", "top_k"} & at_start.keys():
         found["draw"] = _draw(ctx, ctx.promise.sampling)
+        if not _greedy(ctx.promise.sampling):
+            found["by seed"] = _seeded(ctx, _sent(ctx.promise.sampling))
     for name, neutral in NEUTRAL.items():
         if at_start.get(name, neutral) != neutral:
             found[name] = _penalty(ctx, name, at_start[name])
@@ -43,7 +47,7 @@ def run(ctx: Context) -> Outcome:
 
 
 def _draw(ctx: Context, sampling: Mapping[str, Any]) -> Outcome:
-    greedy = sampling.get("temperature") == 0 or sampling.get("top_k") == 1
+    greedy = _greedy(sampling)
     times = GREEDY if greedy else DRAWN
     unsent = _many(ctx, NUMBER, times)
     if greedy:
@@ -53,6 +57,24 @@ def _draw(ctx: Context, sampling: Mapping[str, Any]) -> Outcome:
         return NotApplicable("the temperature is too low to show")
     varied = len(set(unsent)) > 1
     return judge_warm(unsent, () if varied else _many(ctx, NUMBER, times, **_sent(sampling)))
+
+
+def _greedy(sampling: Mapping[str, Any]) -> bool:
+    return sampling.get("temperature") == 0 or sampling.get("top_k") == 1
+
+
+def _seeded(ctx: Context, values: Mapping[str, Any]) -> Outcome:
+    """The same throws of the dice, with the document's values sent and without."""
+    asked: list[dict[str, Any]] = [{"seed": seed, **sent} for seed in SEEDS for sent in ({}, values)]
+    try:
+        first, again = (_all(ctx, asked) for _ in range(2))
+    except Refused as refused:
+        return NotApplicable(f"the engine takes no seed: {refused}")
+    return judge_seeded(list(zip(first[::2], again[::2], first[1::2], again[1::2], strict=True)))
+
+
+def _all(ctx: Context, asked: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    return [_form(ctx.ask(NUMBER, **fields)) for fields in asked]
 
 
 def _sent(sampling: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,6 +101,22 @@ def judge_greedy(unsent: Forms, sent: Forms) -> Outcome:
         f"{len(set(unsent))} answers of {len(unsent)} differ; with the document's values sent they are one",
         "engine", MEND.format("temperature"), trials=len(unsent),
     )  # fmt: skip
+
+
+def judge_seeded(thrown: Sequence[Forms]) -> Outcome:
+    """For each seed two answers to requests without values, and two with the document's."""
+    steady = [(unsent, sent) for unsent, again, sent, once in thrown if unsent == again and sent == once]
+    if len({sent for _, sent in steady}) < 2:
+        return NotApplicable("a seed does not decide what the model writes")
+    differ = sum(unsent != sent for unsent, sent in steady)
+    if 2 * differ > len(steady):
+        return Fail(
+            f"for {differ} of {len(steady)} seeds the answer is another once the document's values are sent",
+            "engine", "Let the client send the sampling values, or see with which the engine was started.",
+            trials=len(steady), agreed=differ,
+        )  # fmt: skip
+    told = f"{len(steady) - differ} of {len(steady)} seeds give the answer that the document's values give"
+    return Pass(told, trials=len(steady), agreed=len(steady) - differ)
 
 
 def judge_warm(unsent: Forms, sent: Forms) -> Outcome:
