@@ -127,6 +127,40 @@ def test_a_call_that_left_no_trace_is_seen_in_what_was_written(text: str) -> Non
     assert unread(Reply("No.", finish_reason="stop", logprobs=tokens("No.<|im_end|>")), WEATHER) is None
 
 
+DRAFTS = (
+    'I could write <tool_call>{"name": "get_weather", "arguments": {"location": "Paris"}}</tool_call> now.',
+    'Maybe get_weather(location="Paris")? It would not help.',
+)
+CANNOT = "I cannot look that up."
+
+
+@pytest.mark.parametrize("draft", DRAFTS)
+def test_a_call_that_the_model_only_thought_of_is_nobodys_fault(draft: str) -> None:
+    written = tokens(f"<think>\n{draft}\n</think>\n\n{CANNOT}<|im_end|>")
+    for reply in (
+        Reply(CANNOT, draft, (), "stop", Usage(10, 40), written),
+        Reply(CANNOT, draft, (), "stop", Usage(10, 40)),
+        Reply("", draft, (), "stop", Usage(10, 40), tokens(f"<think>\n{draft}\n</think><|im_end|>")),
+        Reply(f"<think>\n{draft}\n</think>\n\n{CANNOT}", "", (), "stop", Usage(10, 40)),
+    ):
+        assert verdict(judge_call(reply, WEATHER)) == "inconclusive model"
+        assert (unread(reply, WEATHER) or "").find("call") == -1
+    assert no_special_tokens.leak(Reply(CANNOT, draft, (), "stop")) is None
+    cut_short = draft[: max(draft.rfind(c) for c in ">)") + 1]
+    assert verdict(judge_call(Reply(CANNOT, cut_short, (), "stop"), WEATHER)) == "inconclusive model"
+
+
+@pytest.mark.parametrize("text", WRITTEN)
+def test_a_call_after_a_draft_of_it_is_still_missed(text: str) -> None:
+    thought = 'Maybe get_weather(location="Paris"). Yes, that.'
+    written = tokens(f"<think>\n{thought}\n</think>\n\n{text}<|im_end|>")
+    swallowed = Reply("", f"{thought}\n{text}", (), "stop", Usage(10, 40), written)
+    dropped = Reply("", thought, (), "stop", Usage(10, 40), written)
+    for reply in (swallowed, dropped):
+        assert verdict(judge_call(reply, WEATHER)) == "fail configuration"
+        assert "call" in (unread(reply, WEATHER) or "")
+
+
 @pytest.mark.parametrize(
     ("written", "lost"),
     [

@@ -93,7 +93,7 @@ def from_events(body: bytes) -> Reply:
     deltas = [delta for event in events for delta in stream.take(event)]
     if stream.place != "over":
         raise ReplyError("the stream ended without message_stop")
-    return assemble([*deltas, Delta(usage=Usage(stream.prompt, stream.completion))], tuple(events))
+    return assemble([*deltas, Delta(usage=stream.usage)], tuple(events))
 
 
 @dataclass(slots=True)
@@ -103,8 +103,7 @@ class _Stream:
     place: str = "before"
     index: int = -1
     kind: str | None = None
-    prompt: int | None = None
-    completion: int | None = None
+    usage: Usage = field(default_factory=Usage)
     _expected: Mapping[str, tuple[str, ...]] = field(
         default_factory=lambda: {
             "message_start": ("before",),
@@ -154,10 +153,11 @@ class _Stream:
             yield _delta(delta, self.index)
 
     def _count(self, usage: Any) -> None:
-        counted = _usage(usage)
-        if counted is not None:
-            self.prompt = counted.prompt or self.prompt
-            self.completion = self.completion if counted.completion is None else counted.completion
+        """The prompt is counted at the start or again at the end, the answer at the end."""
+        counted = _usage(usage) or Usage()
+        completion = self.usage.completion if counted.completion is None else counted.completion
+        known = counted if counted.prompt else self.usage
+        self.usage = Usage(known.prompt, completion, known.cached)
 
 
 def _block(block: Any, index: int, *, opening: bool = False) -> Delta:

@@ -154,7 +154,10 @@ class Context:
 
     def running(self) -> Running:
         """What the engine says of its own settings."""
-        health = self.client.get("/health", self.log)
+        try:
+            health = self.client.get("/health", self.log)
+        except ExchangeError:
+            health = b""
         return running.read(self.journal.opening() if self.journal else "", health)
 
     def _first(self, prompt: Prompt, way: Way) -> Reply:

@@ -80,11 +80,13 @@ def outside(text: str, reasoning: str = "") -> str:
 
 
 def drafted(reasoning: str, content: str = "") -> bool:
-    """Whether a call in ``reasoning`` is but a thought: words follow it there, or an answer does.
+    """Whether a call in ``reasoning`` is but a thought: words follow it, or words before and an answer after.
 
     What a parser has swallowed ends in what closes a call.
     """
-    return bool(content.strip() or re.search(r"[\w.,;:!?…*]$", _CONTROL.sub("", reasoning).rstrip()))
+    text = _CONTROL.sub("", reasoning).strip()
+    answered = content.strip() and re.match(r"[\w'’]+,? [\w'’]+", text)
+    return bool(answered or re.search(r"[\w.,;:!?…*]$", text))
 
 
 def next_turn(text: str) -> bool:
