@@ -1,4 +1,4 @@
-"""``python -m gen_defaults COMMAND``: generates and measures what ships as data."""
+"""``python -m gen_defaults``: regenerates the tables; with a command, something else."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from importlib import import_module
 COMMANDS = {
     "abilities": "gen_defaults.abilities",
     "processors": "gen_defaults.processors",
-    "registries": "gen_defaults.registries",
     "score": "gen_defaults.score",
     "shapes": "gen_defaults.shapes",
 }
+TABLES = "gen_defaults.regenerate"
 
 
 def main(arguments: list[str]) -> int:
-    """Hand the rest of the arguments to the command."""
-    if not arguments or arguments[0] not in COMMANDS:
-        sys.stderr.write(f"usage: python -m gen_defaults {{{','.join(COMMANDS)}}} ...\n")
+    """Hand the rest of the arguments to the command; without one, regenerate the tables."""
+    name = arguments[0] if arguments else ""
+    if name and not name.startswith("-") and name not in COMMANDS:
+        sys.stderr.write(f"usage: python -m gen_defaults [--help | {' | '.join(COMMANDS)}] ...\n")
         return 2
-    run = import_module(COMMANDS[arguments[0]]).main
-    return int(run(arguments[1:]))
+    run = import_module(COMMANDS.get(name, TABLES)).main
+    return int(run(arguments[1:] if name in COMMANDS else arguments))
 
 
 if __name__ == "__main__":

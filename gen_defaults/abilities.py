@@ -13,7 +13,8 @@ from typing import Any
 
 from gen_defaults import mlx_source, transformers_source, vllm_source
 from gen_defaults.index import Index, IndexFailure, Release
-from gen_defaults.registries import WANTED, chosen, write
+from gen_defaults.place import write
+from gen_defaults.sources.engines import WANTED, chosen
 from importer.engines.abilities import FOLDER, SCHEMA
 
 PACKAGES = {"vllm": "vllm", "mlx": "mlx-lm", "mlx-vlm": "mlx-vlm"}
@@ -27,7 +28,7 @@ def main(_arguments: list[str]) -> int:
             for release in chosen(index.releases(package), WANTED[engine]):
                 path = FOLDER / f"{engine}-{release.version}.json"
                 text = render(engine, release, *read(index, engine, release))
-                sys.stderr.write(f"{path.name}: {'written' if write(path, text) else 'unchanged'}\n")
+                sys.stderr.write(f"{path.name}: {'written' if write({path: text}) else 'unchanged'}\n")
     except (IndexFailure, OSError) as failure:
         sys.stderr.write(f"abilities: {failure}\n")
         return 1

@@ -1,84 +1,131 @@
-"""Released files from the package index that pip is configured with, checked by digest, never installed."""
+"""Released files: where the package index that pip is configured with, or a folder, has them."""
 
 from __future__ import annotations
 
 import hashlib
 import html.parser
-import io
+import json
 import re
-import ssl
 import subprocess
 import sys
-import tarfile
 import urllib.parse
-import urllib.request
-import zipfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from gen_defaults import archive
+from gen_defaults.archive import IndexFailure, Texts
+from gen_defaults.web import Web, shown
+
+__all__ = ["Index", "IndexFailure", "Release", "order"]
 
 PYPI = "https://pypi.org/simple"
-TIMEOUT = 180.0  # seconds of silence
-
-
-class IndexFailure(Exception):
-    """The index lacks what is needed, or what came is not what it names."""
+PAGE = "application/vnd.pypi.simple.v1+json, text/html;q=0.5"
+SDIST = ".tar.gz"
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One released file: an sdist where there is one, else a wheel."""
+    """One released file. ``released`` is the day it came out, empty where nobody told."""
 
     package: str
     version: str
     file: str
     url: str
     sha256: str
+    released: str = ""
+
+    @property
+    def turn(self) -> tuple[bool, bool, str]:
+        """By which the wheels of a version sort: one for every platform first, then one for x86_64."""
+        return not self.file.endswith("-any.whl"), "x86_64" not in self.file, self.file
+
+    def to_json(self) -> dict[str, str]:
+        """As generated files name it."""
+        said = {"package": self.package, "file": self.file, "sha256": self.sha256}
+        return said | ({"released": self.released} if self.released else {})
 
 
 class Index:
-    """The package index, with pip's settings as they are when it is made."""
+    """The package index, with pip's settings as they are when it is made; or a folder in its place."""
 
-    def __init__(self) -> None:
-        settings = _pip()
-        self._bases = [settings.get("index-url", PYPI), *settings.get("extra-index-url", "").split()]
-        self._context = ssl.create_default_context(cafile=settings.get("cert"))
+    def __init__(self, folder: Path | None = None, web: Web | None = None) -> None:
+        settings = {} if folder else _pip()
+        bases = [settings.get("index-url", PYPI), *settings.get("extra-index-url", "").split()]
+        self._bases = [] if folder else bases
+        self._folders = [folder] if folder else [Path(p) for p in settings.get("find-links", "").split()]
+        self.web = web or Web(settings.get("cert"))
+        self._files: dict[str, list[Release]] = {}
+        self._days: dict[str, dict[str, str]] = {}
 
-    def releases(self, package: str) -> dict[str, Release]:
-        """Every final version of a package with one of its files, the oldest first. Raises IndexFailure."""
-        for base in (url for url in self._bases if url.startswith("http")):
+    def files(self, package: str) -> list[Release]:
+        """Every file of a final version, the oldest version first. Raises IndexFailure."""
+        if package not in self._files:
+            self._files[package] = self._look_up(package)
+        return self._files[package]
+
+    def _look_up(self, package: str) -> list[Release]:
+        for base in self._bases:
             page = f"{base.rstrip('/')}/{package}/"
             try:
-                text = self._get(page).decode()
+                url, body = self.web.page(page, PAGE)
             except OSError:
                 continue
-            found = _files(package, page, text)
+            found = [*_from_page(package, url, body)]
             if found:
-                return dict(sorted(found.items(), key=lambda item: order(item[0])))
-        raise IndexFailure(f"no index has {package}")
+                return sorted(found, key=lambda release: (order(release.version), release.file))
+        found = [release for folder in self._folders for release in _from_folder(package, folder)]
+        if found:
+            return sorted(found, key=lambda release: (order(release.version), release.file))
+        places = ", ".join([*map(shown, self._bases), *map(str, self._folders)])
+        raise IndexFailure(f"no index has {package}; asked were {places}")
+
+    def releases(self, package: str) -> dict[str, Release]:
+        """Every final version with its sdist, or a wheel where it has none. Raises IndexFailure."""
+        return self._one_each(package, lambda release: (not release.file.endswith(SDIST), *release.turn))
+
+    def wheels(self, package: str) -> dict[str, Release]:
+        """Every final version with its wheel, or the sdist where it has none. Raises IndexFailure."""
+        return self._one_each(package, lambda release: (release.file.endswith(SDIST), *release.turn))
+
+    def dated(self, release: Release) -> Release:
+        """The release with the day it came out, where the index tells: on its page, or in the older JSON."""
+        if release.released or not self._bases:
+            return release
+        if release.package not in self._days:
+            self._days[release.package] = self._days_of(release.package)
+        return replace(release, released=self._days[release.package].get(release.file, ""))
 
     def texts(self, release: Release, wanted: Callable[[str], bool]) -> dict[str, str]:
-        """The wanted files of a release by path in the package; raises IndexFailure for another digest."""
-        data = self._get(release.url)
-        if hashlib.sha256(data).hexdigest() != release.sha256:
-            raise IndexFailure(f"{release.file} is not the file that the index names")
-        if release.file.endswith(".whl"):
-            with zipfile.ZipFile(io.BytesIO(data)) as wheel:
-                return {name: wheel.read(name).decode() for name in wheel.namelist() if wanted(name)}
-        found = {}
-        with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as sdist:
-            for member in sdist:
-                path = member.name.partition("/")[2]
-                content = sdist.extractfile(member) if member.isfile() and wanted(path) else None
-                if content is not None:
-                    found[path] = content.read().decode()
+        """The wanted files of a whole release, by path in the package. Raises IndexFailure."""
+        return dict(archive.whole(self.web, release.url, release.file, release.sha256, wanted).texts)
+
+    def part(self, release: Release, wanted: Callable[[str], bool], last: str = "") -> Texts:
+        """The wanted files without the rest of the archive, as far as that is possible. Raises IndexFailure.
+
+        ``last``  the top folder behind which no wanted file is, for an archive that can only be read through.
+        """
+        return archive.part(self.web, release.url, release.file, release.sha256, wanted, last)
+
+    def _one_each(self, package: str, turn: Callable[[Release], Any]) -> dict[str, Release]:
+        found: dict[str, Release] = {}
+        for release in self.files(package):
+            known = found.get(release.version)
+            if known is None or turn(release) < turn(known):
+                found[release.version] = release
         return found
 
-    def _get(self, url: str) -> bytes:
-        if urllib.parse.urlsplit(url).scheme not in {"http", "https"}:
-            raise IndexFailure(f"{url} is not on the web")
-        request = urllib.request.Request(url, headers={"Accept": "text/html, application/octet-stream"})  # noqa: S310
-        with urllib.request.urlopen(request, timeout=TIMEOUT, context=self._context) as answer:  # noqa: S310
-            return bytes(answer.read())
+    def _days_of(self, package: str) -> dict[str, str]:
+        for base in self._bases:
+            root = base.rstrip("/").removesuffix("/simple")
+            try:
+                told = json.loads(self.web.page(f"{root}/pypi/{package}/json", "application/json")[1])
+                files = [file for released in told["releases"].values() for file in released]
+                return {str(file["filename"]): _day(file["upload_time"]) for file in files}
+            except (OSError, ValueError, KeyError, TypeError, AttributeError):
+                continue
+        return {}
 
 
 def order(version: str) -> tuple[int, ...]:
@@ -86,20 +133,56 @@ def order(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
 
 
-def _files(package: str, page: str, text: str) -> dict[str, Release]:
+def _from_page(package: str, page: str, body: bytes) -> Iterator[Release]:
+    """The files that a page lists, in either of its forms; those without a SHA-256 cannot be checked."""
+    text = body.decode("utf-8", "replace")
+    if text.lstrip().startswith("{"):
+        yield from _from_json(package, page, text)
+        return
     links = _Links()
     links.feed(text)
-    stem = re.sub(r"[-_.]+", "[-_.]", package)
-    shape = re.compile(rf"{stem}-(\d+(?:\.\d+)+)(\.tar\.gz|-[^/]*\.whl)", re.IGNORECASE)
-    found: dict[str, Release] = {}
     for link in links.found:
         url, fragment = urllib.parse.urldefrag(urllib.parse.urljoin(page, link))
         file = urllib.parse.unquote(url.rsplit("/", 1)[-1])
-        match = shape.fullmatch(file)
         digest = urllib.parse.parse_qs(fragment).get("sha256")
-        if match and digest and (match[2] == ".tar.gz" or match[1] not in found):
-            found[match[1]] = Release(package, match[1], file, url, digest[0])
-    return found
+        version = _version(package, file)
+        if version and digest:
+            yield Release(package, version, file, url, digest[0])
+
+
+def _from_json(package: str, page: str, text: str) -> Iterator[Release]:
+    try:
+        files = json.loads(text)["files"]
+        for told in files:
+            version, digest = _version(package, told["filename"]), told["hashes"].get("sha256")
+            if version and digest:
+                url = urllib.parse.urljoin(page, told["url"])
+                day = _day(told.get("upload-time") or "")
+                yield Release(package, version, told["filename"], url, digest, day)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise IndexFailure(f"{shown(page)} is no page of a package index") from None
+
+
+def _from_folder(package: str, folder: Path) -> Iterator[Release]:
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        version = _version(package, path.name)
+        if version:
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            yield Release(package, version, path.name, path.resolve().as_uri(), digest)
+
+
+def _version(package: str, file: str) -> str:
+    """The final version that a file name tells, or an empty text."""
+    stem = re.sub(r"[-_.]+", "[-_.]", package)
+    match = re.fullmatch(rf"{stem}-(\d+(?:\.\d+)+)(\.tar\.gz|-[^/]*\.whl)", file, re.IGNORECASE)
+    return match[1] if match else ""
+
+
+def _day(moment: str) -> str:
+    """``2026-10-26T14:12:36Z`` to ``2026-10-26``."""
+    match = re.match(r"\d{4}-\d\d-\d\d", moment)
+    return match[0] if match else ""
 
 
 class _Links(html.parser.HTMLParser):
@@ -114,7 +197,7 @@ class _Links(html.parser.HTMLParser):
         self.found += [value for key, value in attrs if tag == "a" and key == "href" and value]
 
 
-def _pip() -> dict[str, str]:
+def _pip() -> Mapping[str, str]:
     """What pip is set to: its files first, then the environment, which wins."""
     command = [sys.executable, "-m", "pip", "config", "list"]
     told = subprocess.run(command, capture_output=True, text=True, check=False).stdout

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
+from gen_defaults.inference import Rule, branches, specs
 from importer.engines.parser_worker.markers import thinking_markers
 
 Kind = Literal["tool", "reasoning"]
@@ -24,11 +25,15 @@ MLX_FUNCTION = "parse_tool_call"
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """How to read one engine: its package, the files that are needed, and the rows that are in them."""
+    """How to read one engine: its package, the files that are needed, and the rows that are in them.
+
+    ``inference``  the rules by which it chooses a tool parser itself, in the order in which it tries them.
+    """
 
     package: str
     wanted: Callable[[str], bool]
     rows: Callable[[Sources], Rows]
+    inference: Callable[[Sources], list[Rule]] = lambda _sources: []
 
 
 def vllm_rows(sources: Sources) -> Rows:
@@ -52,15 +57,23 @@ class Modules:
     """An engine whose tool parsers are modules with a function, and whose thinking markers are literals.
 
     ``markers``  the module that names them, and how they are found in its source.
+    ``chooses``  the module that chooses a tool parser by the template, and how its rules are read.
     """
 
     tools: str
     markers: str
     pairs: Callable[[str], list[tuple[str, str]]]
+    chooses: str
+    rules: Callable[[str], list[Rule]]
 
     def wanted(self, path: str) -> bool:
         """Whether the file is needed."""
-        return path == _file(self.markers) or _module_in(path, self.tools) is not None
+        named = path in {_file(self.markers), _file(self.chooses)}
+        return named or _module_in(path, self.tools) is not None
+
+    def inference(self, sources: Sources) -> list[Rule]:
+        """Its rules; none where the module has moved."""
+        return self.rules(sources.get(_file(self.chooses), ""))
 
     def rows(self, sources: Sources) -> Rows:
         """Its tool parser modules, and the thinking markers that it tries."""
@@ -156,11 +169,15 @@ def _vllm_mlx_wanted(path: str) -> bool:
     return path == _init("vllm_mlx.reasoning") or _module_in(path, "vllm_mlx.tool_parsers") is not None
 
 
-MLX_LM = Modules("mlx_lm.tool_parsers", "mlx_lm.tokenizer_utils", thinking_markers)
-MLX_VLM = Modules("mlx_vlm.tools.parsers", "mlx_vlm.server.responses_state", state_markers)
+MLX_LM = Modules(
+    "mlx_lm.tool_parsers", "mlx_lm.tokenizer_utils", thinking_markers, "mlx_lm.tokenizer_utils", branches
+)
+MLX_VLM = Modules(
+    "mlx_vlm.tools.parsers", "mlx_vlm.server.responses_state", state_markers, "mlx_vlm.tools.registry", specs
+)
 TABLES: Mapping[str, Tables] = {
     "vllm": Tables("vllm", {_init(p) for p, _ in VLLM_PLACES.values()}.__contains__, vllm_rows),
-    "mlx": Tables("mlx-lm", MLX_LM.wanted, MLX_LM.rows),
-    "mlx-vlm": Tables("mlx-vlm", MLX_VLM.wanted, MLX_VLM.rows),
+    "mlx": Tables("mlx-lm", MLX_LM.wanted, MLX_LM.rows, MLX_LM.inference),
+    "mlx-vlm": Tables("mlx-vlm", MLX_VLM.wanted, MLX_VLM.rows, MLX_VLM.inference),
     "vllm-mlx": Tables("vllm-mlx", _vllm_mlx_wanted, vllm_mlx_rows),
 }

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gen_defaults.registries import write
+from gen_defaults.place import write
 from importer.engines import environment, get
 from importer.engines.abilities import FOLDER, SCHEMA
 
@@ -62,7 +62,7 @@ def main(_arguments: list[str]) -> int:
     source = f"tried on x86-64 with {', '.join(_processor())}, {ENGINE} {found.version}, made-up weights"
     head = {"schema": SCHEMA, "engine": "vllm", "version": found.version, "tried": source}
     text = json.dumps(head | {"processors": runs, "refused": refused}, indent=1) + "\n"
-    write(FOLDER / f"vllm-{found.version}-processors.json", text)
+    write({FOLDER / f"vllm-{found.version}-processors.json": text})
     return 0
 
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from gen_defaults.registries import write
+from gen_defaults.place import write
 from importer.engines import environment, get
 
 TARGET = Path(__file__).resolve().parents[1] / "importer" / "data" / "shape_defaults.json"
@@ -52,7 +52,7 @@ def main(_arguments: list[str]) -> int:
     if done.returncode:
         sys.stderr.write(f"shapes: {done.stderr.strip().splitlines()[-1]}\n")
         return 1
-    changed = write(TARGET, render(json.loads(done.stdout)))
+    changed = write({TARGET: render(json.loads(done.stdout))})
     sys.stderr.write(f"{TARGET.name}: {'written' if changed else 'unchanged'}\n")
     return 0
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from gen_defaults import index, web
 from importer.engines import environment, get
 from importer.engines.environment import Installed
+from tests.package_index import PackageIndex, serving
 
 # No test is timed: a busy machine must not fail one. Run with --hypothesis-profile=default to search longer.
 settings.register_profile("project", max_examples=40, deadline=None)
@@ -30,6 +33,15 @@ def importer_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in [n for n in os.environ if n.startswith("IMPORTER_") and n.endswith("_PYTHON")]:
         monkeypatch.delenv(name)
     return home
+
+
+@pytest.fixture
+def package_index(monkeypatch: pytest.MonkeyPatch) -> Iterator[PackageIndex]:
+    """The only package index; pip, which is slow to start, is not asked."""
+    with serving() as served:
+        monkeypatch.setattr(web, "TRIES", (0.0,))
+        monkeypatch.setattr(index, "_pip", lambda: {"index-url": f"{served.address}/simple"})
+        yield served
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 """Which parsers each version of an engine has: generated files, read without the engine.
 
-``python -m gen_defaults registries`` writes them from the released sources.
+``python -m gen_defaults`` writes them from the released sources.
 """
 
 from __future__ import annotations
@@ -103,14 +103,18 @@ def load(engine: str, version: str | None = None) -> Registry:
     return _read(family, found[-1])
 
 
-@cache
-def _read(family: str, version: str) -> Registry:
-    data = json.loads((FOLDER / f"{family}-{version}.json").read_text(encoding="utf-8"))
+def parsed(data: Mapping[str, Any]) -> Registry:
+    """A registry from its file's data."""
     entries: dict[Kind, Mapping[str, Entry]] = {
         "tool": _entries(data["tool"]),
         "reasoning": _entries(data["reasoning"]),
     }
-    return Registry(family, version, data["source"], entries)
+    return Registry(data["engine"], data["version"], data["source"], entries)
+
+
+@cache
+def _read(family: str, version: str) -> Registry:
+    return parsed(json.loads((FOLDER / f"{family}-{version}.json").read_text(encoding="utf-8")))
 
 
 def _entries(rows: list[Mapping[str, Any]]) -> dict[str, Entry]:

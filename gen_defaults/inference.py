@@ -1,0 +1,93 @@
+"""By which marks mlx-lm and mlx-vlm choose a tool parser themselves, read from the syntax tree.
+
+A rule is ``{"parser": name, "template": [[mark, …], …]}``: it holds where every mark of one of the groups is
+in the chat template; under ``vocabulary`` the marks are tokens. Rules are in the order in which they count.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from gen_defaults.syntax import functions
+
+Rule = dict[str, Any]
+Groups = list[list[tuple[str, str]]]  # alternatives of (place, mark), all of which must be there
+
+FUNCTION = "_infer_tool_parser"
+TABLE = "SPECS"
+PRIORITY = 100  # of a specification that gives none
+PLACES = {"chat_template": "template", "vocab": "vocabulary"}
+
+
+def branches(source: str) -> list[Rule]:
+    """mlx-lm: a chain of ``if mark in chat_template: return name``."""
+    tree = ast.parse(source)
+    found = next(functions(source, FUNCTION), None)
+    rules = []
+    for node in ast.walk(found) if found else ():
+        if isinstance(node, ast.If):
+            name = next((n.value for n in node.body if isinstance(n, ast.Return)), None)
+            groups = _groups(node.test, tree)
+            if isinstance(name, ast.Constant) and groups:
+                rules.append((node.lineno, str(name.value), groups))
+    return [_rule(name, groups) for _, name, groups in sorted(rules, key=lambda rule: rule[0])]
+
+
+def specs(source: str) -> list[Rule]:
+    """mlx-vlm: a table of ``ParserSpec(name, ((mark, …), …), priority=…)``; the highest counts first."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
+        if any(isinstance(t, ast.Name) and t.id == TABLE for t in targets):
+            calls = (c for c in ast.walk(node) if isinstance(c, ast.Call) and len(c.args) >= 2)
+            found += [_spec(call) for call in calls]
+    return [rule for _, rule in sorted(found, key=lambda pair: -pair[0])]
+
+
+def _spec(call: ast.Call) -> tuple[int, Rule]:
+    name, groups = ast.literal_eval(call.args[0]), ast.literal_eval(call.args[1])
+    given = {k.arg: k.value for k in call.keywords}
+    priority = ast.literal_eval(given["priority"]) if "priority" in given else PRIORITY
+    return int(priority), {"parser": name, "template": [list(group) for group in groups]}
+
+
+def _rule(name: str, groups: Groups) -> Rule:
+    rule: Rule = {"parser": name}
+    for place in PLACES.values():
+        marks = [kept for group in groups if (kept := [m for p, m in group if p == place])]
+        if marks:
+            rule[place] = marks
+    return rule
+
+
+def _groups(test: ast.expr, tree: ast.Module) -> Groups:
+    """The test as alternatives; none where it is about something else."""
+    if isinstance(test, ast.BoolOp):
+        parts = [_groups(value, tree) for value in test.values]
+        if isinstance(test.op, ast.Or):
+            return [group for part in parts for group in part]
+        joined: Groups = [[]]
+        for part in parts:
+            joined = [[*one, *other] for one in joined for other in part]
+        return joined
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.In):
+        place = PLACES.get(ast.unparse(test.comparators[0]))
+        if place and isinstance(test.left, ast.Constant):
+            return [[(place, str(test.left.value))]]
+    if isinstance(test, ast.Call) and isinstance(test.func, ast.Name):
+        marks = [*_all_of(test.func.id, tree)]
+        return [[("vocabulary", mark) for mark in marks]] if marks else []
+    return []
+
+
+def _all_of(function: str, tree: ast.Module) -> Iterator[str]:
+    """``return all(t in vocab for t in (mark, …))`` in a function of the module."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == function:
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.GeneratorExp) and isinstance(inner.generators[0].iter, ast.Tuple):
+                    yield from (
+                        str(e.value) for e in inner.generators[0].iter.elts if isinstance(e, ast.Constant)
+                    )

@@ -1,0 +1,96 @@
+"""Where the tables lie, what they are made from, and how files are written: all of them or none."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from importer.engines.registries import FOLDER
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A checkout. ``upstream`` holds what each source said last, ``rows`` what a person decided."""
+
+    root: Path = ROOT
+
+    @property
+    def parsers(self) -> Path:
+        """The parser table: a person's, never written."""
+        return self.root / "parser_defaults.json"
+
+    @property
+    def sampling(self) -> Path:
+        """The sampling table."""
+        return self.root / "inference_defaults.json"
+
+    @property
+    def rows(self) -> Path:
+        """Which source each row of the sampling table is taken from, and the rows that no source has."""
+        return self.root / "gen_defaults" / "sampling_rows.json"
+
+    @property
+    def proposal(self) -> Path:
+        """What a person may want to change in the parser table."""
+        return self.root / "gen_defaults" / "parser_proposal.json"
+
+    @property
+    def registries(self) -> Path:
+        """The folder of the engines' registries."""
+        return self.root / FOLDER.relative_to(ROOT)
+
+    def upstream(self, source: str) -> Path:
+        """What a source said last, in our words."""
+        return self.root / "gen_defaults" / "upstream" / f"{source}.json"
+
+
+def load(path: Path) -> dict[str, Any]:
+    """A file of ours as data; empty where there is none."""
+    data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return data
+
+
+def changed(files: Mapping[Path, str]) -> dict[Path, str]:
+    """The files whose text is another than what is there."""
+    return {p: t for p, t in files.items() if not p.is_file() or p.read_text(encoding="utf-8") != t}
+
+
+def write(files: Mapping[Path, str]) -> list[Path]:
+    """Put every changed text in place, or none: what was replaced is put back when one fails."""
+    waiting = changed(files)
+    before = {path: path.read_bytes() if path.is_file() else None for path in waiting}
+    with ExitStack() as stack:
+        partial = {path: _beside(path, text, stack) for path, text in waiting.items()}
+        done: list[Path] = []
+        try:
+            for path, new in partial.items():
+                new.replace(path)
+                done.append(path)
+        except OSError:
+            for path in done:
+                _restore(path, before[path])
+            raise
+    return list(waiting)
+
+
+def _beside(path: Path, text: str, stack: ExitStack) -> Path:
+    """The text in a folder of its own on the same disk, gone with the stack."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    folder = stack.enter_context(tempfile.TemporaryDirectory(dir=path.parent))
+    partial = Path(folder, path.name)
+    partial.write_text(text, encoding="utf-8")
+    return partial
+
+
+def _restore(path: Path, content: bytes | None) -> None:
+    if content is None:
+        path.unlink()
+    else:
+        path.write_bytes(content)

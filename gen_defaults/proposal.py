@@ -1,0 +1,80 @@
+"""What a person may want to change in ``parser_defaults.json``: it is proposed, never written.
+
+Between two versions of vLLM: parsers that are new, gone, renamed, or load another class. Then where vLLM's
+own recipes and docs recommend another parser than the table, or one where the table knows none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+from gen_defaults.sources.request import rendered
+from importer.engines.registries import Kind, Registry
+from importer.evidence.names import match
+from importer.evidence.tables import PARSERS, Table
+
+KINDS: Mapping[str, Kind] = {"tool_parser": "tool", "reasoning_parser": "reasoning"}
+Row = Mapping[str, Any]
+
+
+def proposal(docs: Row, registries: tuple[Registry, ...], table: Table) -> str:
+    """The proposal as text; ``registries`` are of vLLM, the oldest first."""
+    recommended = recommendations(docs)
+    steps = {f"{old.version} to {new.version}": dict(step(old, new)) for old, new in pairwise(registries)}
+    newest = registries[-1]
+    differs = dict(_differing(recommended, newest, table))
+    used = {f"{field} {name}": models for field in PARSERS for name, models in _models(recommended, field)}
+    return rendered(
+        {"source": docs.get("source", {})}, {"versions": steps, "differs": differs, "models": used}
+    )
+
+
+def step(old: Registry, new: Registry) -> Iterator[tuple[str, Any]]:
+    """What came, went, was renamed or changed between two versions, by kind of parser."""
+    for kind in ("tool", "reasoning"):
+        before, after = old.classes(kind), new.classes(kind)
+        gone, came = sorted(set(before) - set(after)), sorted(set(after) - set(before))
+        renamed = {name: to for name in gone if (to := [n for n in came if after[n] == before[name]])}
+        fresh = {n for names in renamed.values() for n in names}
+        yield f"new {kind}", {name: after[name] for name in came if name not in fresh}
+        yield f"vanished {kind}", {name: before[name] for name in gone if name not in renamed}
+        yield f"renamed {kind}", renamed
+        both = sorted(set(before) & set(after))
+        yield f"changed {kind}", {n: [before[n], after[n]] for n in both if before[n] != after[n]}
+
+
+def recommendations(docs: Row) -> dict[str, dict[str, list[str]]]:
+    """Model and field to the name and the place that says it; a recipe is heard before a page."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for place in ("recipes", "tools", "reasoning"):
+        for model, row in docs.get(place, {}).items():
+            for field, name in row.items():
+                found.setdefault(model, {}).setdefault(field, [name, place])
+    return found
+
+
+def _differing(
+    recommended: Mapping[str, Mapping[str, list[str]]], newest: Registry, table: Table
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Models of which vLLM says something that the table does not; names of one class are the same."""
+    for model, fields in sorted(recommended.items()):
+        found = match(table, model)
+        row: dict[str, Any] = {}
+        for field, (name, place) in sorted(fields.items()):
+            said = found.parsers.get(field, "not known") if found else "not known"
+            known = newest.class_of(KINDS[field], name)
+            if said != name and (known is None or newest.class_of(KINDS[field], str(said)) != known):
+                row[field] = {place: name, "table": said}
+        if row:
+            yield model, {"family": found.row.family if found else None, **row}
+
+
+def _models(
+    recommended: Mapping[str, Mapping[str, list[str]]], field: str
+) -> Iterator[tuple[str, list[str]]]:
+    """Each parser with the models that it is recommended for."""
+    names = sorted({row[field][0] for row in recommended.values() if field in row})
+    for name in names:
+        yield name, [model for model, row in sorted(recommended.items()) if row.get(field, [""])[0] == name]

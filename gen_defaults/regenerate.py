@@ -1,0 +1,134 @@
+"""``python -m gen_defaults``: regenerate the tables from their sources, or tell what that would change."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from gen_defaults import checks, report
+from gen_defaults.checks import Finding
+from gen_defaults.index import Index, IndexFailure
+from gen_defaults.job import Result, run
+from gen_defaults.place import Place, load, write
+from gen_defaults.progress import bars
+from gen_defaults.sources import ON_REQUEST, SOURCES, Request
+from gen_defaults.web import Web
+
+FAILING = "these rows fail their checks"
+WORSE = "it would make the tables worse; give --accept-worse to take it all the same"
+
+
+def main(arguments: list[str], place: Place | None = None) -> int:
+    """Write, or check, or tell; 0 where all is well, 1 where it is not, 2 for arguments that mean nothing."""
+    place = place or Place()
+    options = _options(arguments)
+    try:
+        with bars() as told:
+            index = Index(options.offline)
+            index.web.told = told
+            request = Request(index, place, options.check, tuple(options.vllm), options.offline)
+            result = run(request, _names(options))
+        result, worse = _measured(result, options)
+        return _told(result, worse, options, index.web)
+    except (IndexFailure, OSError, ValueError, KeyError, RecursionError) as failure:
+        _say(f"{failure if str(failure) else type(failure).__name__}; nothing was written")
+        return 1
+
+
+def _told(result: Result, worse: list[Finding], options: argparse.Namespace, web: Web) -> int:
+    refused = result.fails or (worse and not options.accept_worse)
+    for finding in (*result.findings, *worse):
+        _say(f"{'' if finding.fails else 'note: '}{finding}")
+    if options.diff:
+        sys.stdout.write(report.markdown(result, web.fetched))
+        return 1 if refused else 0
+    if options.check:
+        sys.stdout.write(_difference(result))
+        return 1 if refused or result.changed else 0
+    if refused:
+        _say(f"{FAILING if result.fails else WORSE}; nothing was written")
+        return 1
+    written = write(result.files)
+    for path in result.files:
+        sys.stderr.write(f"{path.name}: {'written' if path in written else 'unchanged'}\n")
+    return 0
+
+
+def _measured(result: Result, options: argparse.Namespace) -> tuple[Result, list[Finding]]:
+    """Where the new tables answer less of a folder of truth; what was proved is checked too."""
+    if options.accuracy is None:
+        return result, []
+    from gen_defaults import accuracy  # renders templates and may ask an engine
+
+    place = result.place
+    before = accuracy.Tables.of(load(place.parsers), load(place.sampling))
+    after = accuracy.Tables.of(load(place.parsers), result.data(place.sampling))
+    found = accuracy.compare(options.accuracy, before, after, proves=options.proof)
+    refuted = checks.run(replace(result.subject, proofs=found.proved)) if found.proved else result.findings
+    return replace(result, findings=tuple(refuted)), found.worse
+
+
+def _difference(result: Result) -> str:
+    lines: list[str] = []
+    for path, text in result.changed.items():
+        name = str(path.relative_to(result.place.root))
+        before = path.read_text(encoding="utf-8") if path.is_file() else ""
+        lines += difflib.unified_diff(
+            before.splitlines(keepends=True),
+            text.splitlines(keepends=True),
+            f"committed/{name}",
+            f"sources/{name}",
+        )
+    return "".join(lines)
+
+
+def _names(options: argparse.Namespace) -> list[str]:
+    return [name for name in SOURCES if name in (options.only or {*SOURCES} - {*ON_REQUEST})]
+
+
+def _say(text: str) -> None:
+    plain = " ".join(text.split())
+    sys.stderr.write(f"gen_defaults: {''.join(c if c.isprintable() else '?' for c in plain)}\n")
+
+
+def _options(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m gen_defaults", description=__doc__)
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        "--check", action="store_true", help="the very releases that the files name; 1 and the difference"
+    )
+    what.add_argument(
+        "--diff", action="store_true", help="what the newest releases would change, as Markdown"
+    )
+    parser.add_argument("--only", action="append", choices=[*SOURCES], metavar="SOURCE", help=_sources())
+    parser.add_argument(
+        "--vllm",
+        nargs="+",
+        default=[],
+        metavar="VERSION",
+        help="versions of vLLM in place of the supported ones",
+    )
+    parser.add_argument(
+        "--offline",
+        type=Path,
+        metavar="DIR",
+        help="wheels and sdists in DIR, models' files in DIR/<org>__<name>",
+    )
+    parser.add_argument(
+        "--accuracy", type=Path, metavar="FOLDER", help="refuse tables that answer less of FOLDER; see score"
+    )
+    parser.add_argument(
+        "--proof", action="store_true", help="for --accuracy, ask the installed vLLM's parsers"
+    )
+    parser.add_argument("--accept-worse", action="store_true", help="write what --accuracy refuses")
+    options = parser.parse_args(arguments)
+    if options.offline and not options.offline.is_dir():
+        parser.error(f"--offline: there is no folder {options.offline}")
+    return options
+
+
+def _sources() -> str:
+    return f"one of {', '.join(SOURCES)}; may be repeated; {', '.join(ON_REQUEST)} only this way"

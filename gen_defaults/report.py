@@ -1,0 +1,112 @@
+"""What a regeneration would change, as Markdown for a pull request."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from gen_defaults.job import Result
+from gen_defaults.place import load
+from gen_defaults.proposal import step
+from importer.engines.registries import parsed
+
+Row = Mapping[str, Any]
+
+
+def markdown(result: Result, fetched: Mapping[str, tuple[int, int]]) -> str:
+    """Sources, rows of the sampling table, registries, what a person should look at, findings."""
+    parts = [
+        ("Sources", _sources(result, fetched)),
+        ("`inference_defaults.json`", _sampling(result)),
+        ("Registries", _registries(result)),
+        ("For a person: `parser_defaults.json`", _proposal(result)),
+        ("Checks", (f"- {'' if f.fails else 'note: '}{_cell(str(f))}" for f in result.findings)),
+    ]
+    told = [(title, [*lines]) for title, lines in parts]
+    head = "Regenerated from the newest releases." if result.changed else "Nothing changed."
+    return "\n\n".join([head, *(f"## {t}\n\n" + "\n".join(lines) for t, lines in told if lines)]) + "\n"
+
+
+def _sources(result: Result, fetched: Mapping[str, tuple[int, int]]) -> Iterator[str]:
+    yield "| file | source | released | SHA-256 | fetched of |"
+    yield "|---|---|---|---|---|"
+    for path in result.files:
+        now, before = result.data(path).get("source"), load(path).get("source")
+        if now and path != result.place.proposal:
+            was = f" (was {before['file']})" if before and before["file"] != now["file"] else ""
+            came, size = fetched.get(now["file"], (0, 0))
+            amount = f"{came / 1e6:.2f} of {size / 1e6:.1f} MB" if came else ""
+            cells = (path.name, now["file"] + was, now.get("released", ""), now["sha256"][:12], amount)
+            yield _row(cells)
+
+
+def _sampling(result: Result) -> Iterator[str]:
+    path = result.place.sampling
+    before, after = load(path), result.data(path)
+    rows = [*dict.fromkeys([*after["families"], *before.get("families", {})])]
+    lines = []
+    for family in rows:
+        for place in ("families", "modes"):
+            old, new = before.get(place, {}).get(family), after[place].get(family)
+            if old != new:
+                lines.append(
+                    _row((family, place, _values(old), _values(new), after["sources"].get(family, "")))
+                )
+    if lines:
+        yield from ("| row | in | before | after | source |", "|---|---|---|---|---|", *lines)
+
+
+def _registries(result: Result) -> Iterator[str]:
+    for path in result.changed:
+        if path.parent == result.place.registries:
+            if not path.is_file():
+                yield f"- `{path.name}` is new"
+                continue
+            for what, names in step(parsed(load(path)), parsed(result.data(path))):
+                if names:
+                    yield f"- `{path.name}`: {what}: {_cell(_names(names))}"
+
+
+def _proposal(result: Result) -> Iterator[str]:
+    """What is new of the proposal; all of it is in its file."""
+    before, after = load(result.place.proposal), result.data(result.place.proposal)
+    for versions, changes in after["versions"].items():
+        for what, names in changes.items():
+            if names and before.get("versions", {}).get(versions) != changes:
+                told = _names(names) + _models(after["models"], what, names)
+                yield f"- {versions}, {what}: {_cell(told)}"
+    for model, row in after["differs"].items():
+        if before.get("differs", {}).get(model) != row:
+            fields = "; ".join(f"{key}: {_values(value)}" for key, value in row.items() if key != "family")
+            yield f"- {_cell(model)} ({_cell(row['family'] or 'no row')}): {_cell(fields)}"
+
+
+def _models(models: Row, what: str, names: Iterable[str]) -> str:
+    """For whom vLLM recommends what is new."""
+    field = f"{what.rpartition(' ')[2]}_parser"
+    told = [f"{name} for {', '.join(found)}" for name in names if (found := models.get(f"{field} {name}"))]
+    return f"; recommended: {'; '.join(told)}" if told else ""
+
+
+def _names(names: Row) -> str:
+    return ", ".join(
+        f"{name} ({told if isinstance(told, str) else ' → '.join(told)})" for name, told in names.items()
+    )
+
+
+def _values(row: Row | None) -> str:
+    if row is None:
+        return "–"
+    return ", ".join(f"{k} {v if isinstance(v, str) else json.dumps(v)}" for k, v in row.items())
+
+
+def _row(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(map(_cell, cells)) + " |"
+
+
+def _cell(text: str) -> str:
+    """Text of others: nothing in it is markup, a mention or a link."""
+    plain = "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
+    return re.sub(r"([\\|`*_\[\]<>@#!])", r"\\\1", plain)

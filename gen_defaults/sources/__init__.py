@@ -1,0 +1,28 @@
+"""Where the tables' contents come from: one module and one line for each source.
+
+A source answers a request with files: what it said, in our words, with package, version, file, digest and
+the day of its release. The tables are made from these files alone (``gen_defaults.job``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from gen_defaults.sources import engines, unsloth, vendors, vllm_docs
+from gen_defaults.sources.request import Answer, Request
+
+__all__ = ["ON_REQUEST", "SOURCES", "Answer", "Request"]
+
+Source = Callable[[Request], Answer]
+
+SOURCES: Mapping[str, Source] = {
+    "unsloth": unsloth.read,
+    "vllm": engines.reader("vllm"),
+    "vllm-docs": vllm_docs.read,
+    "mlx-lm": engines.reader("mlx"),
+    "mlx-vlm": engines.reader("mlx-vlm"),
+    "vllm-mlx": engines.reader("vllm-mlx"),
+    "vendors": vendors.read,
+}
+# Read only when asked for by name: their repositories may be anywhere, and are pinned by commit.
+ON_REQUEST = ("vendors",)

@@ -1,0 +1,65 @@
+"""``generation_config.json`` of the repositories that ``sampling_rows.json`` lists: Hub, cache or folder."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gen_defaults.index import IndexFailure
+from gen_defaults.place import load
+from gen_defaults.sources.request import Answer, Request, rendered
+from importer.errors import ImporterError
+from importer.evidence.sampling import FILE, KEYS
+from importer.hub import parse, resolve
+from importer.hub.reference import Reference
+
+NAME = "vendors"
+TAKEN = ("do_sample", *(theirs for theirs, _ in KEYS))
+
+
+def read(request: Request) -> Answer:
+    """What each listed repository's file says, with its commit and its digest. Raises IndexFailure.
+
+    What is known of a gated repository stays, and what a folder does not hold.
+    """
+    path = request.place.upstream(NAME)
+    before = load(path).get("repositories", {})
+    listed = load(request.place.rows).get("vendors", [])
+    rows = {repo: _row(request, repo, before.get(repo, {})) for repo in sorted(listed)}
+    return Answer({path: rendered({}, {"repositories": {repo: row for repo, row in rows.items() if row}})})
+
+
+def _row(request: Request, repo: str, known: Mapping[str, Any]) -> dict[str, Any]:
+    if request.folder and not _folder(request.folder, repo).is_dir():
+        return dict(known)
+    try:
+        snapshot = resolve(_reference(request, repo, known))
+        said = snapshot.json(FILE)
+    except ImporterError as error:
+        if error.kind == "gated" and known:
+            return dict(known)
+        raise IndexFailure(f"{repo} cannot be read: {error}") from None
+    text = snapshot.texts.get(FILE)
+    if not snapshot.has(FILE):
+        return dict(known) if request.folder else {}
+    if text is None:
+        raise IndexFailure(f"{repo}: {FILE} cannot be read: {snapshot.unknown.get(FILE, 'it was not kept')}")
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    if request.pinned and digest != known.get("sha256"):
+        raise IndexFailure(f"{FILE} of {repo} has another SHA-256 than the one it had: {digest}")
+    commit = snapshot.revision or (known.get("commit") if digest == known.get("sha256") else None)
+    return {"commit": commit, "sha256": digest, "values": {k: said[k] for k in TAKEN if k in said}}
+
+
+def _reference(request: Request, repo: str, known: Mapping[str, Any]) -> Reference:
+    if request.folder:
+        folder = _folder(request.folder, repo)
+        return Reference(str(folder), directory=folder)
+    pinned = f"{repo}@{known['commit']}" if request.pinned and known.get("commit") else repo
+    return parse(pinned)
+
+
+def _folder(folder: Path, repo: str) -> Path:
+    return folder / repo.replace("/", "__", 1)

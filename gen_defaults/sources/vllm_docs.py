@@ -1,0 +1,85 @@
+"""Which parsers vLLM's own recipes and docs recommend, from its newest sdist, read no further than needed."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gen_defaults.index import IndexFailure
+from gen_defaults.place import load
+from gen_defaults.sources.request import Answer, Request, from_yaml, named, rendered
+
+NAME = "vllm-docs"
+PACKAGE = "vllm"
+RECIPES = "recipes/models/"
+TOOLS, REASONING = "docs/features/tool_calling.md", "docs/features/reasoning_outputs.md"
+LAST = "recipes"  # the folder behind which nothing is needed
+FLAGS = {"tool_parser": "--tool-call-parser", "reasoning_parser": "--reasoning-parser"}
+MODEL = re.compile(r"`([A-Za-z0-9][\w.-]*/[\w.-]+)`")
+LINK = re.compile(r"https://huggingface\.co/([A-Za-z0-9][\w.-]*/[\w.-]+)\)")
+OWN = re.compile(r"\(`([a-z0-9_]+)`\)")
+NAMED = re.compile(r"`([a-z0-9_.-]+)`")
+
+
+def read(request: Request) -> Answer:
+    """Every recipe and the two pages. Raises IndexFailure."""
+    path = request.place.upstream(NAME)
+    release = request.newest(PACKAGE, load(path).get("source", {}), sdist=True)
+    found = request.index.part(release, wanted, LAST)
+    lists = {
+        "recipes": dict(sorted(_recipes(found.texts, release.file))),
+        "tools": dict(sorted(tools(found.texts.get(TOOLS, "")))),
+        "reasoning": dict(sorted(reasoning(found.texts.get(REASONING, "")))),
+    }
+    missing = [place for place, rows in lists.items() if not rows and place != "recipes"]
+    if missing:
+        raise IndexFailure(f"{release.file} has no {' and '.join(missing)} table where it was looked for")
+    return Answer({path: rendered({"source": named(release, found.digest)}, lists)})
+
+
+def wanted(path: str) -> bool:
+    """Whether the file is needed."""
+    return path in {TOOLS, REASONING} or (path.startswith(RECIPES) and path.endswith(".yaml"))
+
+
+def _recipes(texts: Mapping[str, str], file: str) -> Iterator[tuple[str, dict[str, str]]]:
+    for path, text in texts.items():
+        if path.startswith(RECIPES):
+            model = path.removeprefix(RECIPES).removesuffix(".yaml")
+            yield model, _recommended(from_yaml(text, path, file))
+
+
+def _recommended(recipe: Mapping[str, Any]) -> dict[str, str]:
+    """The parsers that its features name; none where two of them differ."""
+    features = recipe.get("features")
+    places = [recipe.get("model"), *(features.values() if isinstance(features, dict) else ())]
+    lists = [p.get(key) for p in places if isinstance(p, dict) for key in ("args", "base_args")]
+    arguments = [str(a) for one in lists if isinstance(one, list) for a in (*one, "")]
+    row = {}
+    for field, flag in FLAGS.items():
+        names = {after for before, after in itertools.pairwise(arguments) if before == flag}
+        if len(names) == 1:
+            row[field] = names.pop()
+    return row
+
+
+def tools(page: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Each model that a section lists, with the parser of its line, else of the section's flags."""
+    for section in re.split(r"^#{2,4} ", page, flags=re.MULTILINE)[1:]:
+        names = set(re.findall(rf"{FLAGS['tool_parser']} ([\w-]+)", section))
+        for line in section.splitlines() if len(names) == 1 else ():
+            if line.lstrip().startswith(("*", "-")):
+                own = OWN.search(line)
+                name = own[1] if own else next(iter(names))
+                yield from ((model, {"tool_parser": name}) for model in MODEL.findall(line))
+
+
+def reasoning(page: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Each row of the table of models that links a model."""
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
+        link, name = (LINK.search(cells[0]), NAMED.fullmatch(cells[1])) if len(cells) > 1 else (None, None)
+        if link and name:
+            yield link[1], {"reasoning_parser": name[1]}
