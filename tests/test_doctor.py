@@ -350,7 +350,8 @@ def test_a_c_library_without_wheels(tmp_path: Path) -> None:
     case = engine(tmp_path, "mlx", {"mlx-0.32.4": ""})
     fine(processor.libc(case, ("glibc", "2.36")), "2.36")
     stopped(processor.libc(case, ("glibc", "2.31")), "2.35", "no matching distribution", "Debian 12")
-    stopped(processor.libc(case, ("", "")), "musl")
+    stopped(processor.libc(replace(case, installed=None), ("", "")), "musl")
+    warned(processor.libc(case, ("musl", "1.2")), "musl")  # somebody has built it
     fine(processor.libc(replace(case, engine=get("vllm-cpu")), ("glibc", "2.31")))
     (case.packages()["mlx"].info / "WHEEL").write_text("Tag: cp311-cp311-manylinux_2_39_x86_64\n")
     stopped(processor.libc(case, ("glibc", "2.36")), "2.39")
@@ -509,6 +510,20 @@ def test_cards_that_are_too_few_or_too_full() -> None:
     fine(cards.judge_cards(replace(case, document=less), [(20 * gib, 80 * gib)]))
 
 
+def test_cards_as_their_program_tells_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text(
+        '#!/bin/sh\ncase "$*" in *memory.free*) echo "1000, 81559"; echo "[N/A], [N/A]";; esac\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    case = Case(engine=get("vllm-cuda"), document={"name": "toy"})
+    stopped(cards.card_memory(case), "1.0 of 85.5 GB are free", "gpu_memory_utilization")
+    program.write_text("#!/bin/sh\nexit 9\n")
+    skipped(cards.card_memory(case), "no card")
+    skipped(cards.card_memory(replace(case, engine=get("vllm-cpu"))))
+
+
 def test_apples_system_and_a_translated_python(tmp_path: Path) -> None:
     mac = replace(engine(tmp_path, "mlx", {"mlx-0.32.4": ""}), system="darwin", arch="arm64")
     fine(cards.apple(mac, "14.0"), "Metal")
@@ -646,7 +661,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hub) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         url = f"http://127.0.0.1:{server.server_address[1]}"
         monkeypatch.setenv("HF_ENDPOINT", url)

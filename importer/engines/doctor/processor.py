@@ -91,9 +91,8 @@ def libc(case: Case, have: tuple[str, str] | None = None) -> Result:
         return NotApplicable("only on Linux wheels ask for a C library")
     name, found = have or platform.libc_ver()
     if name != "glibc":
-        return Trouble(
-            "this system has no glibc (Alpine has musl), and engines have no wheels for it", DEBIAN
-        )
+        says = "this system has no glibc (Alpine has musl), and engines have no wheels for it"
+        return Trouble(says, DEBIAN, stops=case.installed is None)
     oldest = _glibc(case)
     says = f"glibc {found}"
     if oldest is None or version(found) >= oldest:
