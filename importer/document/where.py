@@ -12,6 +12,7 @@ import yaml
 from importer.document.diff import Path, dotted
 
 MOST_VALUES = 100_000  # in one document, aliases counted as often as they are used
+DEEPEST = 200  # steps of a path; what holds itself has no end
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +123,8 @@ def _unspeakable(data: object) -> Iterator[tuple[Path, str]]:
     while waiting:
         path, value = waiting.pop()
         seen += 1
-        if seen > MOST_VALUES:
-            yield (), "it holds too many values, or one that holds itself"
+        if seen > MOST_VALUES or len(path) > DEEPEST:
+            yield (), "it holds too many values, too deep ones, or one that holds itself"
             return
         if isinstance(value, dict):
             for key in value:
