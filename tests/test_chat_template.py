@@ -226,7 +226,11 @@ def test_a_file_is_rendered_and_taken_as_it_is(desk: Desk) -> None:
         ("{% if %}", "cannot be rendered"),
         ("{% include '/etc/passwd' %}", "no loader"),
         ("{{ messages.__class__.__mro__ }}", "unsafe"),
-        ("{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}", "took more than"),
+        pytest.param(
+            "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
+            "took more than",
+            marks=pytest.mark.slow,
+        ),
         ("{{ 'x' * 10 ** 9 }}", "cannot be rendered"),
         ("nothing of what is said", "is not in what the template writes"),
     ],

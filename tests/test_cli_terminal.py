@@ -64,6 +64,7 @@ def test_accepted_at_the_terminal(desk: Desk) -> None:
     assert "--yes" not in receipt["review"]["by"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", ["n\n", "\n", "\x04"])
 def test_stopped_at_the_terminal(desk: Desk, answer: str) -> None:
     code, shown = at_terminal(desk, "acme/base", answer=answer)
@@ -80,6 +81,7 @@ def test_ctrl_c_at_the_question(desk: Desk) -> None:
     assert desk.files() == {}
 
 
+@pytest.mark.slow
 def test_json_asks_nothing_at_the_terminal(desk: Desk) -> None:
     code, shown = at_terminal(desk, "acme/base", "--json", answer="")
     assert code == 0
@@ -97,6 +99,7 @@ def closed(*numbers: int) -> dict[str, Any]:
     return {"preexec_fn": close}
 
 
+@pytest.mark.slow
 def test_closed_streams(desk: Desk) -> None:
     desk.directory("toy", BASE)
     lost = desk.alone("./toy", "--json", stdout=subprocess.DEVNULL, **closed(1))
@@ -105,6 +108,7 @@ def test_closed_streams(desk: Desk) -> None:
     assert (quiet.code, quiet.line["name"]) == (0, "toy")
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_seen_enough(desk: Desk) -> None:
     reading, writing = os.pipe()
     os.close(reading)
@@ -113,6 +117,7 @@ def test_a_reader_that_has_seen_enough(desk: Desk) -> None:
     assert (ran.code, ran.err) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8:strict"])
 def test_words_that_stdout_cannot_say(desk: Desk, encoding: str) -> None:
     env = {"PYTHONIOENCODING": encoding, "LC_ALL": "C"}
@@ -124,6 +129,7 @@ def test_a_table_for_ascii(desk: Desk) -> None:
     assert (ran.code, ran.out.isascii(), "\\u540d/x" in ran.out) == (0, True, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("home", [None, "/nonexistent", "/dev/null"])
 def test_without_a_home(desk: Desk, home: str | None) -> None:
     desk.directory("toy", BASE)

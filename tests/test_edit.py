@@ -103,6 +103,7 @@ def test_an_edit_that_cannot_be_made_is_refused(text: str) -> None:
     assert error.value.kind == "cannot-edit"
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(st.data())
 def test_a_random_edit_of_a_random_text(data: st.DataObject) -> None:

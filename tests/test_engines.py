@@ -381,6 +381,7 @@ def test_an_engine_that_cannot_load_its_model_dies_at_the_first_request(
     assert "its first request got 404" in caught.value.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "warm_up"), [("late", False), ("never", False), ("stuck", True)])
 def test_an_engine_that_is_too_slow_is_ended(
     mode: str, warm_up: bool, importer_home: Path, weights: Path
@@ -403,6 +404,7 @@ def test_a_taken_port_is_an_error_before_anything_starts(importer_home: Path, we
     assert not (importer_home / "logs").exists()
 
 
+@pytest.mark.slow
 def test_a_free_port_lost_to_somebody_quicker_is_replaced(
     importer_home: Path, weights: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -415,6 +417,7 @@ def test_a_free_port_lost_to_somebody_quicker_is_replaced(
             assert served.port != quicker.getsockname()[1]
 
 
+@pytest.mark.slow
 def test_a_port_given_and_lost_at_the_last_moment(
     importer_home: Path, weights: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -136,6 +136,7 @@ def test_an_empty_backend_is_not_named_and_stays_empty() -> None:
     assert "backend" in added("name: mine\nparameters: {model: acme/base}\n")
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(texts())
 def test_a_fill_only_inserts(text: str) -> None:

@@ -64,6 +64,7 @@ def test_without_a_base_text_every_comment_is_the_persons() -> None:
     assert text == "a: 2  # vendor: 1\nb: 1  # vendor: 1\n"
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(st.data())
 def test_any_merge(data: st.DataObject) -> None:

@@ -103,6 +103,7 @@ def line_of(text: str, word: str) -> int:
     return next(n for n, line in enumerate(text.splitlines(), 1) if word in line and line[:2] != "# ")
 
 
+@pytest.mark.slow
 def test_given_up(desk: Desk) -> None:
     desk("acme/base")
     before = desk.files()
@@ -121,6 +122,7 @@ def test_given_up(desk: Desk) -> None:
     assert (desk.files(), left(desk)) == (before, [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("step", "says"),
     [
@@ -143,6 +145,7 @@ def test_an_editor_that_fails_changes_nothing(desk: Desk, step: str, says: str) 
     assert (desk.files(), left(desk)) == (before, [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "says"),
     [
@@ -165,6 +168,7 @@ def test_an_editor_that_is_none(desk: Desk, command: str, says: str) -> None:
     assert not (desk.folder / "pwned").exists()  # no shell reads the command: at most a file 'pwned;'
 
 
+@pytest.mark.slow
 def test_a_file_that_changed_while_it_was_edited(desk: Desk) -> None:
     desk("acme/base")
     theirs = "p = pathlib.Path('models/base.yaml'); p.write_text(p.read_text() + '# theirs')"
@@ -199,6 +203,7 @@ def test_a_file_that_changed_while_it_was_looked_at(desk: Desk) -> None:
     assert receipt(desk)["approved"]["data"]["parameters"]["temperature"] == 0.9
 
 
+@pytest.mark.slow
 def test_rejected_with_a_note_and_drafted_again_by_an_edit(desk: Desk) -> None:
     desk("acme/base")
     with Terminal(desk, "review", "base", **editor(desk, WARMER)) as at:
@@ -253,6 +258,7 @@ def test_evidence_and_words_that_are_no_choice(desk: Desk) -> None:
     assert receipt(desk)["review"]["state"] == "pending"
 
 
+@pytest.mark.slow
 def test_a_document_that_cannot_be_read_can_be_edited(desk: Desk) -> None:
     desk("acme/base")
     path = desk.folder / "models" / "base.yaml"
@@ -287,6 +293,7 @@ def test_what_the_schema_forbids_is_not_accepted(desk: Desk) -> None:
     assert state(desk)[0] == "rejected"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["asked", "why", "again", "editing"])
 def test_ctrl_c_leaves_the_document_as_it_was(desk: Desk, when: str) -> None:
     """In the editor it is the editor's: one that dies of it is told of, and the review goes on."""
@@ -315,6 +322,7 @@ def stop(at: Terminal) -> None:
     at.type("\x03")
 
 
+@pytest.mark.slow
 def test_a_service_manager_stops_it_while_the_editor_runs(desk: Desk) -> None:
     desk("acme/base")
     before = desk.files()
@@ -332,6 +340,7 @@ def test_a_service_manager_stops_it_while_the_editor_runs(desk: Desk) -> None:
         os.kill(int(pid.read_text()), 0)
 
 
+@pytest.mark.slow
 def test_the_editor_finds_the_schema_beside_the_copy(desk: Desk) -> None:
     desk("acme/base")
     look = (

@@ -303,7 +303,10 @@ def test_no_marker_no_thinking(renderer: Renderer) -> None:
     [
         "{% if %}",
         "{{ raise_exception('never') }}",
-        "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
+        pytest.param(
+            "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
+            marks=pytest.mark.slow,
+        ),
         "",
         "no variables at all",
         "{{ messages }}",

@@ -301,7 +301,11 @@ def test_developers_are_systems_and_a_system_turn_is_kept(renderer: Renderer) ->
     [
         ("{{ messages[-1].content }}", "does not show all that it is given"),
         ("{{ nothing.here }}", "does not go with it: 'nothing' is undefined"),
-        ("{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}", "took more than"),
+        pytest.param(
+            "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
+            "took more than",
+            marks=pytest.mark.slow,
+        ),
         ("{% include '/etc/passwd' %}", "no loader"),
         ("{% if %}", "does not go with it"),
         ("{{ messages | length }}", "does not show all"),
