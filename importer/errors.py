@@ -7,6 +7,7 @@ ImporterError
  ├── DocumentError     a document or its folder                   exit 5
  ├── EngineError       an engine is missing, dies or is in the way exit 6
  ├── ValidationError   the engine ran and a probe failed          exit 1
+ ├── ServiceError      a request that the service does not answer exit 7
  ├── InternalError     a fault of the importer itself             exit 70
  └── Interrupted       the user stopped it                        exit 130
 
@@ -182,6 +183,39 @@ class ValidationError(ImporterError):
     )  # fmt: skip
 
 
+class ServiceError(ImporterError):
+    """A request that the service does not answer, or not so; most are met over HTTP alone."""
+
+    exit_code = 7
+    kinds = (
+        Kind("bad-request", "The request cannot be meant: {problem}.", "See /docs on the server for what it takes."),
+        Kind("bad-json", "The body is no JSON: {problem}.", "Send JSON, with Content-Type: application/json."),
+        Kind("no-key", "This address needs an API key.", "Send it as 'Authorization: Bearer KEY'; 'importer keys create' makes one."),
+        Kind("wrong-scope", "The key {name!r} may not {scope}.", "Use one with the scope {scope}; it has {has}."),
+        Kind("foreign-page", "This request comes from a page of another site.", "Send it from the service's own page, or with an API key."),
+        Kind("foreign-host", "{host!r} is not a name of this server.", "Use the address it listens on, or name it with --allowed-host."),
+        Kind("no-such-page", "There is nothing at {path}.", "See /docs for what there is."),
+        Kind("wrong-method", "{path} does not take {method}.", "See /docs for what it takes."),
+        Kind("no-such-job", "There is no job {job!r}.", "See /v1/jobs."),
+        Kind("no-such-version", "{name} has no version {number}.", "See /v1/configs/{name}/history."),
+        Kind("no-such-key", "There is no key {key!r} that counts.", "See 'importer keys list'."),
+        Kind("precondition-failed", "{name} has changed: it is at version {version} now.", "Get it again and look at what is new; its ETag goes into If-Match."),
+        Kind("precondition-required", "A change of {name} has to say which version it is of.", "Send If-Match with the ETag that GET answered."),
+        Kind("key-reused", "The idempotency key {key!r} was used for another request.", "Use a new key for a new request."),
+        Kind("not-ended", "The job {job} is {state}, so it cannot be tried again.", "Wait until it has ended, or cancel it."),
+        Kind("has-ended", "The job {job} has ended already: it is {state}.", "See its result; a retry starts it again."),
+        Kind("ambiguous", "Several backends could take {reference}: {names}.", "Name one of the candidates as 'backend', or 'auto' to leave it to the server's own machine."),
+        Kind("no-directories", "{reference!r} is a directory, and this server imports none from there.", "Import from the Hub, or start the server with --directory."),
+        Kind("body-too-large", "The request's body is larger than {limit} bytes.", "Send less at once."),
+        Kind("wrong-type", "The body is {type!r}.", "Send {wanted}."),
+        Kind("too-many", "There were too many requests from this caller.", "Wait {seconds} s and try again."),
+        Kind("no-database", "The database does not answer.", "Try again in {seconds} s; the server's log tells more."),
+        Kind("bad-setting", "{place} cannot be meant: {problem}.", "See 'importer serve --help'; --show-config tells where each value comes from."),
+        Kind("not-listening", "{host} port {port} cannot be listened on: {problem}.", "Choose another --host or --port."),
+        Kind("gave-up", "The job {job} was begun again {tries} times and never ended.", "See the server's log, then try it again."),
+    )  # fmt: skip
+
+
 class InternalError(ImporterError):
     """A fault of the importer itself; told in a sentence all the same."""
 
@@ -200,6 +234,7 @@ class Interrupted(ImporterError):
 
 
 BRANCHES: tuple[type[ImporterError], ...] = (
-    UsageError, HubError, RepositoryError, DocumentError, EngineError, ValidationError, InternalError, Interrupted,
+    UsageError, HubError, RepositoryError, DocumentError, EngineError, ValidationError, ServiceError,
+    InternalError, Interrupted,
 )  # fmt: skip
 KINDS: dict[str, tuple[type[ImporterError], Kind]] = {k.name: (b, k) for b in BRANCHES for k in b.kinds}

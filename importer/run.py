@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from importer.engines.base import Engine
     from importer.engines.doctor import Case
     from importer.engines.environment import Installed
+    from importer.engines.process import Served
     from importer.proof.result import Proof
     from importer.validation.probes import Probe
     from importer.validation.rendering import Rendering
@@ -84,10 +85,12 @@ def run_document(
     port: int | None,
     progress: Progress,
     probes: Sequence[Probe] | None = None,
+    watch: Callable[[Served], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Serve, probe, stop; the report as it stands in a receipt. Raises EngineError and DocumentError.
 
-    With ``probes`` only these are run, and the report is partial.
+    With ``probes`` only these are run, and the report is partial. ``watch`` is told of the engine once it
+    serves, so that another thread can stop it.
     """
     from importer.engines import environment, get
 
@@ -103,6 +106,7 @@ def run_document(
         port=port,
         progress=progress,
         probes=probes,
+        watch=watch,
     )
 
 
@@ -116,6 +120,7 @@ def run_on(
     port: int | None,
     progress: Progress,
     probes: Sequence[Probe] | None = None,
+    watch: Callable[[Served], None] = lambda _: None,
 ) -> dict[str, Any]:
     """The same on this engine, installed there; ``backend`` is what the document calls it."""
     from importer.engines.process import serve
@@ -133,6 +138,7 @@ def run_on(
             engine, installed.python, document, weights, port=port, progress=progress, template=given
         ) as served,
     ):
+        watch(served)
         report = validate(
             document,
             served,

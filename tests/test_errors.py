@@ -19,7 +19,7 @@ import pytest
 
 from importer.engines import ENGINES
 from importer.engines.mlx import READY, Mlx
-from importer.errors import BRANCHES, KINDS, ImporterError
+from importer.errors import BRANCHES, KINDS, ImporterError, ServiceError
 from tests.commandline import BASE, REPO, TOKEN, Desk, Ran, desk
 from tests.hubserver import Fault, Repo
 from tests.openai_api import api
@@ -295,6 +295,7 @@ AFTER_SHOWING = {"exists", "not-a-folder"}  # met when the decisions have been s
 APART = {
     "install-failed", "probes-failed", "output-closed", "interrupted", "cannot-write", "worker-failed",
     "editor", "edited",  # tests/test_review_terminal.py
+    *(kind.name for kind in ServiceError.kinds),  # tests/test_service_problems.py
 }  # fmt: skip
 
 

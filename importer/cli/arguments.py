@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 from importer import __version__, backends
+from importer.cli import service_arguments
 from importer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ COMMANDS = (
     "export",
     "engine",
     "doctor",
+    "serve",
+    "worker",
+    "keys",
 )
 NAMING = (
     "fill",
@@ -58,9 +62,13 @@ commands:
   importer export NAME|FILE FORMAT   the document for another consumer; --list shows the formats
   importer engine install|list|remove
   importer doctor [NAME|FILE]   what would stand in the way of a run
+  importer serve                the gallery service: REST, jobs, review, a gallery for LocalAI
+  importer worker               run the service's jobs on this machine, too
+  importer keys create|list|revoke   who may ask a service that others can reach
 
 'importer COMMAND --help' tells more. Exit codes: 0 done, 1 a probe failed, a recheck found
-changes or the doctor what stops a run, 2 usage, 3 Hub, 4 repository, 5 document, 6 engine, 130 stopped.
+changes or the doctor what stops a run, 2 usage, 3 Hub, 4 repository, 5 document, 6 engine, 7 service,
+130 stopped.
 """
 
 
@@ -261,6 +269,7 @@ def _commands() -> Parser:
 
     _engine(sub.add_parser("engine", help="install, list, remove engines"))
 
+    service_arguments.add(sub)
     p = sub.add_parser("doctor", help="what would stand in the way of a run")
     p.add_argument(
         "name", metavar="NAME|FILE", nargs="?", help="a document (default: this machine, all engines)"

@@ -14,10 +14,10 @@ from pathlib import Path
 from importer.cli import crew, show
 from importer.cli.importing import approval_by_option, error_line, request_from
 from importer.cli.journal import Journal
-from importer.cli.pace import Pace
 from importer.document.naming import Names
 from importer.document.store import Store
 from importer.errors import ImporterError, InternalError, UsageError
+from importer.hub.pace import Pace
 from importer.pipeline import Decided, Request, lay_out, resolve_and_decide
 from importer.workbench import Workbench
 from importer.writing import settle, write

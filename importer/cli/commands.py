@@ -132,6 +132,27 @@ def doctor(arguments: argparse.Namespace) -> int:
     return run(arguments)
 
 
+def serve(arguments: argparse.Namespace) -> None:
+    """The gallery service."""
+    from importer.cli.serving import serve as run
+
+    run(arguments)
+
+
+def worker(arguments: argparse.Namespace) -> None:
+    """A process that runs the service's jobs."""
+    from importer.cli.serving import worker as run
+
+    run(arguments)
+
+
+def keys(arguments: argparse.Namespace) -> None:
+    """API keys."""
+    from importer.cli.serving import keys as run
+
+    run(arguments)
+
+
 def _store(arguments: argparse.Namespace) -> Store:
     from importer.document.store import Store
 
@@ -173,4 +194,7 @@ COMMANDS: Mapping[str, Callable[[argparse.Namespace], int | None]] = {
     "export": export,
     "engine": engine,
     "doctor": doctor,
+    "serve": serve,
+    "worker": worker,
+    "keys": keys,
 }

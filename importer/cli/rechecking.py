@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from importer.cli import crew, show
-from importer.cli.pace import Pace
 from importer.document.diff import shown
 from importer.document.store import Store
 from importer.errors import ImporterError, InternalError
+from importer.hub.pace import Pace
 from importer.recheck.again import recheck as plan_again
 from importer.recheck.finding import Altered, Cause, Finding, Yours
 from importer.workbench import Workbench

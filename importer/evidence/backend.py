@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from importer.evidence.abilities import UNKNOWN, Abilities, Machine
 from importer.evidence.fact import Evidence
-from importer.evidence.loading import fits, serves
+from importer.evidence.loading import Verdict, fits, serves
 from importer.evidence.modalities import sees
 from importer.evidence.quantisation import MLX, read
 from importer.hub.snapshot import Snapshot
@@ -33,6 +33,15 @@ def evidence(
     says = "MLX is native to Apple machines" if native == apple else "vLLM serves on CPU and CUDA machines"
     where = "this machine" if machine is None else machine.name
     return [*facts, Evidence("machine", "backend", native, where, says)]
+
+
+def takers(snapshot: Snapshot, machine: Machine, able: Known) -> dict[str, Verdict]:
+    """The engines that could take the model, each with what is known; none that is known to fail."""
+    apple = _apple(snapshot, able)
+    asked = {name: fits(snapshot, able(name), machine) for name in ("vllm", apple)}
+    return {
+        name: found for name, found in asked.items() if found.can or (name == "vllm" and found.can is None)
+    }
 
 
 def _apple(snapshot: Snapshot, able: Known) -> str:

@@ -1,0 +1,276 @@
+"""What is decided on a snapshot: its evidence, what the engine's parsers show, then every decision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from importer.decide.choose import decide
+from importer.decide.decision import Decision
+from importer.decide.parsers import SILENT_KINDS
+from importer.decide.settings import decide_setting
+from importer.decide.target import Preferences, Target
+from importer.document.store import Stored
+from importer.errors import EngineError, RepositoryError, UsageError
+from importer.evidence.fact import Evidence
+from importer.hub.snapshot import Snapshot
+from importer.preferences import DEVICE, check_parsers, recalled
+from importer.proof import Proof
+from importer.template import given
+from importer.template.given import Given
+from importer.template.ours import CONVENTIONS
+from importer.template.study import Study
+from importer.workbench import Workbench
+
+if TYPE_CHECKING:
+    from importer.engines.parsers import Tokens
+    from importer.fit.choose import Choice
+    from importer.template.source import Template
+    from importer.template.vocabulary import Vocabulary
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to import, and what the user said about it; ``memory`` in bytes."""
+
+    reference: str
+    revision: str | None = None
+    name: str | None = None
+    preferences: Preferences = field(default_factory=Preferences)
+    engine_version: str | None = None
+    offline: bool = False
+    ignore_name: bool = False
+    device: str | None = None
+    memory: int | None = None
+    exact_fit: bool = False
+    template: Given | None = None
+
+    @property
+    def heard(self) -> Preferences:
+        """The preferences, and which template they are for."""
+        return replace(self.preferences, template=self.template.name if self.template else None)
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in a receipt; whether the Hub may be asked is of one run only."""
+        said = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "offline"}
+        template = None if self.template is None else self.template.word
+        return said | {"preferences": dict(self.preferences.values), "template": template}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], *, offline: bool = False) -> Request:
+        """The request that ``to_json`` gave, but for the template: ``after`` hears it from the document."""
+        known = {f.name: data[f.name] for f in fields(cls) if f.name in data and f.name != "template"}
+        return cls(**known | {"preferences": Preferences(data.get("preferences", {})), "offline": offline})
+
+    def after(self, stored: Stored | None) -> Request:
+        """The request on top of what the document's earlier ones said.
+
+        Raises DocumentError("chat-template") where a template is to stay that is no longer whole.
+        """
+        receipt = None if stored is None else stored.receipt
+        said = receipt.request if receipt is not None and receipt.request is not None else {}
+        template, word = self.template, said.get("template")
+        if template is None and stored is not None and word is not None:
+            beside = None if word in CONVENTIONS else stored.chat_template()
+            template = given.again(word, None if beside is None else beside.text)
+        if template is not None and template.name == given.NONE:
+            template = None
+        told = replace(self, preferences=recalled(self.preferences, stored), template=template)
+        if self.device is not None or self.memory is not None or DEVICE in self.preferences.unset:
+            return told
+        return replace(told, device=said.get("device"), memory=said.get("memory"))
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """Everything decided, no name given yet; ``chat_template`` is a text in place of the model's own."""
+
+    request: Request
+    snapshot: Snapshot
+    target: Target
+    evidence: tuple[Evidence, ...]
+    decisions: Mapping[str, Decision]
+    proof: Proof | None
+    fit: Choice
+    chat_template: str | None
+
+    @property
+    def model(self) -> str:
+        """What the engine is told: the Hub id, or the directory."""
+        return self.snapshot.model_id or str(self.snapshot.directory)
+
+    @property
+    def reference(self) -> str:
+        """One form for all that mean the same: the id as the Hub writes it, a revision only if pinned."""
+        return self.model if self.pinned is None else f"{self.model}@{self.pinned}"
+
+    @property
+    def pinned(self) -> str | None:
+        """The revision that the user asked for, where it is not the default one."""
+        from importer.hub.reference import parse, pinned
+
+        return pinned(parse(self.request.reference, self.request.revision))
+
+
+@dataclass(frozen=True, slots=True)
+class Studied:
+    """What is known before an engine's parsers are asked; ``python`` is that engine's, where it is here.
+
+    ``by_itself`` says why the engine renders otherwise, so that its parsers are not asked.
+    """
+
+    request: Request
+    snapshot: Snapshot
+    target: Target
+    evidence: tuple[Evidence, ...]
+    template: Template | None
+    tokens: Vocabulary
+    study: Study | None
+    python: Path | None
+    by_itself: str | None
+
+    @property
+    def backend(self) -> Decision:
+        """Which engine it is to be, and who says so."""
+        facts = [e for e in self.evidence if e.key == "backend"]
+        return decide_setting("backend", facts, self.request.preferences)
+
+
+def decide_snapshot(
+    snapshot: Snapshot, request: Request, bench: Workbench, progress: Progress = lambda _: None
+) -> Decided:
+    """What is decided on a snapshot, wherever it came from. Raises ImporterError."""
+    studied = study_snapshot(snapshot, request, bench, progress)
+    return conclude(studied, prove_studied(studied, bench, progress), progress)
+
+
+def study_snapshot(
+    snapshot: Snapshot, request: Request, bench: Workbench, progress: Progress = lambda _: None
+) -> Studied:
+    """The evidence of the files, the tables and the template. Raises ImporterError."""
+    bench.wake()
+    from importer.engines import abilities
+    from importer.evidence.gather import for_engine, gather
+    from importer.evidence.kind import find_kind
+    from importer.proof.renderers import own_renderer, rendered_by
+    from importer.target import bind, machine_for, platform_for, with_template
+    from importer.template import source, vocabulary
+
+    kind = find_kind(snapshot, request.ignore_name)
+    problem = None if "kind" in request.preferences.values else kind.error(snapshot.label)
+    if problem is not None:
+        raise problem
+    _check_something(snapshot)
+    progress("rendering the chat template")
+    own, tokens = source.find(snapshot), vocabulary.read(snapshot)
+    template = own if request.template is None else bench.dress(request.template, own, tokens)
+    study = None if template is None else bench.study(template, tokens)
+    machine = machine_for(request.device)
+    facts = gather(
+        snapshot, kind, study, platform_for(request.device), ignore_name=request.ignore_name,
+        machine=machine, able=abilities.load,
+        template=None if request.template is None else request.template.source,
+    )  # fmt: skip
+    backend = decide_setting("backend", [e for e in facts if e.key == "backend"], request.preferences)
+    bound = bind(str(backend.value), request.engine_version, ask=bench.proves)
+    target = bound.target if request.template is None else with_template(bound.target, request.template)
+    check_parsers(request.preferences, target)
+    evidence = for_engine(facts, snapshot, target.backend, target.parsers, target.able, machine)
+    mode = own_renderer(snapshot, evidence, target)
+    by_itself = None if mode is None else rendered_by(mode, target)
+    if by_itself is not None or template is None:
+        target = replace(target, templates=())
+    evidence += _given(request, study, kind.kind, by_itself, target)
+    return Studied(
+        request, snapshot, target, tuple(evidence), template, tokens, study, bound.python, by_itself
+    )
+
+
+def prove_studied(studied: Studied, bench: Workbench, progress: Progress = lambda _: None) -> Proof | None:
+    """What the engine's parsers make of the template; ``None`` where there is no engine or no template."""
+    from importer.proof.tokens import tokens_of
+
+    found, target = studied, studied.target
+    if found.template is None or found.study is None or found.python is None:
+        return None
+    progress(f"asking {target.backend}'s parsers")
+    described = tokens_of(found.snapshot, found.template, found.tokens)
+    return _proof(bench, found.study, described, target, found.python, found.by_itself)
+
+
+def conclude(studied: Studied, proof: Proof | None, progress: Progress = lambda _: None) -> Decided:
+    """Every decision, with what the parsers showed. Raises ImporterError."""
+    from importer.fit.place import Wanted
+    from importer.fitting import fit
+
+    request, snapshot, target, study = studied.request, studied.snapshot, studied.target, studied.study
+    evidence = [*studied.evidence, *(() if proof is None else proof.evidence())]
+    preferences = request.heard
+    thinking = study.thinking if study is not None and study.samples else None
+    pins = None if proof is None else proof.pins
+    said = decide(evidence, preferences, target, thinking, pins)
+    choice = fit(
+        snapshot, request.device, request.memory, target.backend,
+        Wanted({key: decision.value for key, decision in said.items()}, preferences.values.keys()),
+        exact=request.exact_fit, offline=request.offline, progress=progress,
+    )  # fmt: skip
+    evidence += choice.evidence
+    decisions = decide(evidence, preferences, target, thinking, pins)
+    given = None if request.template is None or studied.template is None else studied.template.text
+    return Decided(request, snapshot, target, tuple(evidence), decisions, proof, choice, given)
+
+
+def _given(
+    request: Request, study: Study | None, kind: str, by_itself: str | None, target: Target
+) -> list[Evidence]:
+    """What the template says that the user gave.
+
+    Raises UsageError("bad-option") for one that cannot be rendered or would be given in vain.
+    """
+    from importer.evidence.rendered import given_by
+
+    if request.template is None:
+        return []
+    problem = by_itself or SILENT_KINDS.get(str(request.preferences.values.get("kind", kind)))
+    if study is not None and not study.samples:
+        problem = f"it cannot be rendered: {next(iter(study.problems.values()), 'no case gave a text')}"
+    if problem is not None:
+        raise UsageError("bad-option", option=f"--template {request.template.word}", problem=problem)
+    return given_by(request.template, target.backend)
+
+
+def _proof(
+    bench: Workbench,
+    study: Study,
+    described: tuple[Tokens, bool],
+    target: Target,
+    python: Path,
+    by_itself: str | None,
+) -> Proof:
+    """Deciding needs no engine: a broken one costs the proof and not the import."""
+    from importer.proof.renderers import unproved
+
+    if by_itself is not None:
+        return unproved(by_itself, target, study.digest)
+    try:
+        return bench.prove(study, *described, target, python)
+    except EngineError as error:
+        return unproved(f"{error.message} {error.hint}", target, study.digest)
+
+
+def _check_something(snapshot: Snapshot) -> None:
+    """A repository without any file that says something is no ground for a decision."""
+    if (
+        not snapshot.texts
+        and not snapshot.info.get("config")
+        and not any(f.path.endswith((".safetensors", ".bin", ".npz")) for f in snapshot.files)
+    ):
+        raise RepositoryError(
+            "nothing-to-decide",
+            repo=snapshot.label,
+            problem="it has no config, no tokenizer settings, no chat template and no weights",
+        )

@@ -1,0 +1,87 @@
+"""The database: an SQLite file or PostgreSQL, one transaction per change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy.exc import ArgumentError
+
+from importer.errors import UsageError
+
+PATIENCE = 30  # seconds that a writer waits for another one
+CHANGES = 0x696D706F  # PostgreSQL's number for the lock that changes of the gallery hold
+MIGRATIONS = 0x6D696772
+
+
+class Database:
+    """Connections for reading and for writing; safe to use from several threads and processes."""
+
+    def __init__(self, url: str) -> None:
+        """Raises UsageError("bad-option") for a URL of another kind."""
+        self.url = parsed(url)
+        self.sqlite = self.url.get_backend_name() == "sqlite"
+        if self.sqlite:
+            Path(str(self.url.database)).parent.mkdir(parents=True, exist_ok=True)
+        self.engine = _sqlite(self.url) if self.sqlite else _postgres(self.url)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """One consistent look at the data."""
+        with self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """One change: all of it or nothing. In SQLite writers come one after the other."""
+        with self.engine.connect().execution_options(importer_writes=True) as connection, connection.begin():
+            yield connection
+
+    def alone(self, connection: Connection, number: int = CHANGES) -> None:
+        """Keep other transactions that ask for the same out until this one ends."""
+        if not self.sqlite:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": number})
+
+    def close(self) -> None:
+        """Give back all connections."""
+        self.engine.dispose()
+
+
+def parsed(url: str) -> URL:
+    """``sqlite:///FILE`` or ``postgresql://…``; raises UsageError("bad-option")."""
+    try:
+        found = make_url(url)
+        kind = found.get_backend_name()
+    except (ArgumentError, ValueError):
+        kind = ""
+    if kind == "sqlite" and found.database not in (None, "", ":memory:"):
+        return found
+    if kind == "postgresql":
+        return found.set(drivername="postgresql+psycopg")
+    problem = "it has the form sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME"
+    raise UsageError("bad-option", option="--database", problem=problem)
+
+
+def _sqlite(url: URL) -> Engine:
+    engine = create_engine(url, connect_args={"timeout": PATIENCE})
+
+    @event.listens_for(engine, "connect")
+    def opened(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # the driver begins nothing by itself
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", f"busy_timeout={PATIENCE * 1000}"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def begun(connection: Connection) -> None:
+        # A reader that became a writer halfway could not wait for the writer before it.
+        writes = connection.get_execution_options().get("importer_writes")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _postgres(url: URL) -> Engine:
+    return create_engine(url, pool_size=10, max_overflow=20, pool_pre_ping=True)

@@ -1,0 +1,70 @@
+"""The processes that run jobs: who is there, what each can validate, who has not been seen for long."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Row, delete, insert, select, update
+
+from importer.gallery.tables import executors
+from importer.pipeline import now
+
+LEASE = 15.0  # seconds without a sign of life after which a process counts as dead
+X = executors.c
+
+
+@dataclass(frozen=True, slots=True)
+class Executor:
+    """A process; ``device`` is where it validates, ``None`` if it does not; ``memory`` in bytes."""
+
+    id: str
+    place: str
+    host: str
+    pid: int
+    started_at: str
+    seen: float
+    device: str | None = None
+    engines: tuple[str, ...] = ()
+    memory: int | None = None
+
+    @property
+    def born(self) -> str:
+        """When the process was started, as its id tells."""
+        return self.id.rpartition("-")[2]
+
+    def can(self, engine: str | None, memory: int | None) -> bool:
+        """Whether it can run a validation."""
+        return engine in self.engines and (memory is None or self.memory is None or memory <= self.memory)
+
+
+def sign(connection: Connection, one: Executor) -> bool:
+    """Say that a process is there; true where nobody had known it, or it was taken for dead."""
+    row = {"engines": json.dumps(one.engines), "memory": one.memory, "seen": time.time()}
+    if connection.execute(update(executors).where(X.id == one.id).values(row)).rowcount:
+        return False
+    known = {"id": one.id, "place": one.place, "host": one.host, "pid": one.pid, "device": one.device}
+    connection.execute(insert(executors).values(**known, **row, started_at=now()))
+    return True
+
+
+def everyone(connection: Connection) -> list[Executor]:
+    """All that have signed and were not forgotten."""
+    return [_executor(row) for row in connection.execute(select(executors))]
+
+
+def forget(connection: Connection, idents: Sequence[str]) -> None:
+    """Take away the rows of processes whose work others have taken over."""
+    connection.execute(delete(executors).where(X.id.in_(idents)))
+
+
+def overdue(one: Executor) -> bool:
+    """Whether a process has not been seen for longer than it may be silent."""
+    return time.time() - one.seen > LEASE
+
+
+def _executor(row: Row[tuple[object, ...]]) -> Executor:
+    said = dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's public name for it
+    return Executor(**{**said, "engines": tuple(json.loads(said["engines"] or "[]"))})

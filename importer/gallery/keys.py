@@ -1,0 +1,70 @@
+"""API keys: shown once when they are made, kept as a hash, with what they are good for."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, update
+
+from importer.errors import ServiceError
+from importer.gallery import audit
+from importer.gallery.act import Act
+from importer.gallery.tables import keys
+from importer.pipeline import now
+
+SCOPES = ("read", "import", "approve", "admin")
+PREFIX = "imp"  # a key is imp_ID_SECRET
+SECRET = 32  # random bytes: too many to be guessed, so a plain hash keeps them
+NOBODY = hashlib.sha256(b"").hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key without its secret."""
+
+    id: str
+    name: str
+    scopes: frozenset[str]
+
+
+def create(connection: Connection, name: str, scopes: Collection[str], act: Act) -> str:
+    """The key itself, which nobody can show again; ``scopes`` are of ``SCOPES``."""
+    ident, secret = secrets.token_hex(6), secrets.token_urlsafe(SECRET)
+    row = {"id": ident, "name": name, "hash": _hash(secret), "scopes": " ".join(sorted(set(scopes)))}
+    connection.execute(insert(keys).values(**row, created_at=now(), created_by=act.who))
+    audit.record(connection, act, f"key {ident}", {"name": name, "scopes": sorted(set(scopes))})
+    return f"{PREFIX}_{ident}_{secret}"
+
+
+def find(connection: Connection, said: str) -> Key | None:
+    """The key that was said, unless it is revoked; as much time is spent on one that is not there."""
+    prefix, _, rest = said.partition("_")
+    ident, _, secret = rest.partition("_")
+    row = connection.execute(select(keys).where(keys.c.id == ident)).mappings().first()
+    same = hmac.compare_digest(_hash(secret), NOBODY if row is None else row["hash"])
+    if row is None or not same or prefix != PREFIX or row["revoked_at"] is not None or not secret:
+        return None
+    return Key(row["id"], row["name"], frozenset(row["scopes"].split()))
+
+
+def listed(connection: Connection) -> list[dict[str, Any]]:
+    """All keys without secrets and hashes."""
+    shown = [c for c in keys.c if c.name != "hash"]
+    return [dict(row) for row in connection.execute(select(*shown).order_by(keys.c.created_at)).mappings()]
+
+
+def revoke(connection: Connection, ident: str, act: Act) -> None:
+    """From now on the key is none; raises ServiceError("no-such-key")."""
+    gone = update(keys).where(keys.c.id == ident, keys.c.revoked_at.is_(None)).values(revoked_at=now())
+    if connection.execute(gone).rowcount == 0:
+        raise ServiceError("no-such-key", key=ident)
+    audit.record(connection, act, f"key {ident}", {})
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,0 +1,37 @@
+"""Migrations: numbered, run in order when a process starts, each once, all in one transaction."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import cast
+
+from sqlalchemy import Connection, text
+
+from importer.gallery.database import MIGRATIONS, Database
+
+# One module for each, with its ``STATEMENTS``; what has been released is never edited.
+NUMBERED = {1: "m0001_first"}
+
+
+def migrate(database: Database) -> list[int]:
+    """Bring the database up to date; the numbers that were run."""
+    with database.writing() as connection:
+        database.alone(connection, MIGRATIONS)
+        connection.execute(text("CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY)"))
+        done = set(connection.execute(text("SELECT number FROM migrations")).scalars())
+        wanted = [number for number in sorted(NUMBERED) if number not in done]
+        for number in wanted:
+            _run(database, connection, number)
+    return wanted
+
+
+def _run(database: Database, connection: Connection, number: int) -> None:
+    counted = "INTEGER PRIMARY KEY AUTOINCREMENT" if database.sqlite else "BIGSERIAL PRIMARY KEY"
+    for statement in statements(number):
+        connection.execute(text(statement.replace("COUNTED", counted)))
+    connection.execute(text("INSERT INTO migrations (number) VALUES (:n)"), {"n": number})
+
+
+def statements(number: int) -> tuple[str, ...]:
+    """A migration's SQL, as both databases read it; ``COUNTED`` is a key that the database numbers."""
+    return cast(tuple[str, ...], import_module(f"{__name__}.{NUMBERED[number]}").STATEMENTS)

@@ -1,0 +1,96 @@
+"""The tables as queries see them; ``migrations`` makes them. Times are ISO 8601 in UTC, JSON is text."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Float, Integer, MetaData, Table, Text
+
+METADATA = MetaData()
+
+# The newest version of each document in columns that lists are made of; ``reason``: why it is not published.
+configs = Table(
+    "configs",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    *(Column(name, Text) for name in ("digest", "model", "revision", "backend", "family", "kind")),
+    *(Column(name, Text) for name in ("state", "review", "validation", "reason")),
+    *(Column(name, Text) for name in ("created_at", "updated_at", "deleted_at")),
+    Column("version", Integer),
+)
+
+# Every version ever: text, receipt and template as they would lie on disk.
+versions = Table(
+    "versions",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    *(Column(name, Text) for name in ("action", "text", "receipt", "template", "digest", "state")),
+    *(Column(name, Text) for name in ("by", "at", "why")),
+)
+
+# What LocalAI is shown of a published document, rendered when it was published.
+published = Table(
+    "published",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("version", Integer),
+    Column("entry", Text),
+    Column("at", Text),
+)
+
+# Counters: ``published`` grows whenever the table of that name changes.
+marks = Table("marks", METADATA, Column("key", Text, primary_key=True), Column("value", BigInteger))
+
+audit = Table(
+    "audit",
+    METADATA,
+    Column("id", BigInteger, primary_key=True),
+    *(Column(name, Text) for name in ("at", "who", "action", "subject", "details", "request")),
+)
+
+keys = Table(
+    "keys",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    *(Column(name, Text) for name in ("name", "hash", "scopes", "created_at", "created_by", "revoked_at")),
+)
+
+# Answers by idempotency key; ``asked`` is the hash of what was asked.
+answers = Table(
+    "answers",
+    METADATA,
+    Column("who", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    *(Column(name, Text) for name in ("asked", "headers", "body", "at")),
+    Column("status", Integer),
+)
+
+# ``root`` is the job that a list was asked for, else the job itself; its ``events`` number the events.
+# ``device`` is the one that has claimed a validation, ``memory`` the bytes it needs.
+jobs = Table(
+    "jobs",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    *(Column(name, Text) for name in ("kind", "root", "state", "step", "says", "request", "result", "error")),
+    *(Column(name, Text) for name in ("by", "config", "engine", "device")),
+    *(Column(name, Text) for name in ("created_at", "started_at", "ended_at")),
+    Column("memory", BigInteger),
+    *(Column(name, Integer) for name in ("place", "attempt", "events", "enqueued")),
+)
+
+events = Table(
+    "events",
+    METADATA,
+    Column("root", Text, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    *(Column(name, Text) for name in ("job", "at", "type", "data")),
+)
+
+# The processes that run jobs; ``seen`` is epoch seconds, ``place`` where ``pid`` counts.
+executors = Table(
+    "executors",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    *(Column(name, Text) for name in ("place", "host", "device", "engines", "started_at")),
+    *(Column(name, BigInteger) for name in ("pid", "memory")),
+    Column("seen", Float),
+)

@@ -1,0 +1,1 @@
+"""The gallery service: REST, durable jobs, the web page."""

@@ -1,0 +1,131 @@
+"""The application: routes, what every request passes, and how failures are answered."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from sqlalchemy.exc import OperationalError
+from starlette.exceptions import HTTPException
+
+from importer import __version__
+from importer.errors import ImporterError, InternalError, ServiceError
+from importer.gallery.answers import Again
+from importer.gallery.database import Database
+from importer.gallery.gallery import Gallery
+from importer.gallery.migrations import migrate
+from importer.service.auth import Limiter
+from importer.service.desk import Desk
+from importer.service.guard import Guard
+from importer.service.jobs.crew import Crew
+from importer.service.problems import answer
+from importer.service.routes import routers
+from importer.service.settings import Settings
+from importer.service.watching import Watching
+
+LOG = logging.getLogger(__name__)
+ABOUT = "From a Hugging Face model id to a serving config that was reviewed, and proved on a real engine."
+
+
+def create(settings: Settings) -> FastAPI:
+    """The application; its database is brought up to date and its crew started when it starts."""
+    app = FastAPI(
+        title="importer", version=__version__, description=ABOUT, lifespan=_lifespan,
+        docs_url=None, redoc_url=None,
+    )  # fmt: skip
+    app.state.settings, app.state.ending = settings, False
+    app.state.limiter = Limiter(settings.rate)
+    for router in routers():
+        app.include_router(router)
+    for kind, handler in HANDLERS.items():
+        app.add_exception_handler(kind, handler)
+    app.add_middleware(Guard, settings=settings)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    settings: Settings = app.state.settings
+    desk = await run_in_threadpool(_open, settings)  # DBOS is started and stopped outside of the loop
+    app.state.desk = desk
+    try:
+        yield
+    finally:
+        app.state.ending = True
+        await run_in_threadpool(desk.crew.__exit__)
+        desk.database.close()
+
+
+def _open(settings: Settings) -> Desk:
+    database = Database(settings.url)
+    migrate(database)
+    gallery = Gallery(database)
+    crew = Crew(gallery, settings).__enter__()
+    return Desk(settings, database, gallery, crew, Watching(database))
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, ImporterError)  # noqa: S101 - what it is registered for
+    return answer(request, error)
+
+
+def _invalid(request: Request, error: Exception) -> Response:
+    """A request that does not fit its schema: every mistake with its field."""
+    found: Sequence[Any] = error.errors() if isinstance(error, RequestValidationError) else ()
+    if any(one["type"] == "json_invalid" for one in found):
+        return answer(
+            request, ServiceError("bad-json", problem=found[0].get("ctx", {}).get("error", "it ends early"))
+        )
+    mistakes = [{"pointer": _pointer(one["loc"]), "detail": str(one["msg"])} for one in found]
+    said = "; ".join(f"{m['pointer'] or 'the body'}: {m['detail']}" for m in mistakes)
+    return answer(request, ServiceError("bad-request", problem=said), mistakes)
+
+
+def _pointer(place: Sequence[str | int]) -> str:
+    """``("body", "set", "a/b")`` is ``/set/a~1b``; a parameter keeps the word for where it stands."""
+    steps = place[1:] if place[:1] == ("body",) else place
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
+
+
+def _http(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    path = request.url.path[:200]
+    kinds: Mapping[int, ServiceError] = {
+        404: ServiceError("no-such-page", path=path),
+        405: ServiceError("wrong-method", path=path, method=request.method),
+        413: ServiceError("body-too-large", limit=request.app.state.settings.largest_body),
+    }
+    said = str(getattr(error, "detail", error))
+    return answer(request, kinds.get(status, ServiceError("bad-request", problem=said)))
+
+
+def _again(request: Request, _error: Exception) -> Response:
+    """Somebody else was quicker with the same request."""
+    said = request.state.once.said()
+    return (
+        said
+        if isinstance(said, Response)
+        else answer(request, InternalError("internal", problem="no answer"))
+    )
+
+
+def _database(request: Request, error: Exception) -> Response:
+    LOG.error("the database does not answer", exc_info=error)
+    return answer(request, ServiceError("no-database", seconds=5))
+
+
+def _internal(request: Request, error: Exception) -> Response:
+    LOG.error("request %s failed", getattr(request.state, "id", None), exc_info=error)
+    return answer(request, InternalError("internal", problem=type(error).__name__))
+
+
+HANDLERS: Mapping[type[Exception], Any] = {
+    ImporterError: _failed, RequestValidationError: _invalid, HTTPException: _http, Again: _again,
+    OperationalError: _database, Exception: _internal,
+}  # fmt: skip

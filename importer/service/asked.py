@@ -1,0 +1,168 @@
+"""What requests may hold, and what the importer makes of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.config import JsonDict
+
+from importer import preferences
+from importer.errors import ServiceError
+from importer.hub.reference import LONGEST, parse
+from importer.pipeline import Request
+from importer.service.settings import Settings
+from importer.template.given import NONE, Given
+from importer.template.ours import CONVENTIONS
+
+AUTO = "auto"
+NOTE = 4000  # characters
+
+Text = Annotated[str, Field(min_length=1, max_length=200)]
+Template = Literal["pythonic", "json", "none"]
+EXAMPLE: JsonDict = {"reference": "Qwen/Qwen3-8B", "backend": "vllm", "set": {"temperature": 0.6}}
+
+
+class Body(BaseModel):
+    """A request's body; a member that nobody knows is a mistake."""
+
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+
+
+class Import(Body):
+    """What to import: one reference, or a list of them; and what the user says about it."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
+
+    reference: Annotated[str, Field(min_length=1, max_length=LONGEST)] | None = Field(
+        default=None, description="owner/name, owner/name@revision, hf://owner/name, or a Hub URL"
+    )
+    references: list[Annotated[str, Field(min_length=1, max_length=LONGEST)]] | None = Field(
+        default=None, min_length=1, description="many references, imported as one job with a job for each"
+    )
+    revision: Text | None = Field(default=None, description="branch, tag or commit (default: main)")
+    name: Text | None = Field(default=None, description="the document's name (default: from the repository)")
+    backend: Text | None = Field(
+        default=None, description="the engine to write for; 'auto' leaves it to the server's own machine"
+    )
+    engine_version: Text | None = Field(default=None, description="write for this version's parsers")
+    set: dict[Text, Any] = Field(
+        default={}, description="values that win over everything, by decision or YAML path"
+    )
+    unset: list[Text] = Field(
+        default=[], max_length=100, description="what an earlier import was told and is to forget"
+    )
+    device: Text | None = Field(default=None, description="fit the settings to this device")
+    memory: Text | None = Field(default=None, description="with so much memory, such as 48GiB")
+    exact_fit: bool = Field(default=False, description="read every tensor's size from the weights' headers")
+    template: Template | None = Field(
+        default=None, description="a chat template of ours in place of the model's own"
+    )
+    take: Literal["mine", "theirs"] | None = Field(
+        default=None, description="whose value counts where an edit and this import differ"
+    )
+    note: Annotated[str, Field(max_length=NOTE)] | None = Field(
+        default=None, description="why, for the history"
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> Import:
+        if (self.reference is None) == (self.references is None):
+            raise ValueError("give either reference or references")
+        if self.references is not None and (self.name or self.template):
+            raise ValueError("name and template are for one reference, not for a list")
+        return self
+
+
+class Word(Body):
+    """A person's word on a document."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"note": "a day in staging"}]})
+
+    note: Annotated[str, Field(max_length=NOTE)] | None = None
+    digest: Annotated[str, Field(pattern="^sha256:[0-9a-f]{64}$")] | None = Field(
+        default=None, description="of the data that were looked at; another one is refused"
+    )
+
+
+class Rejection(Word):
+    """A rejection says why."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"note": "too hot for tools"}]})
+
+    note: Annotated[str, Field(min_length=1, max_length=NOTE)]
+
+
+class Validation(Body):
+    """How a document is to be run."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"engine": "mlx"}]})
+
+    engine: Text | None = Field(default=None, description="another engine than the document names")
+    fetch: bool = Field(default=True, description="fetch the weights if they are not on the worker's disk")
+
+
+class Retry(Body):
+    """What is different in another attempt."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"backend": "mlx"}]})
+
+    backend: Text | None = None
+    take: Literal["mine", "theirs"] | None = None
+
+
+def request_of(said: Import, settings: Settings) -> Request:
+    """The importer's request; raises UsageError and ServiceError("no-directories")."""
+    reference = str(said.reference)
+    _check_place(reference, said.revision, settings)
+    device, memory = _device(said)
+    assignments = [f"{key}={json.dumps(value)}" for key, value in said.set.items()]
+    return Request(
+        reference=reference,
+        revision=said.revision,
+        name=said.name,
+        preferences=preferences.parse(assignments, _backend(said, settings), said.unset),
+        engine_version=said.engine_version,
+        device=device,
+        memory=memory,
+        exact_fit=said.exact_fit,
+        template=_template(said.template),
+    )
+
+
+def _backend(said: Import, settings: Settings) -> str | None:
+    """The one that was asked for, or the only one that this service is for. Raises UsageError."""
+    if said.backend is None:
+        return settings.backends[0] if len(settings.backends) == 1 else None
+    if said.backend not in (AUTO, *settings.backends):
+        from importer.errors import UsageError
+
+        known = ", ".join(settings.backends)
+        raise UsageError("bad-option", option="--backend", problem=f"it is one of {known} or {AUTO}")
+    return said.backend
+
+
+def _check_place(reference: str, revision: str | None, settings: Settings) -> None:
+    """A directory is imported only from where the operator said."""
+    directory = parse(reference, revision).directory
+    if directory is None:
+        return
+    roots = [Path(d).resolve() for d in settings.directory]
+    if not any(directory.resolve().is_relative_to(root) for root in roots):
+        raise ServiceError("no-directories", reference=reference)
+
+
+def _device(said: Import) -> tuple[str | None, int | None]:
+    from importer.fit import devices
+
+    name = None if said.device is None else devices.named(said.device).label
+    return name, None if said.memory is None else devices.size(said.memory)
+
+
+def _template(word: str | None) -> Given | None:
+    """A convention of ours; never a file, which would be one of the server's."""
+    if word is None:
+        return None
+    return Given(word, f"--template {word}") if word == NONE or word in CONVENTIONS else None

@@ -1,0 +1,81 @@
+"""A document's text as it was sent: read, checked, and each mistake told with its line and its key."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from importer.document import schema
+from importer.document.check import problems
+from importer.document.where import Places, Unreadable, parse
+from importer.errors import DocumentError
+
+
+def mistakes(text: str) -> list[dict[str, Any]]:
+    """What is wrong with a text: JSON pointer, line, column, and what is said."""
+    try:
+        data = parse(text)
+    except Unreadable as error:
+        found = error.problem
+        return [{"pointer": "", "line": found.line, "column": found.column, "detail": found.says}]
+    places = Places(text)
+    told: dict[str, str] = {}
+    for fault in schema.faults("document", data):
+        problem = places.problem(fault.path, fault.says)
+        told[str(problem)] = pointer(fault.path)
+    return [
+        {"pointer": told.get(str(p), ""), "line": p.line, "column": p.column, "detail": p.says}
+        for p in problems(text)
+    ]
+
+
+def pointer(path: tuple[str | int, ...]) -> str:
+    """RFC 6901."""
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
+
+
+def checked(text: str, name: str) -> dict[str, Any]:
+    """The text's data; raises DocumentError("invalid") with every mistake."""
+    found = mistakes(text)
+    if found:
+        said = "; ".join(f"line {m['line']}: {m['detail']}" for m in found[:5])
+        raise DocumentError("invalid", path=f"{name}.yaml", problem=said, errors=found)
+    data = parse(text)
+    if data.get("name") != name:
+        detail = f"name: it is {name!r} and cannot be changed here"
+        errors = [{"pointer": "/name", "detail": detail}]
+        raise DocumentError("invalid", path=f"{name}.yaml", problem=detail, errors=errors)
+    return data
+
+
+def merged(data: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """RFC 7396: maps are merged, null takes away, all else replaces."""
+    result = dict(data)
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        elif isinstance(value, Mapping):
+            old = result.get(key)
+            result[key] = merged(old if isinstance(old, Mapping) else {}, value)
+        else:
+            result[key] = value
+    return result
+
+
+def json_object(body: bytes, place: str = "") -> dict[str, Any]:
+    """A body that has to be a JSON object; raises DocumentError("invalid")."""
+    try:
+        data = json.loads(body, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        problem = f"it is no JSON: {error}"
+    else:
+        if isinstance(data, dict):
+            return data
+        problem = "it is no JSON object"
+    errors = [{"pointer": place, "detail": problem}]
+    raise DocumentError("invalid", path="The body", problem=problem, errors=errors)
+
+
+def _no_constant(word: str) -> None:
+    raise ValueError(f"{word} is not a number that JSON has")

@@ -1,0 +1,46 @@
+"""ETags of documents: the version's number, so that every change makes a new one, a review, too."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from fastapi import Header
+
+from importer.errors import ServiceError
+
+TAG = re.compile(r'(?:W/)?"([0-9]{1,9})"')
+IfMatch = Annotated[
+    str | None, Header(alias="If-Match", max_length=1000, description='the ETag, such as "3"')
+]
+IfNoneMatch = Annotated[str | None, Header(alias="If-None-Match", max_length=1000)]
+
+
+def etag(version: int) -> str:
+    """A version's ETag."""
+    return f'"{version}"'
+
+
+def numbers(said: str | None) -> list[int] | None:
+    """The versions that If-Match names; ``None`` where it was not sent, or takes any.
+
+    A weak tag or one of another form matches nothing.
+    """
+    if said is None or said.strip() == "*":
+        return None
+    tags = [tag.strip() for tag in said.split(",")]
+    return [int(found[1]) for tag in tags if (found := TAG.fullmatch(tag)) and not tag.startswith("W/")]
+
+
+def needed(said: str | None, name: str) -> list[int] | None:
+    """The same for a change that has to say what it is of; raises ServiceError("precondition-required")."""
+    if said is None:
+        raise ServiceError("precondition-required", name=name)
+    return numbers(said)
+
+
+def same(said: str | None, tag: str) -> bool:
+    """Whether If-None-Match names the tag."""
+    if said is None:
+        return False
+    return said.strip() == "*" or tag in {t.strip().removeprefix("W/") for t in said.split(",")}

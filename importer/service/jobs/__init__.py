@@ -1,0 +1,1 @@
+"""Jobs: durable workflows that go on where they were, whatever process dies."""

@@ -1,0 +1,289 @@
+"""What runs the jobs of this process: its queues, its sign of life, and what it does for the dead."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import Any
+
+from dbos import DBOS, DBOSConfig, SetWorkflowID
+from sqlalchemy import URL
+from sqlalchemy.exc import SQLAlchemyError
+
+from importer.engines import CHOSEN, ENGINES, environment, get
+from importer.engines.machine import total_memory
+from importer.errors import EngineError
+from importer.gallery import executors, jobs, queue
+from importer.gallery.executors import Executor
+from importer.gallery.gallery import Gallery
+from importer.gallery.jobs import Job
+from importer.pipeline import now
+from importer.service.jobs.importing import Importing
+from importer.service.jobs.memory import Held, Running
+from importer.service.jobs.place import gone, here
+from importer.service.jobs.validating import Validating
+from importer.service.settings import Settings
+from importer.workbench import Workbench
+
+LOG = logging.getLogger(__name__)
+VERSION = "1"  # of the workflows' steps: a process goes on only with those of its own version
+IMPORTS = "imports"
+BEAT = 1.0  # seconds between two signs of life
+POLL = 0.2  # seconds between two looks at a queue
+QUIET = 0.25  # seconds between two events of progress
+PATIENCE = 5.0  # seconds that jobs have to end when the process does
+_crew: Crew | None = None
+
+
+def current() -> Crew:
+    """The crew of this process."""
+    if _crew is None:
+        raise RuntimeError("no crew has been started")
+    return _crew
+
+
+class Saying:
+    """Progress of one step: an event now and then, and the place where a stopped job ends."""
+
+    def __init__(self, crew: Crew, job: Job, running: Running) -> None:
+        self._crew, self._job, self._running = crew, job, running
+        self._lock, self._last, self._text = threading.Lock(), 0.0, ""
+
+    def __call__(self, text: str) -> None:
+        """Say it, unless something was said just now; raises Stopped and Leaving."""
+        self.check()
+        with self._lock:
+            if text == self._text or time.monotonic() - self._last < QUIET:
+                return
+            self._last, self._text = time.monotonic(), text
+        self._crew.say(self._job, text)
+
+    def check(self) -> None:
+        """Raises Stopped or Leaving where the job is to end here."""
+        self._running.check()
+
+
+class Crew:
+    """The jobs of one process. A context manager: afterwards what was under way waits for another process."""
+
+    def __init__(self, gallery: Gallery, settings: Settings) -> None:
+        self.gallery, self.settings, self.held = gallery, settings, Held()
+        self.bench = Workbench()
+        me = here()
+        self.device = f"{me.host}/{settings.device or 'cpu'}" if settings.validate else None
+        self.me = Executor(
+            f"{me.host}-{me.pid}-{me.born}", me.place, me.host, me.pid, now(), time.time(),
+            device=self.device, engines=self._engines(), memory=self._memory(),
+        )  # fmt: skip
+        self.importing = Importing(gallery, self.bench, settings, self.held)
+        self.validating = Validating(gallery, self.device or me.host, self.held)
+        self._ending, self._new = threading.Event(), threading.Event()
+        duties = {"crew": self._live, "feeder": self._feed}
+        self._threads = [threading.Thread(target=d, name=n, daemon=True) for n, d in duties.items()]
+
+    def __enter__(self) -> Crew:
+        global _crew  # noqa: PLW0603 - workflows are functions of a module, and DBOS has one of itself
+        from importer.service.jobs import workflows  # noqa: F401 - registers them
+
+        _crew = self
+        self.bench.__enter__()
+        self._sign()
+        url = self.gallery.database.url
+        config: DBOSConfig = {
+            "name": "importer", "system_database_url": _durable(url), "executor_id": self.me.id,
+            "application_version": VERSION, "log_level": "WARNING",
+            "notification_listener_polling_interval_sec": 1.0,
+        }  # fmt: skip
+        DBOS(config=config)
+        DBOS.listen_queues(self._queues())
+        DBOS.launch()
+        DBOS.register_queue(
+            IMPORTS, worker_concurrency=max(1, self.settings.imports), polling_interval_sec=POLL,
+            on_conflict="always_update" if self.settings.imports else "never_update",
+        )  # fmt: skip
+        if self.device is not None:
+            DBOS.register_queue(_queue(self.device), global_concurrency=1, polling_interval_sec=POLL)
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        global _crew  # noqa: PLW0603
+        self._ending.set()
+        self._new.set()
+        for thread in self._threads:
+            thread.join()
+        for thread in _stop_all([*self.held.jobs().values()], leave=True):
+            thread.join()
+        deadline = time.monotonic() + PATIENCE
+        while self.held.jobs() and time.monotonic() < deadline:
+            time.sleep(POLL)
+        DBOS.destroy(workflow_completion_timeout_sec=0)
+        self.bench.__exit__(None, None, None)
+        _crew = None
+
+    # For those who ask for jobs
+
+    def hurry(self) -> None:
+        """There are new jobs: look now. They are in the database, so that nothing is lost without this."""
+        self._new.set()
+
+    def cancelled(self, found: Sequence[Job]) -> None:
+        """Stop what runs of jobs that were cancelled: here at once, elsewhere at that process's next look."""
+        held = self.held.jobs()
+        _stop_all([held[job.id] for job in found if job.id in held])
+        workflows = [job.workflow for job in found if job.kind != "imports"]
+        if workflows:
+            DBOS.cancel_workflows(workflows)
+
+    # For the workflows
+
+    def begin(self, ident: str, attempt: int, step: str) -> Job | None:
+        """The job, if this attempt may go on with a step."""
+        with self.gallery.database.writing() as connection:
+            job = jobs.get(connection, ident)
+            if job.attempt != attempt or not jobs.begin(connection, job, step):
+                return None
+            return job
+
+    def progress(self, job: Job) -> Saying:
+        """Where a step says how far it is."""
+        return Saying(self, job, self.held.get(job.id))
+
+    def say(self, job: Job, text: str) -> None:
+        """Note progress; that it cannot be noted stops nobody."""
+        try:
+            with self.gallery.database.writing() as connection:
+                jobs.say(connection, job, text)
+        except SQLAlchemyError:
+            LOG.warning("progress of job %s could not be noted", job.id)
+
+    def fail(self, job: Job, error: Mapping[str, Any]) -> dict[str, Any]:
+        """End a job with a problem."""
+        with self.gallery.database.writing() as connection:
+            jobs.end(connection, job, "failed", error=error)
+        return {"ended": error["kind"]}
+
+    # What goes on beside the jobs
+
+    def _live(self) -> None:
+        duties = (self._sign, self._look_after_ended, self._take_over, self._claim)
+        while not self._ending.wait(BEAT):
+            for duty in duties:
+                try:
+                    duty()
+                except Exception:  # the next beat tries again
+                    LOG.exception("%s", duty.__name__)
+
+    def _feed(self) -> None:
+        """Put imports into their queue in the order in which they were asked for, whoever asked whom."""
+        from importer.service.jobs.workflows import import_model
+
+        while not self._ending.is_set():
+            self._new.wait(BEAT)
+            self._new.clear()
+            try:
+                while found := self._waiting():
+                    for job in found:
+                        with SetWorkflowID(job.workflow):
+                            DBOS.enqueue_workflow(IMPORTS, import_model, job.id, job.attempt)
+                    self._enqueued(found)
+            except Exception:  # the next look tries again
+                LOG.exception("jobs could not be put into their queue")
+
+    def _waiting(self) -> list[Job]:
+        with self.gallery.database.reading() as connection:
+            return [] if self._ending.is_set() else queue.waiting(connection)
+
+    def _sign(self) -> None:
+        with self.gallery.database.writing() as connection:
+            new = executors.sign(connection, self.me)
+        if new:  # others took this process for dead, and have its jobs
+            _stop_all([*self.held.jobs().values()], leave=True)
+
+    def _look_after_ended(self) -> None:
+        """Stop what was cancelled through another process."""
+        held = self.held.jobs()
+        with self.gallery.database.reading() as connection:
+            over = jobs.ended(connection, [*held])
+        _stop_all([held[ident] for ident in over])
+
+    def _take_over(self) -> None:
+        """Let the jobs of processes that are gone go on: here, or wherever there is room."""
+        with self.gallery.database.reading() as connection:
+            everyone = executors.everyone(connection)
+        others = [one for one in everyone if one.id != self.me.id]
+        dead = [one for one in others if gone(one.place, one.pid, one.born) or executors.overdue(one)]
+        if dead:
+            DBOS._recover_pending_workflows([one.id for one in dead])  # noqa: SLF001 - its service calls the same
+        # A device may come back: its jobs stay with it until it has been silent for long.
+        over = [one.id for one in dead if executors.overdue(one)]
+        if over:
+            with self.gallery.database.writing() as connection:
+                executors.forget(connection, over)
+                left = {one.device for one in everyone if one.device and one.id not in over}
+                lost = queue.release(connection, left)
+            DBOS.cancel_workflows([job.workflow for job in lost]) if lost else None
+
+    def _claim(self) -> None:
+        """Take the oldest validation that this process can run, if its device has nothing to do."""
+        from importer.service.jobs.workflows import validate_config
+
+        if self.device is None:
+            return
+        with self.gallery.database.writing() as connection:
+            job = queue.claim(connection, self.device, self.me.can)
+        if job is not None:
+            with SetWorkflowID(job.workflow):
+                DBOS.enqueue_workflow(_queue(self.device), validate_config, job.id, job.attempt)
+            self._enqueued([job])
+
+    def _enqueued(self, found: Sequence[Job]) -> None:
+        with self.gallery.database.writing() as connection:
+            for job in found:
+                queue.enqueued(connection, job)
+
+    def _queues(self) -> list[str]:
+        names = [IMPORTS] if self.settings.imports else []
+        return names if self.device is None else [*names, _queue(self.device)]
+
+    def _engines(self) -> tuple[str, ...]:
+        return tuple(name for name in (*ENGINES, *CHOSEN) if _there(name)) if self.settings.validate else ()
+
+    def _memory(self) -> int | None:
+        from importer.fit import devices
+
+        return devices.size(self.settings.memory) if self.settings.memory else total_memory()
+
+
+def _there(name: str) -> bool:
+    try:
+        return environment.find(get(name)) is not None
+    except EngineError:
+        return False
+
+
+def _queue(device: str) -> str:
+    return f"device:{device}"
+
+
+def _durable(url: URL) -> str:
+    """Where DBOS keeps its own: beside an SQLite file, so that neither waits for the other's writers."""
+    if url.get_backend_name() == "sqlite":
+        path = f"{url.database}.jobs"
+        with closing(sqlite3.connect(path)) as file:
+            file.execute("PRAGMA journal_mode=WAL")  # stays with the file: readers wait for nobody
+        return f"sqlite:///{path}"
+    return str(url.render_as_string(hide_password=False))
+
+
+def _stop_all(found: Sequence[Running], *, leave: bool = False) -> list[threading.Thread]:
+    """Stop jobs side by side: an engine may take seconds to end."""
+    threads = [threading.Thread(target=one.stop, kwargs={"leave": leave}, daemon=True) for one in found]
+    for thread in threads:
+        thread.start()
+    return threads

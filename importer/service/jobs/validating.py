@@ -1,0 +1,99 @@
+"""A validation in three steps: the weights, the run, and the report in the receipt."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from importer import settings as places
+from importer.engines import environment, get
+from importer.gallery import jobs
+from importer.gallery.act import Act
+from importer.gallery.gallery import Gallery
+from importer.gallery.jobs import Job
+from importer.pipeline import Progress
+from importer.run import run_document, weights_of
+from importer.service.jobs.memory import Held, Stopped
+
+Said = Mapping[str, Any]
+LOOK = 0.2  # seconds between two looks at a device that another process has
+
+
+class Validating:
+    """The steps of a validation job. Each may be done again: the last report counts."""
+
+    def __init__(self, gallery: Gallery, device: str, held: Held) -> None:
+        self._gallery, self._device, self._held = gallery, device, held
+
+    def weights(self, job: Job, _: Said, progress: Progress) -> Said:
+        """Have the weights on this disk."""
+        environment.need(get(str(job.engine)))
+        with self._gallery.checkout() as folder:
+            stored = folder.load(str(job.config))
+            stored.check()
+            found = weights_of(stored, None, fetch=bool(job.request["fetch"]), progress=progress)
+        return {"weights": str(found), "digest": stored.digest}
+
+    def run(self, job: Job, said: Said, progress: Progress) -> Said:
+        """Serve and probe on the device, which is this job's alone meanwhile."""
+        running = self._held.get(job.id)
+        with device(self._device, progress, running.check), self._gallery.checkout() as folder:
+            stored = folder.load(str(job.config))
+            found = Path(said["weights"]["weights"])
+            if not found.is_dir():  # fetched where another process ran
+                found = weights_of(stored, None, fetch=bool(job.request["fetch"]), progress=progress)
+            report = run_document(
+                stored, str(job.engine), found, port=None, progress=progress, watch=running.serves
+            )
+        running.check()
+        return {"digest": stored.digest, "report": report}
+
+    def store(self, job: Job, said: Said, _: Progress) -> Said:
+        """The report in the receipt and the job's end, in one transaction."""
+        name, report, digest = str(job.config), said["run"]["report"], said["run"]["digest"]
+        with self._gallery.change(Act(job.by, "validate", None, job.id)) as change:
+            change.checkout.amend(name, lambda receipt: receipt.with_validation(report, digest))
+            saved = change.save(name)
+            result = {
+                "name": name, "passed": report["passed"], "engine": report["engine"], "digest": digest,
+                "version": saved.version, "state": saved.state, "config": f"/v1/configs/{name}",
+                "probes": _counted(report),
+            }  # fmt: skip
+            if not jobs.end(change.connection, job, "succeeded", result=result):
+                raise Stopped
+        return result
+
+
+def _counted(report: Mapping[str, Any]) -> dict[str, int]:
+    outcomes = [row["outcome"] for row in report["outcomes"]]
+    return {outcome: outcomes.count(outcome) for outcome in sorted(set(outcomes))}
+
+
+@contextmanager
+def device(name: str, progress: Progress, check: Callable[[], None]) -> Iterator[None]:
+    """The device, once no other process of this machine has it; however this one ends, it is free then."""
+    path = places.home() / "devices" / f"{re.sub(r'[^a-z0-9.-]', '-', name.lower())}.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        while not _taken(descriptor):
+            progress(f"waiting for {name}, which another process has")
+            check()
+            time.sleep(LOOK)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _taken(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,176 @@
+"""``/v1/jobs``: how far jobs are, their events as they happen, cancel and retry."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Request
+from fastapi.responses import Response, StreamingResponse
+
+from importer.errors import ServiceError
+from importer.gallery import audit, jobs
+from importer.gallery.jobs import Job as JobRow
+from importer.service.asked import Import, Retry, request_of
+from importer.service.auth import Importer, Reader, act
+from importer.service.desk import AtDesk, Desk
+from importer.service.once import AskedOnce
+from importer.service.routes.said import problems
+from importer.service.shapes import Job, Jobs, JobState, job_json
+
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
+AT_ONCE = 500  # events in one look
+BREATH = 15.0  # seconds between two signs that a silent stream is alive
+Limit = Annotated[int, Query(ge=1, le=200)]
+
+
+@router.get("", response_model=Jobs, responses=problems(), summary="Jobs, the newest first")
+def listed(
+    at: AtDesk,
+    who: Reader,
+    limit: Limit = 50,
+    cursor: Annotated[str | None, Query(max_length=64, pattern="^[0-9a-f-]+$")] = None,
+    state: Annotated[list[JobState] | None, Query()] = None,
+    kind: Annotated[str | None, Query(pattern="^(import|imports|validation)$")] = None,
+    config: Annotated[str | None, Query(max_length=200)] = None,
+    parent: Annotated[str | None, Query(max_length=64)] = None,
+) -> dict[str, Any]:
+    """Pages go on with `cursor`; with `parent` the jobs of a list, in its order."""
+    del who
+    before = cursor
+    if parent is not None and cursor is not None and not cursor.isdecimal():
+        raise ServiceError("bad-request", problem="this cursor is of another list")
+    with at.database.reading() as connection:
+        found = jobs.page(
+            connection, limit + 1, before=before, states=state or (), kind=kind, config=config, root=parent
+        )
+        shown = [job_json(job, _counts(connection, job)) for job in found[:limit]]
+    more = len(found) > limit
+    last = found[limit - 1] if more else None
+    return {"items": shown, "next": None if last is None else (str(last.place) if parent else last.id)}
+
+
+def _counts(connection: Any, job: JobRow) -> dict[str, int] | None:
+    return jobs.counts(connection, job.id) if job.kind == "imports" else None
+
+
+@router.get("/{job}", response_model=Job, responses=problems("no-such-job"), summary="One job")
+def one(job: str, at: AtDesk, who: Reader) -> dict[str, Any]:
+    """Its state, its step, and what came of it."""
+    del who
+    with at.database.reading() as connection:
+        found = jobs.get(connection, job)
+        return job_json(found, _counts(connection, found))
+
+
+@router.get(
+    "/{job}/events",
+    response_class=StreamingResponse,
+    responses={
+        200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Events"},
+        204: {"description": "It has ended, and nothing is new"},
+        **problems("no-such-job"),
+    },
+    summary="A job's events as they happen",
+)
+async def events(
+    job: str,
+    request: Request,
+    at: AtDesk,
+    who: Reader,
+    last: Annotated[str | None, Header(alias="Last-Event-ID", max_length=20)] = None,
+) -> Response:
+    """Server-sent events; `id` grows, and `Last-Event-ID` goes on behind one. It ends with the job."""
+    del who
+    after = int(last) if last is not None and last.isascii() and last.isdecimal() else 0
+    found, new = await asyncio.to_thread(_look, at, job, after)
+    if found.state in jobs.ENDED and not new and last is not None:
+        return Response(status_code=204)  # a browser asks again and again, unless it is told so
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(
+        _stream(at, found, after, request), media_type="text/event-stream", headers=headers
+    )
+
+
+def _look(at: Desk, ident: str, after: int) -> tuple[JobRow, list[dict[str, Any]]]:
+    """The job, then its events: one that has ended has no more than these."""
+    with at.database.reading() as connection:
+        found = jobs.get(connection, ident)
+        return found, jobs.events(connection, found, after, AT_ONCE)
+
+
+async def _stream(at: Desk, job: JobRow, after: int, request: Request) -> AsyncIterator[str]:
+    async with at.watching.job(job.root) as something:
+        yield ": watching\n\n"
+        while not request.app.state.ending:
+            something.clear()
+            found, new = await asyncio.to_thread(_look, at, job.id, after)
+            for event in new:
+                after = event["number"]
+                yield _event(event)
+            if len(new) == AT_ONCE:
+                continue
+            if found.state in jobs.ENDED:
+                return
+            try:
+                await asyncio.wait_for(something.wait(), BREATH)
+            except TimeoutError:
+                yield ": still here\n\n"
+
+
+def _event(event: dict[str, Any]) -> str:
+    """One event; JSON has no line breaks of its own."""
+    data = json.dumps({"job": event["job"], "at": event["at"], **event["data"]})
+    return f"id: {event['number']}\nevent: {event['type']}\ndata: {data}\n\n"
+
+
+@router.post(
+    "/{job}/cancel",
+    response_model=Job,
+    responses=problems("no-such-job", "has-ended"),
+    summary="Cancel a job",
+)
+def cancel(job: str, request: Request, at: AtDesk, who: Importer, once: AskedOnce) -> Response:
+    """Its engine is stopped with all its processes; of a list all its jobs are cancelled."""
+    if (answered := once.said()) is not None:
+        return answered
+    with at.database.writing() as connection:
+        found = jobs.get(connection, job)
+        if found.state in jobs.ENDED:
+            raise ServiceError("has-ended", job=job, state=found.state)
+        ended = jobs.cancel(connection, found)
+        audit.record(connection, act(request, who, "cancel"), f"job {job}", {"jobs": len(ended)})
+        now = jobs.get(connection, job)
+        answered = once.answer(connection, job_json(now, _counts(connection, now)), 200, {})
+    at.crew.cancelled(ended)
+    return answered
+
+
+@router.post(
+    "/{job}/retry",
+    status_code=202,
+    response_model=Job,
+    responses=problems("no-such-job", "not-ended", "bad-option"),
+    summary="Try a job again",
+)
+def retry(
+    job: str, request: Request, at: AtDesk, who: Importer, once: AskedOnce, body: Retry | None = None
+) -> Response:
+    """Another attempt of a job that failed or was cancelled, with the same id; `backend` settles a choice."""
+    if (answered := once.said()) is not None:
+        return answered
+    with at.database.writing() as connection:
+        found = jobs.get(connection, job)
+        if found.state not in ("failed", "cancelled") or found.kind == "imports":
+            raise ServiceError("not-ended", job=job, state=found.state)
+        said = {**found.request, **(body.model_dump(exclude_none=True) if body else {})}
+        if found.kind == "import":
+            request_of(Import(**said), at.settings)
+        again = jobs.again(connection, found, said)
+        audit.record(connection, act(request, who, "retry"), f"job {job}", {"attempt": again.attempt})
+        headers = {"Location": f"/v1/jobs/{job}"}
+        answered = once.answer(connection, job_json(again), 202, headers)
+    at.crew.hurry()
+    return answered

@@ -1,0 +1,90 @@
+"""``/v1/keys``: API keys, made, listed without their secrets, and revoked; and the audit log."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+from pydantic import BaseModel, Field
+
+from importer.gallery import audit, keys
+from importer.service.asked import Body
+from importer.service.auth import Admin, act
+from importer.service.desk import AtDesk
+from importer.service.routes.said import problems
+
+router = APIRouter(prefix="/v1", tags=["admin"])
+Scope = Literal["read", "import", "approve", "admin"]
+
+
+class Wanted(Body):
+    """A key to be made."""
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    scopes: list[Scope] = Field(default=["read"], min_length=1)
+
+
+class Made(BaseModel):
+    """A new key; it is shown this once."""
+
+    key: str
+
+
+class Shown(BaseModel):
+    """A key without its secret."""
+
+    id: str
+    name: str
+    scopes: str
+    created_at: str
+    created_by: str
+    revoked_at: str | None
+
+
+class Entry(BaseModel):
+    """One change that somebody made."""
+
+    id: int
+    at: str
+    who: str
+    action: str
+    subject: str | None
+    details: dict[str, Any]
+    request: str | None
+
+
+@router.post("/keys", status_code=201, response_model=Made, responses=problems(), summary="Make an API key")
+def make(body: Wanted, request: Request, at: AtDesk, who: Admin) -> dict[str, Any]:
+    """Scopes: `read`, `import` (and edit, validate, cancel), `approve` (and delete), `admin` for all."""
+    with at.database.writing() as connection:
+        return {"key": keys.create(connection, body.name, body.scopes, act(request, who, "create key"))}
+
+
+@router.get("/keys", response_model=list[Shown], responses=problems(), summary="All API keys")
+def listed(at: AtDesk, who: Admin) -> list[dict[str, Any]]:
+    """Without their secrets, which are not kept."""
+    del who
+    with at.database.reading() as connection:
+        return keys.listed(connection)
+
+
+@router.delete("/keys/{key}", status_code=204, responses=problems("no-such-key"), summary="Revoke an API key")
+def revoke(key: str, request: Request, at: AtDesk, who: Admin) -> Response:
+    """It counts no longer, at once."""
+    with at.database.writing() as connection:
+        keys.revoke(connection, key, act(request, who, "revoke key"))
+    return Response(status_code=204)
+
+
+@router.get("/audit", response_model=list[Entry], responses=problems(), summary="The audit log, newest first")
+def log(
+    at: AtDesk,
+    who: Admin,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    before: Annotated[int | None, Query(ge=1, le=2**62)] = None,
+) -> list[dict[str, Any]]:
+    """Every change: who, when, what, on which request."""
+    del who
+    with at.database.reading() as connection:
+        return audit.page(connection, limit, before)

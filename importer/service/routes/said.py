@@ -1,0 +1,39 @@
+"""What the routes say of themselves to OpenAPI: which problems each may answer with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from importer.errors import KINDS
+from importer.service.problems import MEDIA_TYPE, explained
+from importer.service.shapes import Problem
+
+ALWAYS = (
+    "no-key",
+    "wrong-scope",
+    "foreign-page",
+    "foreign-host",
+    "bad-request",
+    "bad-json",
+    "too-many",
+    "body-too-large",
+)
+
+
+def problems(*kinds: str) -> dict[int | str, dict[str, Any]]:
+    """The responses of a route that may fail with these kinds, an example for each."""
+    found: dict[int | str, dict[str, Any]] = {}
+    for kind in (*kinds, *ALWAYS):
+        said = explained(kind) or {}
+        media = found.setdefault(
+            said["status"], {"model": Problem, "description": "", "content": {MEDIA_TYPE: {"examples": {}}}}
+        )
+        media["description"] = ", ".join(filter(None, (media["description"], said["title"])))
+        media["content"][MEDIA_TYPE]["examples"][kind] = {"value": _example(kind, said)}
+    return found
+
+
+def _example(kind: str, said: dict[str, Any]) -> dict[str, Any]:
+    row = KINDS[kind][1]
+    told = {"type": f"/problems/{kind}", "title": said["title"], "status": said["status"], "kind": kind}
+    return {**told, "detail": row.sentence, "hint": row.hint}

@@ -1,0 +1,186 @@
+"""How the service is set up: flags, then the environment, then a TOML file, then the defaults."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+from importer import backends, settings
+from importer.errors import ServiceError
+
+PREFIX = "IMPORTER_SERVE_"
+LOCAL = ("localhost",)  # names that mean loopback wherever they are looked up
+
+
+def _set(default: Any, says: str, **told: Any) -> Any:
+    """A setting: its default and what ``--help`` says of it."""
+    given = {"default_factory": lambda: default} if isinstance(default, list) else {"default": default}
+    return field(**given, metadata={"says": says, **told})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Every setting; the name in a file is the field's, the flag has hyphens, the variable is in capitals."""
+
+    host: str = _set("127.0.0.1", "where to listen; any address but loopback needs API keys")
+    port: int = _set(8080, "the port; 0 takes a free one", least=0, most=65535)
+    database: str = _set("", "sqlite:///FILE or postgresql://… (default: a file in IMPORTER_HOME)")
+    allowed_host: list[str] = _set([], "a further name of this server, as clients send it; repeatable")
+    backend: list[str] = _set(
+        [], "a backend that imports are for (default: all); one alone needs no question"
+    )
+    directory: list[str] = _set([], "a folder whose models may be imported; repeatable")
+    imports: int = _set(4, "imports at a time in this process; 0 leaves them to workers", least=0, most=64)
+    validate: bool = _set(True, "validate on this machine, too")
+    device: str = _set("", "the device's name, for which validations run one at a time (default: cpu)")
+    memory: str = _set("", "the memory that validations may take, such as 48GiB (default: the machine's)")
+    largest_body: int = _set(2_000_000, "bytes of a request's body", least=1000, most=1_000_000_000)
+    references: int = _set(1000, "references in one list", least=1, most=100_000)
+    rate: int = _set(600, "changes a minute that one caller may ask for; 0 sets no limit", least=0)
+    previews: int = _set(4, "previews at a time", least=1, most=64)
+    log_level: str = _set(
+        "info", "debug, info, warning or error", choices=("debug", "info", "warning", "error")
+    )
+    log_format: str = _set("json", "json or text", choices=("json", "text"))
+
+    @property
+    def url(self) -> str:
+        """The database's URL."""
+        return self.database or f"sqlite:///{settings.home() / 'service' / 'gallery.sqlite'}"
+
+    @property
+    def backends(self) -> tuple[str, ...]:
+        """The backends that imports may be for."""
+        return tuple(self.backend) or backends.NAMES
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        return is_loopback(self.host)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a name or an address is this machine's own."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() in LOCAL
+
+
+def all_fields() -> Iterator[Field[Any]]:
+    """Every setting in the order that help shows."""
+    yield from fields(Settings)
+
+
+def default(one: Field[Any]) -> Any:
+    """What a setting is where nobody says anything."""
+    return one.default_factory() if one.default_factory is not MISSING else one.default
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The settings, and for each where its value comes from."""
+
+    settings: Settings
+    sources: Mapping[str, str]
+
+    def to_text(self) -> str:
+        """As a TOML file that gives the same settings; a password in a URL is not shown."""
+        lines = []
+        for one in all_fields():
+            value = getattr(self.settings, one.name)
+            shown = without_password(self.settings.url) if one.name == "database" else value
+            lines.append(f"{one.name} = {_toml(shown)}  # {self.sources[one.name]}")
+        return "\n".join(lines) + "\n"
+
+
+def read(flags: Mapping[str, Any], file: str | None, environment: Mapping[str, str] = os.environ) -> Found:
+    """Bring all sources together; raises ServiceError("bad-setting") naming the place of a mistake."""
+    path = file or environment.get(f"{PREFIX}CONFIG")
+    from_file = {} if path is None else _file(Path(path))
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    for one in all_fields():
+        variable, flag = f"{PREFIX}{one.name.upper()}", f"--{one.name.replace('_', '-')}"
+        offers = (
+            (flag, flags.get(one.name)),
+            (variable, environment.get(variable)),
+            (f"{path}: {one.name}", from_file.get(one.name)),
+        )
+        place, given = next(((p, v) for p, v in offers if v is not None), ("default", None))
+        values[one.name] = default(one) if given is None else _checked(one, given, place)
+        sources[one.name] = place
+    return Found(Settings(**values), sources)
+
+
+def _file(path: Path) -> dict[str, Any]:
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        problem = error.strerror if isinstance(error, OSError) else error
+        raise ServiceError("bad-setting", place=path, problem=problem) from None
+    known = {one.name for one in all_fields()}
+    for key in data:
+        if key not in known:
+            raise ServiceError("bad-setting", place=f"{path}: {key}", problem="there is no such setting")
+    return data
+
+
+def _checked(one: Field[Any], given: Any, place: str) -> Any:
+    """The value in the setting's own type and range."""
+    kind = type(default(one))
+    value = _typed(kind, given)
+    choices = one.metadata.get("choices")
+    problem = None
+    if value is None:
+        problem = {int: "it is a whole number", bool: "it is true or false", list: "it is a list"}.get(
+            kind, "it is text"
+        )
+    elif choices is not None and value not in choices:
+        problem = f"it is one of {', '.join(choices)}"
+    elif kind is int and not one.metadata.get("least", value) <= value <= one.metadata.get("most", value):
+        least, most = one.metadata.get("least"), one.metadata.get("most", "any")
+        problem = f"it lies between {least} and {most}"
+    elif one.name == "backend" and (odd := [b for b in value if b not in backends.NAMES]):
+        problem = f"{odd[0]!r} is none of {', '.join(backends.NAMES)}"
+    if problem is not None:
+        raise ServiceError("bad-setting", place=place, problem=problem)
+    return value
+
+
+def _typed(kind: type, given: Any) -> Any:
+    if kind is bool:
+        words = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False}
+        return given if isinstance(given, bool) else words.get(str(given).lower())
+    if kind is int:
+        text = str(given)
+        return int(text) if not isinstance(given, bool) and text.isascii() and text.isdecimal() else None
+    if kind is list:
+        items = given.split(",") if isinstance(given, str) else given
+        fine = isinstance(items, list) and all(isinstance(i, str) for i in items)
+        return [i.strip() for i in items if i.strip()] if fine else None
+    return given if isinstance(given, str) else None
+
+
+def without_password(url: str) -> str:
+    """A database's URL for eyes."""
+    head, at, tail = url.rpartition("@")
+    scheme, slashes, user = head.partition("://")
+    return f"{scheme}{slashes}{user.partition(':')[0]}{at}{tail}" if at else url
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return f"[{', '.join(_toml(v) for v in value)}]"
+    return (
+        str(value)
+        if isinstance(value, int)
+        else '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
+    )

@@ -1,0 +1,54 @@
+"""Watchers of jobs: one look at the database wakes all that wait for the same."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from importer.gallery import jobs
+from importer.gallery.database import Database
+
+LOOK = 0.2  # seconds between two looks, while somebody watches
+
+
+class Watching:
+    """Wakes whoever watches a job when it has new events."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._watchers: dict[str, set[asyncio.Event]] = {}
+        self._heads: dict[str, int] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    @asynccontextmanager
+    async def job(self, root: str) -> AsyncIterator[asyncio.Event]:
+        """An event that is set whenever there may be something new."""
+        event = asyncio.Event()
+        self._watchers.setdefault(root, set()).add(event)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._look())
+        try:
+            yield event
+        finally:
+            self._watchers[root].discard(event)
+            if not self._watchers[root]:
+                del self._watchers[root]
+                self._heads.pop(root, None)
+
+    async def _look(self) -> None:
+        while self._watchers:
+            found = await asyncio.to_thread(self._now, [*self._watchers])
+            for root, head in found.items():
+                if self._heads.get(root) != head:
+                    self._heads[root] = head
+                    for event in self._watchers.get(root, ()):
+                        event.set()
+            await asyncio.sleep(LOOK)
+
+    def _now(self, roots: list[str]) -> dict[str, int]:
+        with self._database.reading() as connection:
+            return jobs.heads(connection, roots)
+
+
+Stopping = Callable[[], bool]

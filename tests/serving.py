@@ -1,0 +1,152 @@
+"""The service as it runs: processes of their own, asked over HTTP; a Hub beside them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.commandline import BASE, CHAT, REPO, TOKEN
+from tests.hubserver import HubServer, Repo
+
+PATIENCE = 60.0  # seconds for anything; a busy machine must not fail a test
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+class Service:
+    """A folder for the service's data, its processes, and a client."""
+
+    def __init__(self, folder: Path, hub: HubServer, *, engines: bool = False) -> None:
+        self.folder, self.hub, self.port = folder, hub, free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.client = httpx.Client(base_url=self.url, timeout=PATIENCE, trust_env=False)
+        self.processes: list[subprocess.Popen[bytes]] = []
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "IMPORTER_", "DBOS"))}
+        home = {} if engines else {"IMPORTER_HOME": str(folder / "home")}
+        self.env = {
+            **kept, **home, "HF_ENDPOINT": hub.url, "HF_HOME": str(folder / "hf"), "PYTHONPATH": str(REPO),
+            "IMPORTER_SERVE_DATABASE": f"sqlite:///{folder / 'gallery.sqlite'}",
+        }  # fmt: skip
+
+    def start(self, *words: str, command: str = "serve", env: Mapping[str, str] | None = None) -> Service:
+        """Start a server and wait until it is ready, or a worker."""
+        argv = [sys.executable, "-m", "importer", command, *words]
+        argv += ["--port", str(self.port)] if command == "serve" else []
+        with (self.folder / f"{command}-{len(self.processes)}.log").open("wb") as log:
+            process = subprocess.Popen(
+                argv, env={**self.env, **(env or {})}, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                cwd=self.folder,
+            )  # fmt: skip
+        self.processes.append(process)
+        if command == "serve":
+            self.wait(lambda: self.ready(process))
+        return self
+
+    def ready(self, process: subprocess.Popen[bytes]) -> bool:
+        assert process.poll() is None, self.log()
+        try:
+            return self.client.get("/readyz").status_code == 200
+        except httpx.TransportError:
+            return False
+
+    def log(self) -> str:
+        return "\n".join(p.read_text(errors="replace")[-6000:] for p in sorted(self.folder.glob("*.log")))
+
+    def wait(self, done: Any) -> Any:
+        """What ``done`` gives, once it gives something."""
+        deadline = time.monotonic() + PATIENCE
+        while not (found := done()):
+            assert time.monotonic() < deadline, self.log()
+            time.sleep(0.05)
+        return found
+
+    def kill(self, process: subprocess.Popen[bytes] | None = None) -> None:
+        """``kill -9``."""
+        chosen = process or self.processes[-1]
+        chosen.kill()
+        chosen.wait()
+
+    def stop(self, process: subprocess.Popen[bytes] | None = None) -> int:
+        """End it in order; its exit status."""
+        chosen = process or self.processes[-1]
+        chosen.send_signal(signal.SIGTERM)
+        return chosen.wait(PATIENCE)
+
+    def close(self) -> None:
+        self.client.close()
+        for process in self.processes:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+        for process in self.processes:
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def ended(self, job: str) -> dict[str, Any]:
+        """The job, once it has ended."""
+
+        def over() -> dict[str, Any] | None:
+            found: dict[str, Any] = self.client.get(f"/v1/jobs/{job}").json()
+            return found if found["state"] in ("succeeded", "failed", "cancelled") else None
+
+        found: dict[str, Any] = self.wait(over)
+        return found
+
+    def imported(self, reference: str, **said: Any) -> dict[str, Any]:
+        """Import a model; the job as it ended."""
+        answer = self.client.post("/v1/imports", json={"reference": reference, "backend": "vllm", **said})
+        assert answer.status_code == 202, answer.text
+        return self.ended(answer.json()["id"])
+
+    def etag(self, name: str) -> str:
+        return self.client.get(f"/v1/configs/{name}").headers["ETag"]
+
+
+def events(response: httpx.Response) -> Iterator[dict[str, Any]]:
+    """The events of a stream as they arrive."""
+    event: dict[str, Any] = {}
+    for line in response.iter_lines():
+        if not line and event:
+            yield event
+            event = {}
+        elif not line.startswith(":"):
+            name, _, value = line.partition(": ")
+            if name:
+                event[name] = json.loads(value) if name == "data" else int(value) if name == "id" else value
+
+
+@contextmanager
+def running(folder: Path, *words: str, engines: bool = False, **repos: Any) -> Iterator[Service]:
+    """A server with a Hub that has a few small models."""
+    found = {"acme/base": Repo(BASE), "other/base": Repo(BASE), "acme/chat": Repo(CHAT), **repos}
+    with HubServer(found, tokens=(TOKEN,)) as hub:
+        service = Service(folder, hub, engines=engines)
+        try:
+            yield service.start(*words)
+        finally:
+            service.close()
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One server for all tests of a module; each uses documents of its own."""
+    with running(tmp_path_factory.mktemp("service")) as one:
+        yield one

@@ -1,0 +1,356 @@
+"""The service over HTTP: imports as jobs, documents with their versions, reviews, how failures are told."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from importer.errors import KINDS
+from tests.serving import Service, events, service
+
+__all__ = ["service"]
+pytestmark = pytest.mark.slow
+
+
+def problem(answer: Any, status: int, kind: str) -> dict[str, Any]:
+    """The problem's details, as RFC 9457 has them."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    said: dict[str, Any] = answer.json()
+    assert (said["status"], said["kind"], said["type"]) == (status, kind, f"/problems/{kind}")
+    assert said["detail"].startswith(KINDS[kind][1].sentence.partition("{")[0])
+    assert said["request_id"] == answer.headers["x-request-id"]
+    return said
+
+
+def fresh(service: Service, name: str, **said: Any) -> str:
+    """A document of its own for one test."""
+    job = service.imported("acme/base", name=name, **said)
+    assert job["state"] == "succeeded", job
+    return name
+
+
+def test_an_import_is_a_job_with_links_and_events(service: Service) -> None:
+    answer = service.client.post("/v1/imports", json={"reference": "acme/chat", "backend": "vllm"})
+    assert answer.status_code == 202
+    job = answer.json()
+    assert answer.headers["Location"] == job["links"]["self"]["href"] == f"/v1/jobs/{job['id']}"
+    with service.client.stream("GET", job["links"]["events"]["href"]) as stream:
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        seen = [*events(stream)]
+    assert [e["data"]["step"] for e in seen if e["event"] == "step"] == [
+        "resolve",
+        "decide",
+        "prove",
+        "store",
+    ]
+    assert (seen[0]["event"], seen[-1]["event"]) == ("queued", "succeeded")
+    numbers = [e["id"] for e in seen]
+    assert numbers == sorted(set(numbers))
+    ended = service.ended(job["id"])
+    assert ended["result"]["config"] == "/v1/configs/chat"
+    assert (ended["result"]["version"], ended["result"]["state"], ended["result"]["written"]) == (
+        1,
+        "draft",
+        True,
+    )
+
+    behind = {"Last-Event-ID": str(numbers[2])}
+    with service.client.stream("GET", job["links"]["events"]["href"], headers=behind) as stream:
+        assert [e["id"] for e in events(stream)] == numbers[3:]
+    over = service.client.get(job["links"]["events"]["href"], headers={"Last-Event-ID": str(numbers[-1])})
+    assert over.status_code == 204
+
+
+def test_the_document_is_the_one_that_the_command_line_writes(service: Service) -> None:
+    fresh(service, "same")
+    found = service.client.get("/v1/configs/same").json()
+    assert yaml.safe_load(found["text"]) == found["data"]
+    assert found["data"]["parameters"] == {"model": "acme/base", "temperature": 0.6, "top_p": 0.9}
+    receipt = service.client.get("/v1/configs/same/receipt").json()
+    assert (receipt["schema"], receipt["digest"]) == (1, found["digest"])
+    assert receipt["base"] == found["text"]
+    told = service.client.get("/v1/configs/same/decisions").json()
+    assert told["decisions"] == receipt["decisions"]
+    assert any(e["rule"] == "generation-config" for e in told["evidence"])
+
+
+def test_an_import_that_several_backends_could_take_asks(service: Service) -> None:
+    answer = service.client.post("/v1/imports", json={"reference": "other/base", "name": "asked"})
+    job = service.ended(answer.json()["id"])
+    assert (job["state"], job["error"]["kind"]) == ("failed", "ambiguous")
+    assert [c["backend"] for c in job["error"]["candidates"]] == ["vllm", "mlx"]
+    shown = service.client.post("/v1/imports/preview", json={"reference": "other/base", "name": "asked"})
+    assert problem(shown, 409, "ambiguous")["candidates"] == job["error"]["candidates"]
+    assert service.client.get("/v1/configs/asked").status_code == 404
+    again = service.client.post(job["links"]["retry"]["href"], json={"backend": "mlx"})
+    assert again.status_code == 202
+    ended = service.ended(job["id"])
+    assert (ended["state"], ended["attempt"], ended["result"]["backend"]) == ("succeeded", 2, "mlx")
+
+
+def test_a_preview_writes_nothing(service: Service) -> None:
+    said = {"reference": "acme/base", "name": "seen", "backend": "vllm", "set": {"temperature": 0}}
+    found = service.client.post("/v1/imports/preview", json=said)
+    assert found.status_code == 200, found.text
+    assert found.json()["document"]["parameters"]["temperature"] == 0
+    assert found.json()["new"] is True
+    assert service.client.get("/v1/configs/seen").status_code == 404
+
+
+def test_a_list_is_one_job_with_a_job_for_each(service: Service) -> None:
+    references = ["acme/base", "no/such", "other/base"]
+    answer = service.client.post("/v1/imports", json={"references": references, "backend": "vllm"})
+    job = service.ended(answer.json()["id"])
+    assert (job["kind"], job["state"], job["counts"]) == ("imports", "failed", {"failed": 1, "succeeded": 2})
+    inside = service.client.get("/v1/jobs", params={"parent": job["id"], "limit": 2}).json()
+    rest = service.client.get("/v1/jobs", params={"parent": job["id"], "cursor": inside["next"]}).json()
+    found = inside["items"] + rest["items"]
+    assert [j["request"]["reference"] for j in found] == references
+    assert [j["state"] for j in found] == ["succeeded", "failed", "succeeded"]
+    with service.client.stream("GET", job["links"]["events"]["href"]) as stream:
+        seen = [*events(stream)]
+    assert (seen[-1]["event"], seen[-1]["data"]["job"]) == ("failed", job["id"])
+    assert {e["data"]["job"] for e in seen} == {job["id"], *(j["id"] for j in found)}
+
+
+def test_the_same_key_does_the_same_once(service: Service) -> None:
+    said, headers = {"reference": "acme/base", "name": "once", "backend": "vllm"}, {"Idempotency-Key": "k1"}
+    first = service.client.post("/v1/imports", json=said, headers=headers)
+    second = service.client.post("/v1/imports", json=said, headers=headers)
+    assert (first.status_code, first.text) == (second.status_code, second.text)
+    assert second.headers["Location"] == first.headers["Location"]
+    assert ("Idempotency-Replayed" in first.headers, second.headers["Idempotency-Replayed"]) == (
+        False,
+        "true",
+    )
+    other = service.client.post("/v1/imports", json={**said, "name": "twice"}, headers=headers)
+    problem(other, 422, "key-reused")
+    service.ended(first.json()["id"])
+    assert service.client.get("/v1/configs", params={"q": "once"}).json()["total"] == 1
+
+
+def test_an_edit_says_which_version_it_is_of(service: Service) -> None:
+    name = fresh(service, "edited")
+    path, patch = f"/v1/configs/{name}", {"parameters": {"temperature": 0.5}}
+    problem(service.client.patch(path, json=patch), 428, "precondition-required")
+    tag = service.etag(name)
+    done = service.client.patch(path, json=patch, headers={"If-Match": tag}, params={"why": "too hot"})
+    assert done.status_code == 200, done.text
+    assert "temperature: 0.5" in done.json()["text"]
+    assert "# yaml-language-server" in done.json()["text"]
+    assert done.headers["ETag"] != tag == '"1"'
+    problem(service.client.patch(path, json=patch, headers={"If-Match": tag}), 412, "precondition-failed")
+    text = done.json()["text"].replace("top_p: 0.9", "top_p: 0.8")
+    yaml_type = {"Content-Type": "application/yaml", "If-Match": done.headers["ETag"]}
+    put = service.client.put(path, content=text, headers=yaml_type)
+    assert (put.status_code, put.json()["data"]["parameters"]["top_p"]) == (200, 0.8)
+    seen = service.client.get(path, headers={"If-None-Match": put.headers["ETag"]})
+    assert (seen.status_code, seen.content) == (304, b"")
+    versions = service.client.get(f"{path}/history").json()["versions"]
+    assert [(v["version"], v["action"], v["why"]) for v in versions] == [
+        (3, "edit", None), (2, "edit", "too hot"), (1, "import", None),
+    ]  # fmt: skip
+    assert versions[1]["changes"] == [{"path": "parameters.temperature", "before": 0.6, "after": 0.5}]
+    assert "temperature: 0.6" in service.client.get(f"{path}/versions/1").json()["text"]
+
+
+def test_a_mistake_in_an_edit_is_told_with_its_key_and_its_line(service: Service) -> None:
+    name = fresh(service, "wrong")
+    before = service.client.get(f"/v1/configs/{name}").json()
+    headers = {"If-Match": service.etag(name), "Content-Type": "application/yaml"}
+    text = before["text"].replace("temperature: 0.6", "temperature: 6").replace("dtype", "dtipe")
+    said = problem(service.client.put(f"/v1/configs/{name}", content=text, headers=headers), 422, "invalid")
+    wrong = next(e for e in said["errors"] if e["pointer"] == "/parameters/temperature")
+    assert text.splitlines()[wrong["line"] - 1].strip().startswith("temperature: 6")
+    broken = service.client.put(f"/v1/configs/{name}", content="name: [", headers=headers)
+    assert problem(broken, 422, "invalid")["errors"][0]["line"] == 1
+    renamed = service.client.patch(
+        f"/v1/configs/{name}", json={"name": "x"}, headers={"If-Match": headers["If-Match"]}
+    )
+    assert problem(renamed, 422, "invalid")["errors"][0]["pointer"] == "/name"
+    assert service.client.get(f"/v1/configs/{name}").json() == before
+
+
+def test_a_review_makes_states(service: Service) -> None:
+    name = fresh(service, "reviewed")
+    path = f"/v1/configs/{name}"
+    state = lambda: service.client.get(path).json()["state"]  # noqa: E731
+    assert state() == "draft"
+    problem(service.client.post(f"{path}/reject", json={}), 422, "bad-request")
+    other = {"digest": "sha256:" + "0" * 64}
+    problem(service.client.post(f"{path}/approve", json=other), 409, "changed")
+    problem(service.client.post(f"{path}/approve", headers={"If-Match": '"9"'}), 412, "precondition-failed")
+    done = service.client.post(
+        f"{path}/approve", json={"note": "fine"}, headers={"If-Match": service.etag(name)}
+    )
+    assert (done.status_code, done.json()["state"]) == (200, "approved")
+    assert done.json()["reason"] == "it was never validated"
+    patch = {"parameters": {"temperature": 0.4}}
+    service.client.patch(path, json=patch, headers={"If-Match": service.etag(name)})
+    assert state() == "stale"
+    service.client.post(f"{path}/reject", json={"note": "no"})
+    assert state() == "rejected"
+    words = service.client.get(f"{path}/history").json()["words"]
+    assert [(w["state"], w["by"], w["note"]) for w in words] == [
+        ("approved", "local", "fine"), ("rejected", "local", "no"),
+    ]  # fmt: skip
+
+
+def test_a_reimport_merges_and_shows_conflicts(service: Service) -> None:
+    name = fresh(service, "merged")
+    path = f"/v1/configs/{name}"
+    edit = {"parameters": {"temperature": 0.5}}
+    service.client.patch(path, json=edit, headers={"If-Match": service.etag(name)})
+    kept = service.imported("acme/base", name=name)
+    assert (kept["state"], kept["result"]["written"]) == ("succeeded", False)
+    assert service.client.get(path).json()["data"]["parameters"]["temperature"] == 0.5
+    clash = service.imported("acme/base", name=name, set={"temperature": 0.7})
+    assert (clash["state"], clash["error"]["kind"]) == ("failed", "conflict")
+    assert clash["error"]["conflicts"] == [
+        {"path": "parameters.temperature", "base": 0.6, "mine": 0.5, "theirs": 0.7}
+    ]
+    assert "/tmp" not in json.dumps(clash["error"])
+    service.client.post(clash["links"]["retry"]["href"], json={"take": "theirs"})
+    assert service.ended(clash["id"])["state"] == "succeeded"
+    assert service.client.get(path).json()["data"]["parameters"]["temperature"] == 0.7
+
+
+def test_a_document_that_is_taken_away_leaves_its_history(service: Service) -> None:
+    name = fresh(service, "gone")
+    path = f"/v1/configs/{name}"
+    assert service.client.delete(path, headers={"If-Match": '"1"'}).status_code == 204
+    problem(service.client.get(path), 404, "no-such-document")
+    assert [v["action"] for v in service.client.get(f"{path}/history").json()["versions"]] == [
+        "delete",
+        "import",
+    ]
+    job = service.imported("other/base", name=name)
+    assert (job["state"], job["result"]["version"], job["result"]["model"]) == ("succeeded", 3, "other/base")
+
+
+def test_lists_have_pages_and_filters(service: Service) -> None:
+    for number in range(3):
+        fresh(service, f"page-{number}")
+    first = service.client.get("/v1/configs", params={"q": "PAGE-", "limit": 2}).json()
+    assert ([c["name"] for c in first["items"]], first["total"]) == (["page-0", "page-1"], 3)
+    second = service.client.get("/v1/configs", params={"q": "page-", "cursor": first["next"]}).json()
+    assert ([c["name"] for c in second["items"]], second["next"]) == (["page-2"], None)
+    wanted = {"q": "page-", "state": ["approved", "published"]}
+    assert service.client.get("/v1/configs", params=wanted).json()["total"] == 0
+    assert service.client.get("/v1/configs", params={"q": "page-", "backend": "vllm"}).json()["total"] == 3
+    assert service.client.get("/v1/configs", params={"q": "%"}).json()["total"] == 0
+    problem(service.client.get("/v1/configs", params={"state": "odd"}), 422, "bad-request")
+
+
+def test_an_export_is_a_file_and_what_it_lacks(service: Service) -> None:
+    name = fresh(service, "exported")
+    found = service.client.get(f"/v1/configs/{name}/export/vllm-config")
+    assert found.status_code == 200, found.text
+    assert yaml.safe_load(next(iter(found.json()["files"].values())))["model"] == "acme/base"
+    problem(service.client.get(f"/v1/configs/{name}/export/odd"), 404, "unknown-format")
+    path = f"/v1/configs/{name}/export/localai?approved_only=true"
+    problem(service.client.get(path), 409, "not-approved")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "kind", "pointer"),
+    [
+        ("{", 400, "bad-json", None),
+        ({"reference": "../x"}, 422, "no-directories", "/reference"),
+        ({"reference": "/etc"}, 422, "no-directories", "/reference"),
+        ({"reference": "a/b/c"}, 422, "bad-reference", "/reference"),
+        ({"reference": "https://evil.example/a/b"}, 422, "bad-reference", "/reference"),
+        ({"reference": "a/b", "set": {"nope": 1}}, 422, "bad-option", "/set"),
+        ({"reference": "a/b", "name": "../x"}, 202, "", ""),
+        ({"reference": "a/b", "device": "abacus"}, 422, "unknown-device", "/device"),
+        ({"reference": "a/b", "backend": "llama"}, 422, "bad-option", "/backend"),
+        ({"reference": "a/b", "template": "/etc/passwd"}, 422, "bad-request", "/template"),
+        ({"reference": "a/b", "odd": 1}, 422, "bad-request", "/odd"),
+        ({}, 422, "bad-request", ""),
+        ({"reference": "a/b", "references": ["a/b"]}, 422, "bad-request", ""),
+    ],
+)  # fmt: skip
+def test_a_request_that_cannot_be_meant(
+    service: Service, body: Any, status: int, kind: str, pointer: str
+) -> None:
+    headers = {"Content-Type": "application/json"}
+    content = body if isinstance(body, str) else json.dumps(body)
+    answer = service.client.post("/v1/imports", content=content, headers=headers)
+    if status == 202:
+        assert service.ended(answer.json()["id"])["state"] == "failed"
+        return
+    said = problem(answer, status, kind)
+    assert pointer is None or said["errors"][0]["pointer"] == pointer
+    assert service.client.get(said["type"]).json()["sentence"] == KINDS[kind][1].sentence
+
+
+def test_what_is_not_there(service: Service) -> None:
+    problem(service.client.get("/v1/nothing"), 404, "no-such-page")
+    problem(service.client.delete("/v1/imports"), 405, "wrong-method")
+    problem(service.client.get("/v1/jobs/none"), 404, "no-such-job")
+    problem(service.client.get("/v1/configs/none"), 404, "no-such-document")
+    problem(service.client.post("/v1/configs/none/approve"), 404, "no-such-document")
+
+
+def test_a_job_is_cancelled_and_tried_again(service: Service) -> None:
+    service.hub.latency = 3
+    try:
+        answer = service.client.post(
+            "/v1/imports", json={"reference": "acme/base", "name": "c", "backend": "vllm"}
+        )
+        job = answer.json()["id"]
+        done = service.client.post(f"/v1/jobs/{job}/cancel")
+        assert (done.status_code, done.json()["state"]) == (200, "cancelled")
+        problem(service.client.post(f"/v1/jobs/{job}/cancel"), 409, "has-ended")
+    finally:
+        service.hub.latency = 0
+    assert service.client.get("/v1/configs/c").status_code == 404
+    assert service.client.post(f"/v1/jobs/{job}/retry").status_code == 202
+    assert service.ended(job)["state"] == "succeeded"
+    assert service.client.get("/v1/configs/c").status_code == 200
+
+
+def test_pages_of_others_and_names_of_others_are_refused(service: Service) -> None:
+    body = {"reference": "acme/base", "backend": "vllm"}
+    for headers in ({"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
+        problem(service.client.post("/v1/imports", json=body, headers=headers), 403, "foreign-page")
+    problem(service.client.get("/v1/configs", headers={"Host": "evil.example"}), 421, "foreign-host")
+    large = service.client.post("/v1/imports", content=b" " * 2_000_001)
+    problem(large, 413, "body-too-large")
+    chunks = service.client.post("/v1/imports", content=iter([b" " * 1_000_000] * 3))
+    problem(chunks, 413, "body-too-large")
+    odd = service.client.put(
+        "/v1/configs/x", content="x", headers={"If-Match": "*", "Content-Type": "text/plain"}
+    )
+    problem(odd, 415, "wrong-type")
+
+
+def test_keys_have_scopes_and_are_shown_once(service: Service) -> None:
+    made = service.client.post("/v1/keys", json={"name": "reader", "scopes": ["read"]})
+    assert made.status_code == 201
+    key = {"Authorization": f"Bearer {made.json()['key']}"}
+    assert service.client.get("/v1/configs", headers=key).status_code == 200
+    refused = service.client.post("/v1/imports", json={"reference": "acme/base"}, headers=key)
+    assert "import" in problem(refused, 403, "wrong-scope")["detail"]
+    problem(service.client.get("/v1/configs", headers={"x-api-key": "imp_0_0"}), 401, "no-key")
+    listed = service.client.get("/v1/keys").json()
+    assert made.json()["key"].rpartition("_")[2] not in json.dumps(listed)
+    ident = next(k["id"] for k in listed if k["name"] == "reader")
+    assert service.client.delete(f"/v1/keys/{ident}").status_code == 204
+    problem(service.client.get("/v1/configs", headers=key), 401, "no-key")
+    problem(service.client.delete(f"/v1/keys/{ident}"), 404, "no-such-key")
+    log = service.client.get("/v1/audit").json()
+    assert [e["action"] for e in log if e["subject"] == f"key {ident}"] == ["revoke key", "create key"]
+
+
+def test_a_version_that_is_not_there(service: Service) -> None:
+    problem(service.client.get(f"/v1/configs/{fresh(service, 'few')}/versions/7"), 404, "no-such-version")
+    job = service.client.post(
+        "/v1/imports", json={"reference": "acme/base", "name": "few", "backend": "vllm"}
+    ).json()
+    service.ended(job["id"])
+    problem(service.client.post(f"/v1/jobs/{job['id']}/retry"), 409, "not-ended")

@@ -1,0 +1,83 @@
+"""Every kind of failure that the service alone knows is met somewhere; each kind has a status and a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from importer.errors import KINDS, ServiceError, UsageError
+from importer.service import problems, settings
+from importer.service.settings import Settings
+
+TESTS = "\n".join(p.read_text(encoding="utf-8") for p in Path(__file__).parent.glob("test_service*.py"))
+# No test brings these about: a database that is away, a job that kills its process again and again.
+UNMET = {"no-database", "gave-up"}
+
+
+@pytest.mark.parametrize("kind", [kind.name for kind in ServiceError.kinds if kind.name not in UNMET])
+def test_each_kind_is_met_by_a_test(kind: str) -> None:
+    assert f'"{kind}"' in TESTS
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_each_kind_has_a_status_and_a_page(kind: str) -> None:
+    found = problems.explained(kind)
+    assert found is not None
+    assert 400 <= found["status"] < 600
+
+
+def test_a_problem_names_the_field_of_an_option() -> None:
+    said = problems.problem(UsageError("bad-option", option="--memory 3", problem="it is no size"))
+    assert said["errors"] == [{"pointer": "/memory", "detail": "it is no size"}]
+
+
+def test_settings_come_from_flags_then_variables_then_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "serve.toml"
+    file.write_text('port = 1\nrate = 2\nimports = 3\nbackend = ["mlx"]\n')
+    environment = {
+        "IMPORTER_SERVE_RATE": "20",
+        "IMPORTER_SERVE_IMPORTS": "30",
+        "IMPORTER_SERVE_VALIDATE": "no",
+    }
+    found = settings.read({"imports": "40"}, str(file), environment)
+    assert (found.settings.port, found.settings.rate, found.settings.imports) == (1, 20, 40)
+    assert (found.settings.backends, found.settings.validate) == (("mlx",), False)
+    assert found.sources["imports"] == "--imports"
+    assert found.sources["rate"] == "IMPORTER_SERVE_RATE"
+    assert found.sources["port"] == f"{file}: port"
+    assert found.sources["host"] == "default"
+    again = tmp_path / "again.toml"
+    again.write_text(found.to_text())
+    assert settings.read({}, str(again), {}).settings == settings.read(
+        {"imports": "40", "database": found.settings.url}, str(file), environment
+    ).settings  # fmt: skip
+
+
+def test_a_password_is_not_shown() -> None:
+    found = settings.read({"database": "postgresql://ann:secret@db/gallery"}, None, {})
+    assert "secret" not in found.to_text()
+    assert "postgresql://ann@db/gallery" in found.to_text()
+
+
+@pytest.mark.parametrize(
+    ("flags", "text"),
+    [
+        ({"port": "70000"}, ""), ({"port": "x"}, ""), ({"backend": ["llama"]}, ""),
+        ({"log_level": "loud"}, ""),
+        ({}, "odd = 1"), ({}, "port = true"), ({}, "port ="), ({}, "validate = 3"), ({}, "backend = [1]"),
+    ],
+)  # fmt: skip
+def test_a_setting_that_cannot_be_meant_is_told_with_its_place(
+    flags: dict[str, object], text: str, tmp_path: Path
+) -> None:
+    (tmp_path / "serve.toml").write_text(text)
+    with pytest.raises(ServiceError) as caught:
+        settings.read(flags, str(tmp_path / "serve.toml"), {})
+    assert caught.value.kind == "bad-setting"
+    assert any(word in caught.value.message for word in ("--", "serve.toml"))
+
+
+def test_every_address_but_loopback_is_another() -> None:
+    assert all(Settings(host=h).loopback for h in ("127.0.0.1", "127.9.9.9", "::1", "localhost"))
+    assert not any(Settings(host=h).loopback for h in ("0.0.0.0", "::", "10.0.0.1", "example.org"))
