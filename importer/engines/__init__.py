@@ -12,6 +12,7 @@ from importer.errors import EngineError
 ENGINES: dict[str, str] = {
     "mlx": "importer.engines.mlx:Mlx",
     "mlx-vlm": "importer.engines.mlx_vlm:MlxVlm",
+    "vllm-mlx": "importer.engines.vllm_mlx:VllmMlx",
     "vllm-cpu": "importer.engines.vllm:VllmCpu",
     "vllm-cuda": "importer.engines.vllm:VllmCuda",
 }

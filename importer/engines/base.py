@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from importer.errors import DocumentError
 
 Document = Mapping[str, Any]
 Pip = tuple[str, ...]
+WORD = re.compile(r"[A-Za-z0-9][\w.+:-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +195,13 @@ def number(document: Document, key: str, value: object) -> str:
     if not isinstance(value, float) or not math.isfinite(value):
         raise invalid(document, f"{key} is {value!r} and not a number")
     return str(int(value)) if value.is_integer() else str(value)
+
+
+def word(document: Document, key: str, value: object) -> str:
+    """A name as an argument; raises DocumentError("invalid") for what could be more than that."""
+    if not isinstance(value, str) or not WORD.fullmatch(value):
+        raise invalid(document, f"{key} is {value!r} and not a name")
+    return value
 
 
 def given_template(document: Document, template: ChatTemplate | None) -> ChatTemplate | None:

@@ -126,3 +126,17 @@ class Mlx:
     def client_sampling(self, document: Document) -> dict[str, Any]:
         """Penalties, the seed and stop words: its server reads them from requests only."""
         return sent_by_client(document, PER_REQUEST) | stopwords(document)
+
+
+def check_code(document: Document, model_dir: Path, server: str) -> None:
+    """For servers that run the module that ``model_file`` names unasked; raises DocumentError("invalid")."""
+    try:
+        config = json.loads((model_dir / "config.json").read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return  # the engine will say what is wrong with it
+    named = isinstance(config, dict) and config.get("model_file")
+    if named and document.get("trust_remote_code") is not True:
+        problem = (
+            f"config.json has model_file, code that {server} runs at its start: trust_remote_code allows it"
+        )
+        raise invalid(document, problem)

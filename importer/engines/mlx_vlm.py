@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +24,7 @@ from importer.engines.base import (
     sent_by_client,
     unset,
 )
-from importer.engines.mlx import MLX_DEATHS
+from importer.engines.mlx import MLX_DEATHS, check_code
 from importer.engines.registries import PINNED
 
 VERSION = PINNED["mlx-vlm"]
@@ -75,7 +74,7 @@ class MlxVlm:
         self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None
     ) -> Launch:
         """``mlx_vlm.server`` on loopback."""
-        _check_code(document, model_dir)
+        check_code(document, model_dir, "mlx-vlm")
         model = str(model_dir.resolve())
         arguments = ("-m", "mlx_vlm.server", *self.settings(document, model, Address(port=port), template))
         return Launch(arguments, model)
@@ -106,23 +105,6 @@ class MlxVlm:
         """
         none = {k: v for k, v in OWN_DEFAULTS.items() if k in unset(document)}
         return none | sent_by_client(document, PER_REQUEST)
-
-
-def _check_code(document: Document, model_dir: Path) -> None:
-    """mlx-vlm runs the module that ``model_file`` names unasked; raises DocumentError("invalid")."""
-    try:
-        config = json.loads((model_dir / "config.json").read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return  # the engine will say what is wrong with it
-    if (
-        isinstance(config, dict)
-        and config.get("model_file")
-        and document.get("trust_remote_code") is not True
-    ):
-        problem = (
-            "config.json has model_file, code that mlx-vlm runs at its start: trust_remote_code allows it"
-        )
-        raise invalid(document, problem)
 
 
 def _thinks(document: Document) -> bool:

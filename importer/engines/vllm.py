@@ -30,6 +30,7 @@ from importer.engines.base import (
     sent_by_client,
     stopwords,
     unset,
+    word,
 )
 from importer.engines.registries import PINNED
 from importer.template.ours import PYTHONIC
@@ -141,7 +142,6 @@ DEATHS = (
     ),
 )
 SPECULATION = {"method", "num_speculative_tokens"}  # the model's own heads; no second model, no class by name
-WORD = re.compile(r"[A-Za-z0-9][\w.+:-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,9 +313,9 @@ def _parsers(document: Document) -> Iterator[str]:
     tools, thoughts = (options.parser(document, key) for key in ("tool_parser", "reasoning_parser"))
     if tools is not None:
         yield "--enable-auto-tool-choice"
-        yield f"--tool-call-parser={_word(document, 'tool_parser', tools)}"
+        yield f"--tool-call-parser={word(document, 'tool_parser', tools)}"
     if thoughts is not None:
-        yield f"--reasoning-parser={_word(document, 'reasoning_parser', thoughts)}"
+        yield f"--reasoning-parser={word(document, 'reasoning_parser', thoughts)}"
 
 
 def _sampling(document: Document) -> Iterator[str]:
@@ -347,7 +347,7 @@ def _limits(document: Document) -> Iterator[str]:
             yield f"--{_flag(key)}={number(document, key, document[key])}"
     for key in WORDS:
         if document.get(key) is not None:
-            yield f"--{_flag(key)}={_word(document, key, document[key])}"
+            yield f"--{_flag(key)}={word(document, key, document[key])}"
     for key, flag in (
         ("limit_mm_per_prompt", "limit-mm-per-prompt"),
         ("chat_template_kwargs", "default-chat-template-kwargs"),
@@ -368,7 +368,7 @@ def _extra(document: Document) -> Iterator[str]:
         elif isinstance(value, Mapping):
             yield f"--{_flag(key)}={json.dumps(value)}"
         elif isinstance(value, str):
-            yield f"--{_flag(key)}={_word(document, f'engine_args.{key}', value)}"
+            yield f"--{_flag(key)}={word(document, f'engine_args.{key}', value)}"
         else:
             yield f"--{_flag(key)}={number(document, f'engine_args.{key}', value)}"
 
@@ -382,10 +382,3 @@ def _check_speculation(document: Document, value: object) -> None:
 
 def _flag(key: str) -> str:
     return key.replace("_", "-")
-
-
-def _word(document: Document, key: str, value: object) -> str:
-    """A name as an argument; raises DocumentError("invalid") for what could be more than that."""
-    if not isinstance(value, str) or not WORD.fullmatch(value):
-        raise invalid(document, f"{key} is {value!r} and not a name")
-    return value

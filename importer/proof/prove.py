@@ -27,6 +27,7 @@ STREAMED = {
     "thinking-whole", "thinking-opened", "thinking-off", "thinking-cut", "plain",
 }  # fmt: skip
 MARKER = re.compile(r"</?[^<>\s/][^<>\n]{0,60}>|\[/?[A-Z_]{3,24}\]|\]<\][a-z]+\[>\[")
+TOLD = ("vllm", "vllm-mlx")  # engines that infer no parser
 NO_CALLS = "the template renders no tool calls"
 NO_THINKING = "the template renders no reasoning"
 
@@ -67,8 +68,8 @@ def prove(study: Study, tokens: Tokens, declared: bool, worker: ParserWorker) ->
 
 
 def _inferred(worker: ParserWorker, tokens: Tokens) -> dict[str, str | None]:
-    """What the engine takes by itself; vLLM takes nothing that it is not told."""
-    if worker.engine == "vllm":
+    """What the engine takes by itself; some take nothing that they are not told."""
+    if worker.engine in TOLD:
         return {}
     chosen = worker.infer(tokens)
     return {"tool_parser": chosen.tool, "reasoning_parser": chosen.reasoning}

@@ -1,4 +1,4 @@
-"""``python -I <this file> vllm|mlx|mlx-vlm [plugin]``: serve an engine's parsers over standard streams.
+"""``python -I <this file> ENGINE [plugin]``: serve an engine's parsers over standard streams.
 
 The folder is loaded as a package of its own, so neither the importer nor its neighbours can be imported from
 here: next to this folder lie modules named like the engines.

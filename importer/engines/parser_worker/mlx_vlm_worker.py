@@ -31,11 +31,12 @@ from mlx_vlm.tokenizer_utils import (
 )
 from mlx_vlm.tools import _infer_tool_parser_from_processor
 
-from .serving import Pair, Server, from_stream, from_whole, texts
+from .serving import Pair, Server, by_module, from_stream, from_whole, texts, tool_module
 from .vocabulary import encode, synthetic
 from .wire import Operation
 
 ENDPOINT: Any = importlib.import_module("mlx_vlm.server.openai")
+TOOLS = "mlx_vlm.tools.parsers"
 STATE = responses_state.ThinkingStreamState
 PAIRS = {opening: (opening, closing) for opening, closing in STATE._DEFAULT_OPEN_CLOSE_MARKERS}  # noqa: SLF001
 
@@ -77,7 +78,7 @@ def compose(tokenizer: Any, pair: Pair) -> Composed:
     """Raises for names that the server lacks."""
     tool, opening = pair["tool"], pair["reasoning"]
     if tool is not None:
-        SERVER.tool(tool)
+        tool_module(TOOLS, tool)
     if opening not in (None, *PAIRS):
         raise ValueError(f"the server knows no thinking marker {opening!r}")
     return Composed(tokenizer, tool, tuple(PAIRS.values()) if opening is None else (PAIRS[opening],))
@@ -141,9 +142,7 @@ def _token(text: str, token: int, finish: str | None) -> StreamingToken:
 SERVER = Server(
     name="mlx-vlm",
     version=mlx_vlm.__version__,
-    tools="mlx_vlm.tools.parsers",
-    markers=responses_state.__name__,
-    pairs=PAIRS.values,
+    parsers=lambda: by_module(TOOLS, responses_state.__name__, PAIRS.values),
     load=load,
     infer=infer,
     compose=compose,

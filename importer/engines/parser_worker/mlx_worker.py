@@ -25,11 +25,12 @@ from mlx_lm.server import APIHandler, CompletionRequest
 from mlx_lm.utils import load_tokenizer
 
 from .markers import thinking_markers
-from .serving import Pair, Server, from_stream, from_whole, modules, texts
+from .serving import Pair, Server, by_module, from_stream, from_whole, modules, texts, tool_module
 from .vocabulary import encode, synthetic
 
+TOOLS = "mlx_lm.tool_parsers"
 # Settings of the tokenizer that the server obeys, and the package whose modules they name.
-CLAIMS = {"tool_parser_type": "mlx_lm.tool_parsers", "chat_template_type": "mlx_lm.chat_templates"}
+CLAIMS = {"tool_parser_type": TOOLS, "chat_template_type": "mlx_lm.chat_templates"}
 
 
 def load(request: Mapping[str, Any]) -> Any:
@@ -56,7 +57,7 @@ def compose(loaded: Any, pair: Pair) -> Any:
     """The server's tokenizer with the named tool parser; the thinking markers must be those it infers."""
     if pair["reasoning"] is not None and pair["reasoning"] != loaded.think_start:
         raise ValueError(f"the vocabulary gives the thinking marker {loaded.think_start!r}")
-    module = None if pair["tool"] is None else SERVER.tool(pair["tool"])
+    module = None if pair["tool"] is None else tool_module(TOOLS, pair["tool"])
     tokenizer = copy.copy(loaded)
     tokenizer._tool_parser = module and module.parse_tool_call  # noqa: SLF001 - load() is the only public way in
     tokenizer._tool_call_start = module and module.tool_call_start  # noqa: SLF001
@@ -141,12 +142,14 @@ def infer(tokenizer: Any) -> dict[str, str | None]:
     return {"tool": tokenizer.init_kwargs.get("tool_parser_type"), "reasoning": tokenizer.think_start}
 
 
+def _pairs() -> list[tuple[str, str]]:
+    return thinking_markers(inspect.getsource(tokenizer_utils))
+
+
 SERVER = Server(
     name="mlx",
     version=mlx_lm.__version__,
-    tools="mlx_lm.tool_parsers",
-    markers=tokenizer_utils.__name__,
-    pairs=lambda: thinking_markers(inspect.getsource(tokenizer_utils)),
+    parsers=lambda: by_module(TOOLS, tokenizer_utils.__name__, _pairs),
     load=load,
     infer=infer,
     compose=compose,

@@ -22,8 +22,7 @@ Pair = Mapping[str, "str | None"]
 class Server:
     """One server.
 
-    ``tools``    the package with its tool parsers, a module each.
-    ``markers``  the module that names its pairs of thinking markers, and the pairs.
+    ``parsers``  every parser as it is listed: kind, name, class, module.
     ``load``     the tokenizer for a request.
     ``infer``    what it would choose by itself, given that tokenizer.
     ``compose``  the tokenizer with a pair of parsers; raises for a pair that the server would not use.
@@ -32,9 +31,7 @@ class Server:
 
     name: str
     version: str
-    tools: str
-    markers: str
-    pairs: Callable[[], Iterable[tuple[str, str]]]
+    parsers: Callable[[], Iterator[Mapping[str, str]]]
     load: Callable[[Mapping[str, Any]], Any]
     infer: Callable[[Any], Mapping[str, str | None]]
     compose: Callable[[Any, Pair], Any]
@@ -51,26 +48,11 @@ class Server:
             "stream": partial(self._judged, streamed=True),
         }
 
-    def tool(self, name: str) -> Any:
-        """The module of a tool parser; raises ModuleNotFoundError for a name it lacks."""
-        return importlib.import_module(f"{self.tools}.{name}")
-
     def _hello(self, _request: Mapping[str, Any]) -> Iterator[Any]:
         yield {"engine": self.name, "version": self.version}
 
     def _list(self, _request: Mapping[str, Any]) -> Iterator[Any]:
-        """Every tool parser module, and every pair of thinking markers."""
-        for name in sorted(modules(self.tools)):
-            parse = self.tool(name).parse_tool_call
-            home = parse.__module__
-            yield {
-                "kind": "tool",
-                "name": name,
-                "class": f"{home.rpartition('.')[2]}.{parse.__name__}",
-                "module": home,
-            }
-        for opening, closing in self.pairs():
-            yield {"kind": "reasoning", "name": opening, "class": closing, "module": self.markers}
+        yield from self.parsers()
 
     def _infer(self, request: Mapping[str, Any]) -> Iterator[Any]:
         yield self.infer(self.load(request))
@@ -98,6 +80,24 @@ class Server:
         return replay(whole, lambda _cuts: self.answer(composed, sample, True), tokens=1, places=[])
 
 
+def tool_module(package: str, name: str) -> Any:
+    """The module of a tool parser; raises ModuleNotFoundError for a name that the package lacks."""
+    return importlib.import_module(f"{package}.{name}")
+
+
+def by_module(
+    package: str, markers: str, pairs: Callable[[], Iterable[tuple[str, str]]]
+) -> Iterator[Mapping[str, str]]:
+    """Every tool parser, a module each in ``package``, and the pairs of thinking markers in ``markers``."""
+    for name in sorted(modules(package)):
+        parse = tool_module(package, name).parse_tool_call
+        home = parse.__module__
+        found = f"{home.rpartition('.')[2]}.{parse.__name__}"
+        yield {"kind": "tool", "name": name, "class": found, "module": home}
+    for opening, closing in pairs():
+        yield {"kind": "reasoning", "name": opening, "class": closing, "module": markers}
+
+
 def modules(package: str) -> set[str]:
     """The names of the modules in a package."""
     return {module.name for module in pkgutil.iter_modules(importlib.import_module(package).__path__)}
@@ -112,7 +112,7 @@ def from_whole(answer: Mapping[str, Any]) -> dict[str, Any]:
     """What a client holds of an answer in one piece."""
     message = answer["choices"][0]["message"]
     calls = [(c["function"]["name"], c["function"]["arguments"]) for c in message.get("tool_calls") or ()]
-    return reading(calls, message.get("reasoning"), message.get("content"))
+    return reading(calls, _thoughts(message), message.get("content"))
 
 
 def from_stream(events: Iterable[str]) -> dict[str, Any]:
@@ -134,4 +134,9 @@ def _delta(delta: Mapping[str, Any]) -> dict[str, Any]:
         (c["index"], c["function"].get("name"), c["function"].get("arguments"))
         for c in delta.get("tool_calls") or ()
     ]
-    return {"reasoning": delta.get("reasoning"), "content": delta.get("content"), "calls": calls}
+    return {"reasoning": _thoughts(delta), "content": delta.get("content"), "calls": calls}
+
+
+def _thoughts(part: Mapping[str, Any]) -> str | None:
+    """Servers name them in one of two ways."""
+    return part.get("reasoning") or part.get("reasoning_content")

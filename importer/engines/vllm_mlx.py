@@ -1,0 +1,175 @@
+"""vllm-mlx: vLLM's options on MLX; parsers, sampling and template variables are set at its start."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from importer.document import options
+from importer.document.chat_template import ChatTemplate
+from importer.engines.base import (
+    Address,
+    Death,
+    Document,
+    Launch,
+    Plan,
+    Readiness,
+    Step,
+    given_template,
+    invalid,
+    number,
+    numeric_options,
+    parameters,
+    word,
+)
+from importer.engines.mlx import MLX_DEATHS, check_code
+from importer.engines.registries import PINNED
+from importer.engines.vllm import PYTORCH_INDEX
+
+VERSION = PINNED["vllm-mlx"]
+CONSTRAINTS = Path(__file__).with_name("constraints") / "vllm-mlx.txt"
+TORCH = "2.13.0"  # any; left to itself pip brings three GB of CUDA's libraries
+# Sampling that the server takes at its start. Unsaid it draws at 0.7 with top_p 0.9, whatever the model's
+# generation_config.json says.
+FLAGS = {
+    "temperature": "--default-temperature",
+    "top_p": "--default-top-p",
+    "top_k": "--default-top-k",
+    "min_p": "--default-min-p",
+    "presence_penalty": "--default-presence-penalty",
+    "repeat_penalty": "--default-repetition-penalty",
+    "max_tokens": "--max-tokens",
+}
+MOST_TOKENS = 32_768  # its limit for one answer, unless --max-request-tokens raises it
+# Without it, a request that comes while another is answered gets a 503.
+BATCHING = "continuous_batching"
+# What ``engine_args`` may set: numeric options, and options without a value.
+ARGUMENTS = (
+    "cache_memory_mb", "cache_memory_percent", "chunked_prefill_tokens", "completion_batch_size",
+    "default_thinking_token_budget", "gpu_memory_utilization", "kv_cache_min_quantize_tokens",
+    "kv_cache_quantization_bits", "kv_cache_quantization_group_size", "max_cache_blocks", "max_kv_size",
+    "max_num_seqs", "mllm_prefill_step_size", "mtp_num_draft_tokens", "paged_cache_block_size",
+    "prefill_batch_size", "prefill_step_size", "prefix_cache_size", "prefix_trie_cache_memory_mb",
+    "prefix_trie_cache_size", "stream_interval", "timeout",
+)  # fmt: skip
+SWITCHES = (
+    BATCHING, "disable_prefix_cache", "enable_metrics", "enable_mtp", "kv_cache_quantization",
+    "mllm", "mtp_optimistic", "no_memory_aware_cache", "prefix_trie_cache", "use_paged_cache",
+)  # fmt: skip
+READY = Readiness("/health")  # it opens its port when the weights are loaded
+THINKING = "enable_thinking"
+DEATHS = (
+    Death(r"address already in use", "the port is taken"),
+    Death(
+        r"argument (--(?:tool-call|reasoning)-parser): invalid choice: ('[^']*')",
+        "its server has no parser {1} for {0}",
+    ),
+    Death(r"(Model type \S+) not supported", "{0} is not supported by this version of vllm-mlx"),
+    *MLX_DEATHS,
+    Death(r"Failed to load model: (.*)", "{0}"),
+    Death(r"^Error: (.*)", "{0}"),
+    Death(r"No module named '?([\w.]+)'?\W*$", "its environment lacks {0}"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class VllmMlx:
+    """The adapter of vllm-mlx, on Apple silicon and on any x86-64 or ARM Linux."""
+
+    name: str = "vllm-mlx"
+    distributions: tuple[str, ...] = ("vllm-mlx",)
+    readiness: Readiness = READY
+    deaths: tuple[Death, ...] = DEATHS
+    takes_template: bool = False
+    offers: frozenset[str] = frozenset(("completions", "messages", "switches", "images"))
+
+    def plan(self) -> Plan:
+        """A torch for processors, from PyTorch's index where pip's own settings have none.
+
+        On Linux the torchvision that comes with it is built for another torch, and nothing here needs it.
+        """
+        linux = sys.platform != "darwin"
+        torch = f"torch=={TORCH}+cpu" if linux else f"torch=={TORCH}"
+        packages = (torch, f"vllm-mlx=={VERSION}", "mlx[cpu]" if linux else "mlx")
+        install = ("install", "--constraint", str(CONSTRAINTS), *packages)
+        return (
+            Step(install, otherwise=("install", "--extra-index-url", PYTORCH_INDEX, *install[1:])),
+            Step(("uninstall", "--yes", "torchvision"), unless="import torchvision"),
+        )
+
+    def launch(
+        self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None
+    ) -> Launch:
+        """``vllm_mlx.cli serve`` on loopback."""
+        check_code(document, model_dir, "vllm-mlx")
+        name = str(document.get("name") or model_dir.name)
+        settings = self.settings({**document, "name": name}, Address(port=port), template)
+        return Launch(("-m", "vllm_mlx.cli", "serve", str(model_dir.resolve()), *settings), name)
+
+    def settings(
+        self, document: Document, address: Address, template: ChatTemplate | None = None
+    ) -> list[str]:
+        """The server's options, each one word; a template of the document's is in the model's folder already.
+
+        Raises DocumentError("invalid").
+        """
+        given_template(document, template)
+        arguments = [f"--host={address.host}", f"--port={address.port}", "--offline"]
+        arguments += [f"--served-model-name={document['name']}", *_parsers(document), *_sampling(document)]
+        variables = _variables(document)
+        if variables:
+            arguments.append(f"--default-chat-template-kwargs={json.dumps(variables)}")
+        arguments += _extra(document)
+        if document.get("trust_remote_code") is True:
+            arguments.append("--trust-remote-code")
+        return arguments
+
+    def client_sampling(self, _document: Document) -> dict[str, Any]:
+        """Nothing: what it cannot be started with (seed, frequency penalty, stop words) requests cannot set.
+
+        Stop words end a streamed answer, and are shown; whole answers go on.
+        """
+        return {}
+
+
+def _parsers(document: Document) -> Iterator[str]:
+    tools, thoughts = (options.parser(document, key) for key in ("tool_parser", "reasoning_parser"))
+    if tools is not None:
+        yield "--enable-auto-tool-choice"
+        yield f"--tool-call-parser={word(document, 'tool_parser', tools)}"
+    if thoughts is not None:
+        yield f"--reasoning-parser={word(document, 'reasoning_parser', thoughts)}"
+
+
+def _sampling(document: Document) -> Iterator[str]:
+    given = parameters(document)
+    for key in (k for k in FLAGS if k in given):
+        value = number(document, f"parameters.{key}", given[key])
+        yield f"{FLAGS[key]}={'0' if key == 'top_k' and value.startswith('-') else value}"
+    if (given.get("max_tokens") or 0) > MOST_TOKENS:
+        yield f"--max-request-tokens={number(document, 'parameters.max_tokens', given['max_tokens'])}"
+
+
+def _variables(document: Document) -> dict[str, Any]:
+    """The template's variables; to think is said aloud where the document reads thoughts.
+
+    Unsaid, answers to requests with tools and streamed ones think, and others as the template's default is.
+    """
+    given = dict(document.get("chat_template_kwargs") or {})
+    thinks = options.parser(document, "reasoning_parser") is not None
+    return {THINKING: True, **given} if thinks else given
+
+
+def _extra(document: Document) -> Iterator[str]:
+    given = {BATCHING: True, **(document.get("engine_args") or {})}
+    for key in (k for k in given if k in SWITCHES):
+        if not isinstance(given[key], bool):
+            raise invalid(document, f"engine_args.{key} is {given[key]!r} and not true or false")
+        if given[key]:
+            yield "--" + key.replace("_", "-")
+    others = {k: v for k, v in given.items() if k not in SWITCHES}
+    yield from numeric_options({**document, "engine_args": others}, ARGUMENTS, "vllm-mlx")
