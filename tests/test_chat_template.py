@@ -67,7 +67,6 @@ def test_it_is_offered_and_not_applied_unasked(desk: Desk) -> None:
     "words",
     [
         ("acme/base", *ASK),  # no template whose turns could be kept
-        ("acme/chat", "--backend", "vllm-mlx"),  # which the importer cannot start with one
         ("acme/chat", *ASK, "--set", "tool_parser=none"),
         ("acme/chat", *ASK, "--set", "kind=guard"),
         ("acme/tools", *ASK),
@@ -253,7 +252,6 @@ def test_a_hostile_file_is_refused_and_nothing_is_written(desk: Desk, text: str,
             ("acme/chat", "--backend", "mlx", "--template", "pythonic"),
             "mlx reads none of its calls; it reads json",
         ),
-        (("acme/chat", "--backend", "vllm-mlx", "--template", "json"), "is not known"),
         (("acme/base", *ASK, "--template", "json"), "no chat template of its own"),
         (("acme/chat", *ASK, "--template", "json", "--set", "kind=base"), "a base model completes text"),
         (("acme/rendered", *ASK, "--template", "json"), "renders this model by its own code"),

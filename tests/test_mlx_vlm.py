@@ -1,4 +1,4 @@
-"""mlx-vlm's command line and what the client sends there; vllm-mlx, which documents name and nothing runs."""
+"""mlx-vlm's command line and what the client sends there."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from importer.demo import MODEL
-from importer.engines import get, registries
+from importer.engines import registries
 from importer.engines.logs import explain
 from importer.engines.mlx_vlm import ARGUMENTS, CONSTRAINTS, VERSION, MlxVlm
-from importer.errors import DocumentError, EngineError
-from importer.target import bind
+from importer.errors import DocumentError
 from tests.commandline import Desk, desk  # noqa: F401 - a fixture
 
 THINKS = ["tool_parser:json_tools", "reasoning_parser:<think>"]
@@ -129,27 +128,9 @@ def test_its_deaths_are_explained(line: str, says: str, tmp_path: Path) -> None:
     assert says in explain(log, MlxVlm().deaths)
 
 
-def test_a_backend_that_is_not_run_has_a_registry_all_the_same() -> None:
-    bound = bind("vllm-mlx")
-    assert (bound.target.version, bound.target.runs, bound.target.proves) == ("0.6.0", False, False)
-    assert bound.target.has("tool_parser", "hermes")
-    assert not bound.target.has("tool_parser", "granite4")
-    with pytest.raises(EngineError, match="runs no engine 'vllm-mlx'") as caught:
-        get("vllm-mlx")
-    assert "mlx-vlm" in caught.value.hint
-
-
 @pytest.mark.parametrize("backend", ["mlx-vlm", "vllm-mlx"])
 def test_without_the_engine_the_table_names_parsers_that_it_has(desk: Desk, backend: str) -> None:  # noqa: F811
     line = desk(str(MODEL), "--backend", backend, "--json", "--dry-run").line
     decision = line["decisions"]["tool_parser"]
     assert decision["status"] == "table", json.dumps(decision)
     assert registries.load(backend).has("tool", decision["value"])
-
-
-def test_validating_on_a_backend_that_is_not_run_is_one_sentence(desk: Desk) -> None:  # noqa: F811
-    ran = desk("acme/chat", "--backend", "vllm-mlx", "--validate", "--yes", "--json")
-    assert (ran.code, ran.line["error"]["kind"]) == (6, "unknown-engine")
-    unasked = desk("acme/chat", "--backend", "vllm-mlx", "--yes")
-    assert unasked.code == 0
-    assert "Not validated: The importer runs no engine 'vllm-mlx'." in unasked.err

@@ -365,8 +365,7 @@ def test_what_no_file_can_hold_is_refused(renderer: Renderer, char: str) -> None
 
 def test_each_engine_is_offered_what_it_reads() -> None:
     assert offered("vllm") == ("pythonic", "json")
-    assert offered("mlx") == offered("mlx-vlm") == ("json",)
-    assert offered("vllm-mlx") == ()
+    assert offered("mlx") == offered("mlx-vlm") == offered("vllm-mlx") == ("json",)
 
 
 def test_mlx_finds_its_parser_in_the_text(renderer: Renderer) -> None:

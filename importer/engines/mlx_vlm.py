@@ -63,7 +63,7 @@ class MlxVlm:
     readiness: Readiness = READY
     deaths: tuple[Death, ...] = DEATHS
     takes_template: bool = False
-    offers: frozenset[str] = frozenset(("logprobs", "drawn", "penalties", "cached", "messages", "images"))
+    offers: frozenset[str] = frozenset(("logprobs", "drawn", "penalties", "limit", "messages", "images"))
 
     def plan(self) -> tuple[Pip, ...]:
         """One command; Linux needs the extra that brings mlx's own library for processors."""

@@ -45,7 +45,8 @@ FLAGS = {
     "max_tokens": "--max-tokens",
 }
 MOST_TOKENS = 32_768  # its limit for one answer, unless --max-request-tokens raises it
-# Without it, a request that comes while another is answered gets a 503.
+# Without it, a request that comes while another is answered gets a 503. With it, top_k and penalties are
+# dropped without a word (0.6.0).
 BATCHING = "continuous_batching"
 # What ``engine_args`` may set: numeric options, and options without a value.
 ARGUMENTS = (
@@ -85,7 +86,7 @@ class VllmMlx:
     readiness: Readiness = READY
     deaths: tuple[Death, ...] = DEATHS
     takes_template: bool = False
-    offers: frozenset[str] = frozenset(("completions", "messages", "switches", "images"))
+    offers: frozenset[str] = frozenset(("completions", "usage", "messages", "switches", "images"))
 
     def plan(self) -> Plan:
         """A torch for processors, from PyTorch's index where pip's own settings have none.
@@ -172,4 +173,5 @@ def _extra(document: Document) -> Iterator[str]:
         if given[key]:
             yield "--" + key.replace("_", "-")
     others = {k: v for k, v in given.items() if k not in SWITCHES}
-    yield from numeric_options({**document, "engine_args": others}, ARGUMENTS, "vllm-mlx")
+    words = numeric_options({**document, "engine_args": others}, ARGUMENTS, "vllm-mlx")
+    yield from (f"{flag}={value}" for flag, value in zip(words, words, strict=True))

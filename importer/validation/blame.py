@@ -34,12 +34,15 @@ from importer.validation.signs import control_token, drafted, looks_like_call, n
 OTHER_TOOL_PARSER = "Choose the tool parser that reads what the model writes."
 OTHER_REASONING_PARSER = "Choose the reasoning parser that reads this model's markers."
 END_TOKEN = "Make the token that ends a turn an end-of-sequence token in generation_config.json."  # noqa: S105
+CUT_THOUGHT = "Choose a reasoning parser that reads a thought that is cut."
 NO_REASONING_PARSER = "Leave the reasoning parser out, or choose the one that reads this model."
 PARSER_MENDS = {
     OTHER_TOOL_PARSER: "tool_parser",
     OTHER_REASONING_PARSER: "reasoning_parser",
     NO_REASONING_PARSER: "reasoning_parser",
+    CUT_THOUGHT: "reasoning_parser",
 }
+MISSED = {CUT_THOUGHT: "thinking-cut"}  # the case of the proof that a parser fails which otherwise reads
 INFERRING = ("mlx", "mlx-vlm")  # their servers take no parser; they infer it from the model's files
 SERVER_ERROR = 500
 END_WITHIN = 256  # tokens in which the end of a short answer shows
@@ -164,7 +167,8 @@ def mended(outcome: Outcome, ctx: Context) -> Outcome:
         return outcome
     key = PARSER_MENDS.get(outcome.mend)
     if key is not None and ctx.proof is not None:
-        return replace(outcome, mend=parser_mend(key, ctx, ctx.proof) or outcome.mend)
+        case = MISSED.get(outcome.mend)
+        return replace(outcome, mend=parser_mend(key, ctx, ctx.proof, case) or outcome.mend)
     return replace(outcome, mend=_end_mend(ctx)) if outcome.mend == END_TOKEN else outcome
 
 
@@ -176,8 +180,11 @@ def _end_mend(ctx: Context) -> str:
     return END_TOKEN if token is None else END_TOKEN.replace("the token that ends a turn", token)
 
 
-def parser_mend(key: str, ctx: Context, proof: Proof) -> str | None:
-    """Which parser to name, by the proof; or what else is wrong where the document names a right one."""
+def parser_mend(key: str, ctx: Context, proof: Proof, case: str | None = None) -> str | None:
+    """Which parser to name, by the proof; or what else is wrong where the document names a right one.
+
+    ``case`` is what went wrong, where the proof has such a case.
+    """
     if ctx.render is not None and ctx.render.digest not in ("", proof.template):
         return "The template beside the weights is not the one that was proved: import the model again."
     reads, kind = proof.reads(key), key.replace("_", " ")
@@ -191,6 +198,10 @@ def parser_mend(key: str, ctx: Context, proof: Proof) -> str | None:
     named = proof.inferred.get(key) if inferring else wanted
     best = wanted if wanted in reads else reads[0]
     if named in reads:
+        by_name = {v.parser: v for v in proof.verdicts[key]}
+        other = next((name for name in reads if case not in by_name[name].failed), None)
+        if case in by_name[named].failed and other is not None and not inferring:
+            return f"Set {key}:{other} in options: it reads {case}, which {named} does not."
         return (
             f"{named} reads what the template writes, and the model writes otherwise: use its own template."
         )

@@ -29,7 +29,7 @@ CONVENTIONS: Mapping[str, Convention] = {
         Convention(
             "json",
             "calls as JSON between tags",
-            {"vllm": "hermes", "mlx": "json_tools", "mlx-vlm": "json_tools"},
+            {"vllm": "hermes", "vllm-mlx": "hermes", "mlx": "json_tools", "mlx-vlm": "json_tools"},
         ),
     )
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from importer.validation.blame import OTHER_REASONING_PARSER
+from importer.validation.blame import CUT_THOUGHT
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
 from importer.validation.promise import no_reasoning
@@ -31,9 +31,7 @@ def judge(reply: Reply, full: Reply) -> Outcome:
     """An answer that was cut inside its thought; ``full`` is one that was not."""
     content, thought = reply.content.strip(), full.reasoning.strip()
     if marker := thinking_markup(content):
-        return Fail(
-            f"the thinking marker {marker} is in the content", "configuration", OTHER_REASONING_PARSER
-        )
+        return Fail(f"the thinking marker {marker} is in the content", "configuration", CUT_THOUGHT)
     if content and not reply.reasoning.strip():
         if full.content.strip().startswith(content) and not thought.startswith(content):
             return Inconclusive("the model answers without a thought this time", "model")
