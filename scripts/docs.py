@@ -11,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from importer.engines import ENGINES, get
+from importer.engines.base import OFFERS
 from importer.engines.doctor import CHECKS
 from importer.errors import BRANCHES
 
@@ -62,6 +64,8 @@ registry by `python -m scripts.docs`.
 | check | about | trap | what helps | before a validation |
 |---|---|---|---|---|
 """
+# The generated part of a page that is otherwise written by hand.
+OFFERED = re.compile(r"(?<=<!-- offers -->\n).*?(?=<!-- /offers -->)", re.DOTALL)
 SESSION = re.compile(r"(?<=<!-- session -->\n```console\n).*?(?=```\n<!-- /session -->)", re.DOTALL)
 
 
@@ -83,7 +87,19 @@ def doctor() -> str:
     return DOCTOR + "\n".join(rows) + "\n"
 
 
-PAGES = {"errors.md": errors, "doctor.md": doctor}
+def engines() -> str:
+    """The page on engines, its table of what their servers offer as the adapters say it."""
+    adapters = {name: get(name) for name in ENGINES}
+    rows = [
+        f"| {says} | {' | '.join('yes' if offer in a.offers else '–' for a in adapters.values())} |"
+        for offer, says in OFFERS.items()
+    ]
+    head = f"| | {' | '.join(adapters)} |\n|---|{'---|' * len(adapters)}"
+    table = "\n".join([head, *rows]) + "\n"
+    return OFFERED.sub(lambda _: table, (DOCS / "engines.md").read_text(encoding="utf-8"))
+
+
+PAGES = {"engines.md": engines, "errors.md": errors, "doctor.md": doctor}
 
 
 def pasted() -> str:

@@ -57,7 +57,6 @@ PER_REQUEST = ("seed",)
 PENALTIES_SINCE = (0, 31)
 PENALTIES = ("presence_penalty", "frequency_penalty")
 GENERATION = "generation_config.json"
-CACHED = "--enable-prompt-tokens-details"  # or usage would not say what came from the prefix cache
 SHARE = "gpu_memory_utilization"
 TEMPLATE = "chat_template.jinja"
 PLUGIN = Path(__file__).resolve().parent / "parser_plugin" / f"{PYTHONIC}.py"

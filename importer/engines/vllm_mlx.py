@@ -64,16 +64,19 @@ SWITCHES = (
 READY = Readiness("/health")  # it opens its port when the weights are loaded
 THINKING = "enable_thinking"
 DEATHS = (
-    Death(r"address already in use", "the port is taken"),
+    Death(r"address already in use", "the port is taken", "environment"),
     Death(
         r"argument (--(?:tool-call|reasoning)-parser): invalid choice: ('[^']*')",
         "its server has no parser {1} for {0}",
+        "configuration",
     ),
-    Death(r"(Model type \S+) not supported", "{0} is not supported by this version of vllm-mlx"),
+    Death(
+        r"(Model type \S+) not supported", "{0} is not supported by this version of vllm-mlx", "configuration"
+    ),
     *MLX_DEATHS,
     Death(r"Failed to load model: (.*)", "{0}"),
-    Death(r"^Error: (.*)", "{0}"),
-    Death(r"No module named '?([\w.]+)'?\W*$", "its environment lacks {0}"),
+    Death(r"^Error: (.*)", "{0}", "configuration"),
+    Death(r"No module named '?([\w.]+)'?\W*$", "its environment lacks {0}", "environment"),
 )
 
 
