@@ -42,6 +42,18 @@ def test_shipped_tables_are_valid(table: str) -> None:
     assert problems(table, tables.raw(table)) == []
 
 
+@pytest.mark.parametrize("table", tables.TABLES)
+def test_no_family_is_written_twice(table: str) -> None:
+    """JSON takes the last of two without a word."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys = [key for key, _ in pairs]
+        assert sorted(set(keys)) == sorted(keys)
+        return dict(pairs)
+
+    json.loads(tables.path_of(table).read_text(encoding="utf-8"), object_pairs_hook=once)
+
+
 def excerpt(table: str) -> dict[str, Any]:
     """A small valid table out of the shipped one."""
     data = copy.deepcopy(dict(tables.raw(table)))
