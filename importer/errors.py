@@ -69,6 +69,7 @@ class UsageError(ImporterError):
         Kind("unknown-format", "There is no export format {name!r}.", "Near names: {near}; 'importer export --list' shows all."),
         Kind("unknown-probe", "There is no probe {name!r}.", "Near names: {near}; 'importer validate --list-probes' shows all."),
         Kind("unknown-model", "{url} serves no model named {name!r}.", "Name one with --model; it serves: {known}."),
+        Kind("unknown-report", "No report is known by the ending of {name}.", "Known: {known}; or name one with --format."),
         Kind("no-such-directory", "There is no directory {path}.", "Check the path; a Hub id has the form owner/name."),
         Kind("unknown-device", "There is no device {name!r}; near names: {near}.", "Known: {known}; in front of it how many (8xh100-80g). Or say --memory."),
     )  # fmt: skip
@@ -145,6 +146,7 @@ class DocumentError(ImporterError):
              "Make the change by hand, or write that part with one key or one dash to a line."),
         Kind("chat-template", "{path} names a chat template that cannot be used: {problem}.",
              "Import the model again with --template."),
+        Kind("never-validated", "{name} as it is now was never run, so there is nothing to report.", "Run 'importer validate {name}'."),
         Kind("no-receipt", "{path} has no readable receipt beside it: {problem}.", "Import the model again."),
     )  # fmt: skip
 

@@ -246,6 +246,7 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "unknown-format": exporting("vlm-config"),
     "unknown-probe": lambda desk: ("validate", document(desk), "--probe", "tool-cal"),
     "unknown-model": against(None),
+    "unknown-report": lambda desk: ("validate", document(desk), "--report", "out.pdf"),
     "no-such-directory": typed("./nowhere"),
     "not-found": token(TOKEN, "acme/none"),
     "revision-not-found": typed("acme/base@v9"),
@@ -296,6 +297,7 @@ APART = {
     "install-failed", "probes-failed", "output-closed", "interrupted", "cannot-write", "worker-failed",
     "editor", "edited",  # tests/test_review_terminal.py
     *(kind.name for kind in ServiceError.kinds),  # tests/test_service_problems.py
+    "never-validated",  # tests/test_reports.py
 }  # fmt: skip
 
 
@@ -326,7 +328,9 @@ def test_a_failure_is_a_sentence_a_step_and_a_code(desk: Desk, kind: str) -> Non
     machine = desk(*words, "--json")
     check(kind, machine)
     told = machine.line
-    subject = {"validate": 1, "show": 1, "review": 1, "export": 1, "fill": 1}.get(str(words[0]), 0)
+    subject = {"validate": 1, "show": 1, "review": 1, "export": 1, "fill": 1, "report": 1}.get(
+        str(words[0]), 0
+    )
     assert told["reference"] == (None if words[0] == "engine" else words[subject])
     assert told["error"]["kind"] == kind
     assert machine.err.splitlines()[-2:] == [f"importer: {told['error']['message']}", told["error"]["hint"]]

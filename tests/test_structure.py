@@ -19,7 +19,7 @@ MODULES = {".".join(p.relative_to(ROOT).with_suffix("").parts): p for p in sorte
 # Each room imports only from rooms before it; docs/architecture.md shows the same list.
 ROOMS = (
     "errors", "settings", "backends", "hub", "template", "evidence", "fit", "decide", "document",
-    "engines", "exports", "proof", "validation", "preferences", "target", "fitting", "workbench",
+    "engines", "exports", "proof", "validation", "reports", "preferences", "target", "fitting", "workbench",
     "deciding", "pipeline", "writing", "filling", "recheck", "run", "gallery", "service", "cli",
 )  # fmt: skip
 APART = {"__init__", "__main__", "demo"}  # the version, the way in, and the demo model with its training

@@ -22,6 +22,7 @@ COMMANDS = (
     "approve",
     "recheck",
     "validate",
+    "report",
     "export",
     "engine",
     "doctor",
@@ -36,6 +37,7 @@ NAMING = (
     "approve",
     "recheck",
     "validate",
+    "report",
     "export",
     "doctor",
 )  # commands on one document
@@ -59,6 +61,7 @@ commands:
   importer approve NAME         approve what it holds now, as 'review NAME --approve' does
   importer recheck [NAME...]    what importing again would change, and why
   importer validate NAME|FILE   run it and probe it
+  importer report NAME|FILE     its validations as text, JSON, JUnit XML or a page
   importer export NAME|FILE FORMAT   the document for another consumer; --list shows the formats
   importer engine install|list|remove
   importer doctor [NAME|FILE]   what would stand in the way of a run
@@ -66,9 +69,9 @@ commands:
   importer worker               run the service's jobs on this machine, too
   importer keys create|list|revoke   who may ask a service that others can reach
 
-'importer COMMAND --help' tells more. Exit codes: 0 done, 1 a probe failed, a recheck found
-changes or the doctor what stops a run, 2 usage, 3 Hub, 4 repository, 5 document, 6 engine, 7 service,
-130 stopped.
+'importer COMMAND --help' tells more. Exit codes: 0 done, 1 a probe failed, a recheck found changes, a
+comparison worse outcomes or the doctor what stops a run, 2 usage, 3 Hub, 4 repository, 5 document,
+6 engine, 7 service, 130 stopped.
 """
 
 
@@ -131,7 +134,7 @@ def reference(argv: list[str]) -> str | None:
     }
     taking |= {"--engine", "--port", "--digest", "--note", "--reject", "--documents", "--device"}
     taking |= {"--memory", "--template", "--report", "--probe", "--prompt", "--tool", "--against"}
-    taking |= {"--api-key-env", "--model"}
+    taking |= {"--api-key-env", "--model", "--format"}
     free = [w for before, w in zip(["", *words], words, strict=False) if before not in taking]
     if "--" in free:
         return next(iter(free[free.index("--") + 1 :]), None)
@@ -253,6 +256,8 @@ def _commands() -> Parser:
 
     _validate(sub.add_parser("validate", help="run a document and probe it"))
 
+    _report(sub.add_parser("report", help="a document's validations, to read, to send on, to compare"))
+
     p = sub.add_parser("export", help="a document for another consumer")
     p.add_argument("name", metavar="NAME|FILE", nargs="?")
     p.add_argument("format", metavar="FORMAT", nargs="?", help="one of those that --list shows")
@@ -288,6 +293,13 @@ def _validate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=_port, help="the engine's port (default: a free one)")
     parser.add_argument("--fetch", action="store_true", help="fetch the weights if they are not on this disk")
     parser.add_argument("--json", action="store_true", help="the report as one line of JSON")
+    parser.add_argument(
+        "--report",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="write a report, too: .html, .xml (JUnit), .json or .txt; repeatable",
+    )
     some = parser.add_argument_group("a part of it", "Kept apart: it is not the document's validation.")
     some.add_argument(
         "--probe",
@@ -309,6 +321,26 @@ def _validate(parser: argparse.ArgumentParser) -> None:
     some.add_argument("--against", metavar="URL", help="a server that runs already, such as http://host:8000")
     some.add_argument("--api-key-env", metavar="VARIABLE", help="the environment variable with its key")
     some.add_argument("--model", metavar="ID", help="its name for the model (default: the document's name)")
+
+
+def _report(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME|FILE", nargs="?")
+    parser.add_argument(
+        "--format",
+        choices=("terminal", "json", "junit", "html"),
+        help="default: by FILE's ending, else terminal",
+    )
+    parser.add_argument("--output", metavar="FILE", help="where to write it (default: standard output)")
+    parser.add_argument(
+        "--documents", metavar="DIR", default="models", help="the documents' folder (default: models/)"
+    )
+    parser.add_argument(
+        "--compare",
+        metavar=("A", "B"),
+        nargs=2,
+        help="what changed between two: names, documents or receipts; exit code 1 where something got worse",
+    )
+    parser.add_argument("--json", action="store_true", help="the same as --format json, on one line")
 
 
 def _engine(parser: argparse.ArgumentParser) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from importer.cli import show
 from importer.errors import DocumentError
+from importer.reports import sheet, terminal
 
 if TYPE_CHECKING:
     from importer.document.store import Store
@@ -68,7 +69,7 @@ def show_document(arguments: argparse.Namespace) -> None:
     if receipt.fit is not None:
         console.print(show.fit(receipt.fit))
     if receipt.validation is not None:
-        console.print(show.outcomes(receipt.validation))
+        console.print(terminal.outcomes(sheet.run(receipt.validation, stored.digest).found, console.width))
     show.line(f"review: {state['review']}; validation: {state['validation']}")
 
 
@@ -91,6 +92,13 @@ def validate(arguments: argparse.Namespace) -> None:
     from importer.cli.validating import validate as run
 
     run(arguments)
+
+
+def report(arguments: argparse.Namespace) -> int:
+    """A document's validations told to others, or two of them compared."""
+    from importer.cli.reporting import run
+
+    return run(arguments)
 
 
 def export(arguments: argparse.Namespace) -> None:
@@ -191,6 +199,7 @@ COMMANDS: Mapping[str, Callable[[argparse.Namespace], int | None]] = {
     "approve": review,
     "recheck": recheck,
     "validate": validate,
+    "report": report,
     "export": export,
     "engine": engine,
     "doctor": doctor,

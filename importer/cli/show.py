@@ -6,12 +6,13 @@ import json
 import shlex
 import sys
 import threading
-import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from importer.cli import streams
+from importer.reports import terminal
+from importer.reports.text import plain as spelled
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 PLAIN_WIDTH = 140  # columns where there is no terminal to ask
 PATIENCE = 1.0  # seconds before progress is worth showing
+plain = spelled
+table = terminal.table
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -66,27 +69,6 @@ def json_line(text: str) -> None:
     line(text)
 
 
-def plain(text: str) -> str:
-    """Text with control characters spelled out: a repository's words must not steer a terminal."""
-    return "".join(
-        c if c in "\n " or c.isprintable() or unicodedata.category(c) == "Zs"
-        else c.encode("unicode_escape").decode()
-        for c in text
-    )  # fmt: skip
-
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> Table:
-    """A borderless table; cells are plain text, never markup, since some come from repositories."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    made = Table(*columns, title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for row in rows:
-        made.add_row(*(Text(plain(cell), overflow="fold") for cell in row))
-    return made
-
-
 def decisions(chosen: Mapping[str, Any]) -> Table:
     """Key, value, status, why, what was overruled; ``chosen`` in its JSON form."""
     rows = [
@@ -100,30 +82,6 @@ def decisions(chosen: Mapping[str, Any]) -> Table:
         for key, d in chosen.items()
     ]
     return table(("decision", "value", "status", "why", "overruled"), rows)
-
-
-def outcomes(report: Mapping[str, Any]) -> Table:
-    """The probes of a validation report; what would mend one stands below its reason."""
-    rows = [
-        (
-            o["probe"],
-            o["outcome"],
-            str(o.get("attribution") or ""),
-            share(o),
-            o["reason"] + (f"\n→ {o['mend']}" if o.get("mend") else ""),
-        )
-        for o in report["outcomes"]
-    ]
-    return table(("probe", "outcome", "blame", "trials", "reason"), rows)
-
-
-def share(outcome: Mapping[str, Any]) -> str:
-    """How many trials said the same, and between what shares that holds at 95 %: ``3 of 3, 44–100 %``."""
-    interval = outcome.get("interval")
-    if not interval:
-        return ""
-    low, high = (f"{100 * end:.0f}" for end in interval)
-    return f"{outcome['agreed']} of {outcome['trials']}, {low}–{high} %"
 
 
 def fit(told: Mapping[str, Any]) -> Table:

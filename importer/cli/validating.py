@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from importer.cli import asking, show
 from importer.cli.arguments import INSTALLED
+from importer.cli.reporting import place, write_file
 from importer.document.store import Store, Stored, load
 from importer.errors import EngineError, UsageError, ValidationError
 from importer.hub.snapshot import Snapshot
 from importer.pipeline import Plan
+from importer.reports import of_file, sheet, terminal
 from importer.run import ready, run_against, run_document, weights_of
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ def after_import(arguments: argparse.Namespace, planned: Plan, store: Store) -> 
     stored = store.load(planned.name)
     report = _run(stored, store, name, planned.snapshot, fetch=asked, port=None)
     if not arguments.json:
-        show.console().print(show.outcomes(report))
+        _show(report, stored)
     _verdict(report, stored, name)
 
 
@@ -44,6 +46,7 @@ def validate(arguments: argparse.Namespace) -> None:
     if arguments.name is None:
         raise UsageError("bad-option", option="NAME|FILE", problem="it is required")
     server, probes = asking.server(arguments), asking.probes(arguments)
+    places = {place(name): of_file(name) for name in arguments.report}
     store, stored = named(arguments.name, arguments.output)
     stored.check()
     engine = arguments.engine or stored.backend
@@ -55,8 +58,16 @@ def validate(arguments: argparse.Namespace) -> None:
     if arguments.json:
         show.json_line(show.json_text(report))
     else:
-        show.console().print(show.outcomes(report))
+        _show(report, stored)
+    told = sheet.sheet(store.find(stored.name) or stored, [report])
+    for path, write in places.items():
+        write_file(path, write.write(told))
     _verdict(report, stored, engine)
+
+
+def _show(report: Mapping[str, Any], stored: Stored) -> None:
+    console = show.console()
+    console.print(terminal.outcomes(sheet.run(report, stored.digest).found, console.width))
 
 
 def _list(*, as_json: bool) -> None:

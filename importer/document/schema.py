@@ -15,7 +15,7 @@ from importer.errors import DocumentError
 
 NAMES = (
     "document", "receipt", "report", "localai-model", "localai-gallery", "compose", "inferenceservice",
-    "tool",
+    "tool", "validation", "comparison",
 )  # fmt: skip
 
 

@@ -188,6 +188,14 @@ def receipt_path(path: Path) -> Path:
     return path.with_name(f"{path.stem}.receipt.json")
 
 
+def receipt_at(path: Path) -> Receipt:
+    """The receipt in a file, whatever lies beside it; raises DocumentError("no-receipt")."""
+    found = _receipt(path)
+    if found is None:
+        raise DocumentError("no-receipt", path=path, problem="it is missing or damaged")
+    return found
+
+
 def _receipt(path: Path) -> Receipt | None:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))

@@ -1,0 +1,131 @@
+"""``importer report``: a document's validations as text, JSON, JUnit XML or a page; two of them compared."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from importer.cli import show
+from importer.document.diff import shown
+from importer.document.files import write_all
+from importer.document.store import receipt_at
+from importer.errors import UsageError
+from importer.reports import FORMATS, Format, of_file
+from importer.reports.compare import Comparison, compare
+from importer.reports.sheet import Sheet, of_receipt, sheet
+from importer.reports.text import duration
+
+WORSE = 1  # the exit code where a comparison found something that got worse
+RECEIPT = ".receipt.json"
+OURS = (".yaml", ".yml", RECEIPT)  # what a report must not be written over
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """0, or 1 where a comparison found something that got worse; raises UsageError and DocumentError."""
+    if (arguments.name is None) == (arguments.compare is None):
+        problem = "give one document, or two validations with --compare"
+        raise UsageError("bad-option", option="NAME|FILE", problem=problem)
+    if arguments.json and arguments.format not in (None, "json"):
+        raise UsageError("bad-option", option="--json", problem=f"it is not --format {arguments.format}")
+    path = None if arguments.output is None else place(arguments.output)
+    if arguments.compare is not None:
+        return _compare(arguments, path)
+    chosen = _chosen(arguments)
+    told = _sheet(arguments.name, arguments.documents)
+    if path is None and chosen is FORMATS["terminal"]:
+        from importer.reports import terminal
+
+        terminal.show(told, show.console())
+    elif path is None:
+        _print(chosen.write(told), one_line=arguments.json)
+    else:
+        write_file(path, chosen.write(told))
+    return 0
+
+
+def _chosen(arguments: argparse.Namespace) -> Format:
+    """By name, else by the file's ending; raises UsageError("unknown-report")."""
+    name = "json" if arguments.json else arguments.format
+    if name:
+        return FORMATS[name]
+    return FORMATS["terminal"] if arguments.output is None else of_file(arguments.output)
+
+
+def place(name: str) -> Path:
+    """Where a report goes; raises UsageError for a document, a receipt or a folder."""
+    path = Path(name)
+    if name.endswith(OURS):
+        raise UsageError("bad-option", option=name, problem="a report does not take the place of a document")
+    if path.is_dir():
+        raise UsageError("bad-option", option=name, problem="it is a folder")
+    return path
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a report, over the last one; raises DocumentError("cannot-write")."""
+    write_all({path: text})
+    show.note(f"Wrote {path}.")
+
+
+def _print(text: str, *, one_line: bool) -> None:
+    if one_line:
+        show.json_line(show.json_text(json.loads(text)))
+    else:
+        show.line(text.rstrip("\n"))
+
+
+def _sheet(name: str, folder: str) -> Sheet:
+    from importer.cli.validating import named
+
+    return sheet(named(name, folder)[1])
+
+
+def _side(name: str, folder: str) -> Sheet:
+    """One of two validations: a document's, by name or file, or that of a receipt by itself."""
+    return of_receipt(receipt_at(Path(name))) if name.endswith(RECEIPT) else _sheet(name, folder)
+
+
+def _compare(arguments: argparse.Namespace, path: Path | None) -> int:
+    chosen = _chosen(arguments)
+    if chosen not in (FORMATS["terminal"], FORMATS["json"]):
+        raise UsageError("bad-option", option="--compare", problem="a comparison is terminal or json")
+    found = compare(*(_side(side, arguments.documents) for side in arguments.compare))
+    if chosen is FORMATS["json"]:
+        text = json.dumps(found.to_json(), indent=1) + "\n"
+    else:
+        text = "".join(f"{show.plain(line)}\n" for line in _lines(found))
+    if path is None:
+        _print(text, one_line=arguments.json)
+    else:
+        write_file(path, text)
+    return WORSE if found.worse else 0
+
+
+def _lines(found: Comparison) -> Iterator[str]:
+    yield f"before: {_named(found.before)}"
+    yield f"after:  {_named(found.after)}"
+    for moved in found.outcomes:
+        yield f"{moved.way}: {moved.probe}: {moved.before or 'not asked'} → {moved.after or 'not asked'}"
+        yield from (f"    before: {moved.reason_before}",) if moved.reason_before else ()
+        yield from (f"    after:  {moved.reason_after}",) if moved.reason_after else ()
+    yield f"{found.worse} worse, {found.alike} alike"
+    for key, (before, after) in found.decisions.items():
+        yield f"decision {key}: {_decided(before)} → {_decided(after)}"
+    for part, (spent, spends) in found.time.items():
+        yield f"{part}: {_seconds(spent)} → {_seconds(spends)}"
+
+
+def _named(head: Mapping[str, Any]) -> str:
+    engine = f"{head['engine']} {head['version'] or ''}".strip()
+    return f"{head['name']} on {engine}, {head['state']}, {head['started']}, {head['digest']}"
+
+
+def _decided(told: Mapping[str, Any] | None) -> str:
+    return "none" if told is None else f"{shown(told['value'])} ({told['status']})"
+
+
+def _seconds(spent: float | None) -> str:
+    return "–" if spent is None else duration(spent)

@@ -1,0 +1,43 @@
+"""A validation told to others. ``FORMATS`` has one line for each; a format opens and starts nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import PurePath
+from typing import cast
+
+from importer.errors import UsageError
+from importer.reports.sheet import Sheet, Write
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """What reads it, the ending of its files, and the module whose ``write`` makes it."""
+
+    reader: str
+    ending: str
+    module: str
+
+    def write(self, sheet: Sheet) -> str:
+        """The report's text; raises DocumentError("never-validated") where it needs a run."""
+        function = cast(Write, import_module(self.module).write)
+        return function(sheet)
+
+
+FORMATS: dict[str, Format] = {
+    "terminal": Format("a person at a terminal", ".txt", "importer.reports.terminal"),
+    "json": Format("a program", ".json", "importer.reports.as_json"),
+    "junit": Format("a CI system", ".xml", "importer.reports.junit"),
+    "html": Format("a browser: one page to read and send on", ".html", "importer.reports.html"),
+}
+
+
+def of_file(name: str) -> Format:
+    """The format that the ending of a file stands for; raises UsageError("unknown-report")."""
+    ending = PurePath(name).suffix.lower()
+    for found in FORMATS.values():
+        if found.ending == ending:
+            return found
+    known = ", ".join(f"{found.ending} ({name})" for name, found in FORMATS.items())
+    raise UsageError("unknown-report", name=name, known=known)

@@ -1,0 +1,140 @@
+"""What changed between two validations: outcomes, reasons, engine, decisions, times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from importer.document.diff import same
+from importer.errors import DocumentError
+from importer.reports.sheet import Found, Run, Sheet
+
+SCHEMA = 1
+Way = Literal["worse", "better", "other", "new", "gone"]
+RANK = {"pass": 0, "not-applicable": 0, "inconclusive": 1, "fail": 2}  # how bad
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """One probe whose outcome, blame or, where it does not pass, reason is another now.
+
+    ``way``  worse and better by outcome; other where that weighs the same; new, gone: only one has it.
+    """
+
+    probe: str
+    way: Way
+    before: str | None
+    after: str | None
+    reason_before: str
+    reason_after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two validations side by side; ``decisions`` and ``time`` map a name to its two values, None for none.
+
+    ``alike`` is how many probes said the same both times.
+    """
+
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
+    outcomes: tuple[Moved, ...]
+    decisions: Mapping[str, tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]]
+    time: Mapping[str, tuple[float | None, float | None]]
+    alike: int
+
+    @property
+    def worse(self) -> int:
+        """How many probes got worse; one that is new counts for nothing, it was not asked before."""
+        return sum(moved.way == "worse" for moved in self.outcomes)
+
+    def to_json(self) -> dict[str, Any]:
+        """As ``comparison.schema.json`` has it."""
+        return {
+            "schema": SCHEMA,
+            "before": dict(self.before),
+            "after": dict(self.after),
+            "worse": self.worse,
+            "alike": self.alike,
+            "outcomes": [asdict(moved) for moved in self.outcomes],
+            "decisions": {key: {"before": a, "after": b} for key, (a, b) in self.decisions.items()},
+            "seconds": {part: {"before": a, "after": b} for part, (a, b) in self.time.items()},
+        }
+
+
+def compare(one: Sheet, other: Sheet) -> Comparison:
+    """The newest whole runs of two sheets; raises DocumentError("never-validated")."""
+    before, after = _whole(one), _whole(other)
+    moved = tuple(_moved(before, after))
+    both = sum(found.probe in after.by_probe for found in before.found)
+    parts = dict.fromkeys([*before.seconds, *after.seconds])
+    return Comparison(
+        _head(one, before),
+        _head(other, after),
+        moved,
+        dict(_decisions(one, other)),
+        {part: (before.seconds.get(part), after.seconds.get(part)) for part in parts},
+        both - sum(m.way not in ("new", "gone") for m in moved),
+    )
+
+
+def _whole(sheet: Sheet) -> Run:
+    if not sheet.whole:
+        raise DocumentError("never-validated", name=sheet.name)
+    return sheet.whole[0]
+
+
+def _decisions(
+    one: Sheet, other: Sheet
+) -> Iterator[tuple[str, tuple[dict[str, Any] | None, dict[str, Any] | None]]]:
+    for key in dict.fromkeys([*one.decisions, *other.decisions]):
+        before, after = (
+            None
+            if key not in side.decisions
+            else {f: side.decisions[key].get(f) for f in ("value", "status")}
+            for side in (one, other)
+        )
+        if not same(before, after):
+            yield key, (before, after)
+
+
+def _head(sheet: Sheet, run: Run) -> dict[str, Any]:
+    return {
+        "name": sheet.name,
+        "digest": run.digest,
+        "engine": run.engine,
+        "version": run.version,
+        "started": run.started,
+        "state": run.state,
+        "passed": run.passed,
+    }
+
+
+def _moved(before: Run, after: Run) -> Iterator[Moved]:
+    old, new = before.by_probe, after.by_probe
+    for probe in dict.fromkeys([*old, *new]):
+        way = _way(old.get(probe), new.get(probe))
+        if way is not None:
+            a, b = old.get(probe), new.get(probe)
+            yield Moved(
+                probe,
+                way,
+                None if a is None else a.outcome,
+                None if b is None else b.outcome,
+                "" if a is None else a.reason,
+                "" if b is None else b.reason,
+            )
+
+
+def _way(before: Found | None, after: Found | None) -> Way | None:
+    """A pass gives another reason each time: sampled answers, seconds. That is no change."""
+    if before is None or after is None:
+        return "new" if before is None else "gone"
+    worse = RANK.get(after.outcome, 2) - RANK.get(before.outcome, 2)
+    if worse:
+        return "worse" if worse > 0 else "better"
+    if before.outcome != after.outcome:
+        return "other"
+    told = (before.reason, before.attribution) != (after.reason, after.attribution)
+    return "other" if told and not after.passed else None

@@ -1,0 +1,129 @@
+"""The report at a terminal: probes and their reasons, or a matrix of probes and engines."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from importer.reports.sheet import Found, Run, Sheet
+from importer.reports.text import plain, split, trials
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.table import Table
+
+WIDTH = 140  # columns of a file
+NARROW = 90  # columns below which a table of reasons is no longer read
+CELL = 15  # columns of an engine in the matrix, of an outcome written out
+STYLES = {"pass": "green", "fail": "bold red", "inconclusive": "yellow", "not-applicable": "dim"}
+SIGNS = {"pass": "✓", "fail": "✗", "inconclusive": "?", "not-applicable": "–"}
+
+
+def write(sheet: Sheet) -> str:
+    """Plain text, as a file has it."""
+    from rich.console import Console
+
+    file = io.StringIO()
+    console = Console(file=file, width=WIDTH, force_terminal=False, highlight=False)
+    show(sheet, console)
+    return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
+
+
+def show(sheet: Sheet, console: Console) -> None:
+    """Print the report as wide as the console is."""
+    for part in rendered(sheet, console.width):
+        console.print(part)
+
+
+def rendered(sheet: Sheet, width: int) -> Iterator[RenderableType]:
+    """The head, the outcomes, and each run's time."""
+    from rich.text import Text
+
+    model = f" ({sheet.model}{'@' + sheet.revision[:12] if sheet.revision else ''})" if sheet.model else ""
+    yield Text(plain(f"{sheet.name}{model}"), style="bold")
+    yield Text(plain(f"review: {sheet.review}; validation: {sheet.validation}; {sheet.digest}"))
+    if len(sheet.whole) == 1:
+        yield outcomes(sheet.whole[0].found, width)
+    elif sheet.whole:
+        yield matrix(sheet, width)
+        for run in sheet.whole:
+            bad = tuple(found for found in run.found if not found.passed)
+            if bad:
+                yield Text(plain(f"What did not pass on {run.label}:"), style="bold")
+                yield outcomes(bad, width)
+    for run in sheet.parts:
+        yield Text(plain(f"Only a part, asked of {run.label}:"), style="bold")
+        yield outcomes(run.found, width)
+    for run in sheet.runs:
+        yield Text(plain(f"{run.label}: {run.state} ({_counted(run)}; {split(run.seconds)}), {run.started}"))
+
+
+def outcomes(found: Sequence[Found], width: int) -> RenderableType:
+    """Probes with blame, trials and reason; what would mend one stands below its reason."""
+    if width < NARROW:
+        return _listed(found)
+    rows = [
+        (f.probe, f.outcome, f.attribution or "", trials(f.agreed, f.trials, f.interval), _reason(f))
+        for f in found
+    ]
+    return table(("probe", "outcome", "blame", "trials", "reason"), rows, painted=True)
+
+
+def matrix(sheet: Sheet, width: int) -> Table:
+    """A row for each probe, a column for each run; signs alone where words do not fit."""
+    longest = max(len(probe) for probe in sheet.validating)
+    short = longest + 2 + len(sheet.whole) * (CELL + 3) > width
+    heads = [f"{run.label}{' (stale)' if run.state == 'stale' else ''}" for run in sheet.whole]
+    rows = []
+    for probe in sheet.validating:
+        cells = [run.by_probe.get(probe) for run in sheet.whole]
+        words = ["" if f is None else SIGNS.get(f.outcome, "") if short else f.outcome for f in cells]
+        rows.append((probe, *words))
+    title = ", ".join(f"{sign} {name}" for name, sign in SIGNS.items()) if short else ""
+    if short:
+        title += "".join(f"\n{number}: {head}" for number, head in enumerate(heads, 1))
+        heads = [str(number) for number, _ in enumerate(heads, 1)]
+    return table(("probe", *heads), rows, title, painted=True)
+
+
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", *, painted: bool = False
+) -> Table:
+    """A borderless table; cells are plain text, never markup, since some come from repositories.
+
+    ``painted``: an outcome, by word or sign, has its colour, where the console has any.
+    """
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    styles = STYLES | {sign: STYLES[name] for name, sign in SIGNS.items()} if painted else {}
+    head = Text(plain(title)) if title else None
+    made = Table(title=head, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        made.add_column(Text(plain(column)))
+    for row in rows:
+        made.add_row(*(Text(plain(cell), styles.get(cell, ""), overflow="fold") for cell in row))
+    return made
+
+
+def _listed(found: Sequence[Found]) -> RenderableType:
+    """For narrow terminals: a line for each probe, the reason below where it did not pass."""
+    from rich.text import Text
+
+    told = Text(overflow="fold")
+    for f in found:
+        told.append(f"{SIGNS.get(f.outcome, ' ')} {plain(f.outcome)}", STYLES.get(f.outcome, ""))
+        told.append(plain(f" {f.probe}{f' [{f.attribution}]' if f.attribution else ''}\n"))
+        if not f.passed or f.probe == "own-question":
+            told.append("".join(f"    {line}\n" for line in plain(_reason(f)).split("\n")))
+    return told
+
+
+def _reason(found: Found) -> str:
+    return found.reason + (f"\n→ {found.mend}" if found.mend else "")
+
+
+def _counted(run: Run) -> str:
+    return ", ".join(f"{number} {name}" for name, number in run.counts.items() if number)
