@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import urllib.parse
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -48,14 +48,18 @@ class Release:
 
 
 class Index:
-    """The package index, with pip's settings as they are when it is made; or a folder in its place."""
+    """The package index, with pip's settings as they are when it is made; or a folder in its place.
 
-    def __init__(self, folder: Path | None = None, web: Web | None = None) -> None:
+    ``archives``  files and addresses that are all there is of their packages. Raises IndexFailure.
+    """
+
+    def __init__(self, folder: Path | None = None, archives: Sequence[str] = ()) -> None:
         settings = {} if folder else _pip()
         bases = [settings.get("index-url", PYPI), *settings.get("extra-index-url", "").split()]
         self._bases = [] if folder else bases
         self._folders = [folder] if folder else [Path(p) for p in settings.get("find-links", "").split()]
-        self.web = web or Web(settings.get("cert"))
+        self.web = Web(settings.get("cert"))
+        self._archives = archives
         self._files: dict[str, list[Release]] = {}
         self._days: dict[str, dict[str, str]] = {}
 
@@ -66,6 +70,9 @@ class Index:
         return self._files[package]
 
     def _look_up(self, package: str) -> list[Release]:
+        given = [release for place in self._archives if (release := _given(package, place))]
+        if given:
+            return given
         for base in self._bases:
             page = f"{base.rstrip('/')}/{package}/"
             try:
@@ -167,9 +174,30 @@ def _from_folder(package: str, folder: Path) -> Iterator[Release]:
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         version = _version(package, path.name)
         if version:
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            yield Release(package, version, path.name, path.resolve().as_uri(), digest)
+            yield _on_disk(package, version, path)
+
+
+def _given(package: str, place: str) -> Release | None:
+    """An archive of this package at a path, or at an address with ``#sha256=``. Raises IndexFailure."""
+    url, fragment = urllib.parse.urldefrag(place)
+    web = urllib.parse.urlsplit(url).scheme in {"http", "https"}
+    file = urllib.parse.unquote(url.rsplit("/", 1)[-1]) if web else Path(place).name
+    version = _version(package, file)
+    if not version:
+        return None
+    digest = urllib.parse.parse_qs(fragment).get("sha256", [""])[0]
+    if web and not re.fullmatch(r"[0-9a-f]{64}", digest):
+        raise IndexFailure(f"{shown(url)} has no digest; give #sha256= and 64 hex digits behind it")
+    return Release(package, version, file, url, digest) if web else _on_disk(package, version, Path(place))
+
+
+def _on_disk(package: str, version: str, path: Path) -> Release:
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise IndexFailure(f"{path} cannot be read: {error.strerror}") from None
+    return Release(package, version, path.name, path.resolve().as_uri(), digest)
 
 
 def _version(package: str, file: str) -> str:

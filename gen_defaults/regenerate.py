@@ -27,7 +27,7 @@ def main(arguments: list[str], place: Place | None = None) -> int:
     options = _options(arguments)
     try:
         with bars() as told:
-            index = Index(options.offline)
+            index = Index(options.offline, options.archive)
             index.web.told = told
             request = Request(index, place, options.check, tuple(options.vllm), options.offline)
             result = run(request, _names(options))
@@ -116,6 +116,13 @@ def _options(arguments: list[str]) -> argparse.Namespace:
         type=Path,
         metavar="DIR",
         help="wheels and sdists in DIR, models' files in DIR/<org>__<name>",
+    )
+    parser.add_argument(
+        "--archive",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a wheel or sdist in place of the newest: a path, or an address with #sha256=; may be repeated",
     )
     parser.add_argument(
         "--accuracy", type=Path, metavar="FOLDER", help="refuse tables that answer less of FOLDER; see score"

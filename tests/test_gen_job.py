@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from gen_defaults import place as place_module
-from gen_defaults import regenerate, report, sampling
+from gen_defaults import progress, regenerate, report, sampling
 from gen_defaults.__main__ import main as command
 from gen_defaults.place import Place, load, write
 from gen_defaults.sources import SOURCES, engines, vendors
@@ -26,6 +27,7 @@ from tests.gen_releases import (
     fill,
     unsloth,
 )
+from tests.hubserver import HubServer, Repo, isolate
 from tests.package_index import PackageIndex, sdist, wheel
 
 WHEEL = "unsloth-2026.1.0-py3-none-any.whl"
@@ -182,6 +184,29 @@ def test_a_folder_instead_of_the_index(made, tmp_path, package_index):
     assert everything(made) == before
     assert run(made, "--check", "--offline", str(folder)) == 0
     assert len(package_index.asked) == asked
+
+
+def test_one_archive_by_its_path_or_its_address(made, package_index, tmp_path, capsys):
+    data = wheel(unsloth(FAMILIES | {"own": FAMILIES["zeta-1"]}))
+    path = tmp_path / "unsloth-2025.1.0-py3-none-any.whl"
+    path.write_bytes(data)
+    assert run(made, "--archive", str(path)) == 0
+    assert load(made.upstream("unsloth"))["source"]["file"] == path.name
+    by_path = everything(made)
+    assert "own" in load(made.sampling)["families"]
+    package_index.pages[f"/elsewhere/{path.name}"] = data
+    address = f"{package_index.address}/elsewhere/{path.name}"
+    assert run(made, "--archive", f"{address}#sha256={hashlib.sha256(data).hexdigest()}") == 0
+    assert everything(made) == by_path
+    capsys.readouterr()
+    for wrong, says in (
+        (address, "has no digest; give #sha256="),
+        (f"{address}#sha256={'0' * 64}", "is not the file that the index names"),
+        (str(tmp_path / "unsloth-1.0.tar.gz"), "cannot be read: No such file"),
+    ):
+        assert run(made, "--archive", wrong) == 1
+        assert says in capsys.readouterr().err
+        assert everything(made) == by_path
 
 
 def altered(**row: Any) -> dict[str, str]:
@@ -379,6 +404,31 @@ def test_a_vendors_file_that_is_none(made, tmp_path, capsys, text):
     assert everything(made) == before
 
 
+@pytest.mark.parametrize("gated", [False, True])
+def test_a_vendors_file_from_the_hub(made, tmp_path, monkeypatch, capsys, gated):
+    repo = Repo({"generation_config.json": '{"top_p": 1.0}', "config.json": "{}"}, gated=gated)
+    with HubServer({"zeta/Zeta-1": repo}) as hub:
+        isolate(monkeypatch, tmp_path / "hub", hub.url)
+        assert run(made, "--only", "vendors") == (1 if gated else 0)
+        known = load(made.upstream("vendors")).get("repositories", {})
+        if gated:
+            assert "zeta/Zeta-1 cannot be read" in capsys.readouterr().err
+            return
+        assert known["zeta/Zeta-1"]["commit"] == repo.revisions["main"]
+        repo.commit({"generation_config.json": '{"top_p": 0.3}', "config.json": "{}"})
+        assert run(made, "--only", "vendors", "--check") == 0
+        before = everything(made)
+        assert run(made, "--only", "vendors") == 1
+        assert (
+            "zeta-1: top_p is 1, against 1 of 1 vendor files: zeta/Zeta-1 says 0.3" in capsys.readouterr().err
+        )
+        assert everything(made) == before
+        repo.commit({"generation_config.json": '{"top_p": 0.4}', "config.json": "{}"})
+        repo.gated = True
+        assert run(made, "--only", "vendors") == 0
+        assert everything(made) == before
+
+
 def test_what_was_known_stays_where_a_folder_lacks_it(made, tmp_path):
     known = vendor_file(tmp_path / "models", '{"top_p": 1.0}')
     assert run(made, "--only", "vendors", "--offline", str(known)) == 0
@@ -440,6 +490,17 @@ def test_the_committed_files_are_what_their_releases_give():
 
 
 # The command line
+
+
+def test_bars_are_for_a_terminal(monkeypatch, capsys):
+    with progress.bars() as told:
+        assert told is None
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with progress.bars() as told:
+        assert told is not None
+        told("a-[1].whl", 5, 10)
+        told("a-[1].whl", 5, 10)
+    assert "a-[1].whl" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
