@@ -52,8 +52,13 @@ class Place:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """A file of ours as data; empty where there is none."""
-    data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    """A file of ours as data; empty where there is none. Raises ValueError."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path.name} cannot be read: {error}") from None
+    if not isinstance(data, dict):
+        raise ValueError(f"{path.name} cannot be read: it is no object")  # noqa: TRY004
     return data
 
 

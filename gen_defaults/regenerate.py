@@ -138,4 +138,4 @@ def _options(arguments: list[str]) -> argparse.Namespace:
 
 
 def _sources() -> str:
-    return f"one of {', '.join(SOURCES)}; may be repeated; {', '.join(ON_REQUEST)} only this way"
+    return f"one of {', '.join(SOURCES)}; may be repeated; {' and '.join(ON_REQUEST)} only this way"

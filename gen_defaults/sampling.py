@@ -18,7 +18,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
 
 from gen_defaults import vendor
 from gen_defaults.index import IndexFailure
@@ -30,6 +34,7 @@ COMMENT = (
     " is heard before them. docs/tables.md describes every key."
 )
 SPELLED = ("temperature", "top_p", "top_k", "min_p", "repeat_penalty", "presence_penalty")  # in this order
+SCHEMA = Path(__file__).with_name("sampling_rows.schema.json")
 BY_HAND = "by hand"
 PATTERN = re.compile(r"(?:[a-z0-9-]+/)?[a-z0-9#][a-z0-9.#*-]*")  # as the schema has it
 
@@ -38,7 +43,8 @@ Row = Mapping[str, Any]
 
 def table(rows: Row, unsloth: Row, vendors: Row) -> dict[str, Any]:
     """Everything that stands in ``inference_defaults.json``. Raises IndexFailure."""
-    named = dict(rows.get("families", {}))
+    _check(rows)
+    named = dict(rows["families"])
     taken = {row.get("unsloth") for row in named.values()} | {*named, *rows.get("skip", {})}
     for family, values in unsloth.get("families", {}).items():
         if family not in taken and not says_nothing(values, unsloth.get("fallback", {})):
@@ -60,6 +66,15 @@ def table(rows: Row, unsloth: Row, vendors: Row) -> dict[str, Any]:
         "sources": each("says"),
         "provenance": each("provenance"),
     }
+
+
+def _check(rows: Row) -> None:
+    """A person's mistake is told at its place. Raises IndexFailure."""
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    fault = best_match(Draft202012Validator(schema).iter_errors(rows))
+    if fault is not None:
+        place = ".".join(map(str, fault.absolute_path)) or "top level"
+        raise IndexFailure(f"sampling_rows.json: {place}: {fault.message:.200}")
 
 
 def render(data: Row) -> str:

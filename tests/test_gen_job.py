@@ -457,6 +457,33 @@ def test_a_row_taken_from_what_nobody_has_is_said(made, capsys):
         assert says in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ({"vaues": {"top_p": 1}, "says": "x"}, "families.new: "),
+        ({"values": {"top_p": 1}}, "families.new: "),
+        ({"values": {"top_p": "1"}, "says": "x"}, "families.new.values.top_p: '1' is not of type 'number'"),
+        (3, "families.new: 3 is not of type 'object'"),
+    ],
+)
+def test_a_persons_mistake_is_told_at_its_place(made, capsys, row, says):
+    rows = load(made.rows)
+    rows["families"]["new"] = row
+    made.rows.write_text(json.dumps(rows))
+    before = everything(made)
+    assert run(made, "--only", "tables") == 1
+    assert f"gen_defaults: sampling_rows.json: {says}" in capsys.readouterr().err
+    assert everything(made) == before
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "[" * 99999])
+@pytest.mark.parametrize("file", ["sampling_rows.json", "parser_defaults.json", "upstream/unsloth.json"])
+def test_a_file_of_ours_that_is_broken_is_named(made, capsys, file, text):
+    next(p for p in made.root.rglob("*.json") if str(p).endswith(file)).write_text(text)
+    assert run(made, "--only", "tables") == 1
+    assert f"{file.rpartition('/')[2]} cannot be read: " in capsys.readouterr().err
+
+
 # The tables that ship
 
 
@@ -465,6 +492,11 @@ def test_the_committed_table_is_what_the_committed_sources_give():
     unsloth_said, vendors_said = load(place.upstream("unsloth")), load(place.upstream(vendors.NAME))
     made = sampling.render(sampling.table(load(place.rows), unsloth_said, vendors_said))
     assert made == place.sampling.read_text(encoding="utf-8")
+
+
+def test_the_committed_proposal_is_of_the_committed_table(capsys):
+    """After an edit of ``parser_defaults.json``: ``python -m gen_defaults --only tables``."""
+    assert regenerate.main(["--only", "tables", "--check"]) == 0, capsys.readouterr().out
 
 
 def test_every_row_says_where_it_is_from():

@@ -307,7 +307,7 @@ def test_sets_for_thinking_are_kept_apart(package_index, place, nested):
         "thinking": {"temperature": 1.0, "presence_penalty": 0.0},
         "non_thinking": {"temperature": 0.7},
     }
-    table = sampling.table({}, found, {})
+    table = sampling.table({"families": {}}, found, {})
     assert table["modes"]["acme-2"]["thinking"] == {"temperature": 1.0, "presence_penalty": 0.0}
     assert table["families"]["acme-2"] == {
         "temperature": 0.4, "top_p": 0.9, "top_k": 30, "repeat_penalty": 1.1,
