@@ -772,25 +772,29 @@ def test_looking_starts_nothing_and_imports_no_engine(desk: Desk, monkeypatch: p
 
 
 @pytest.mark.engine
-def test_mlx_vlm_really_ends_where_the_config_has_the_base_elsewhere(
-    copy: Path, tmp_path: Path, mlx_vlm_engine: Installed, capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("name", "module"), [("mlx_vlm", "mlx_vlm.models.qwen3"), ("vllm_mlx", "mlx_lm.models.qwen3")]
+)
+def test_an_engine_really_ends_where_the_config_has_the_base_elsewhere(
+    name: str, module: str, copy: Path, tmp_path: Path, request: pytest.FixtureRequest,
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     from importer.engines.process import serve
 
+    installed: Installed = request.getfixturevalue(f"{name}_engine")
     monkeypatch.chdir(tmp_path)
     config = json.loads((copy / "config.json").read_text())
     config["rope_parameters"] = {"rope_theta": config.pop("rope_theta"), "rope_type": "default"}
     (copy / "config.json").write_text(json.dumps(config))
-    words = [str(copy), "--name", "moved", "--backend", "mlx-vlm", "--yes", "--no-validate"]
+    words = [str(copy), "--name", "moved", "--backend", installed.engine, "--yes", "--no-validate"]
     assert command(words) == 0
     capsys.readouterr()
     assert command(["validate", "moved"]) == 6
-    assert "mlx_vlm.models.qwen3 does not read" in capsys.readouterr().err
+    assert f"{module} does not read" in capsys.readouterr().err
     document = load(tmp_path / "models" / "moved.yaml").data
     with (
         pytest.raises(EngineError) as caught,
-        serve(get("mlx-vlm"), mlx_vlm_engine.python, document, copy, log_path=tmp_path / "log"),
+        serve(get(installed.engine), installed.python, document, copy, log_path=tmp_path / "log"),
     ):
         pass
     assert caught.value.kind == "engine-died"
@@ -798,7 +802,7 @@ def test_mlx_vlm_really_ends_where_the_config_has_the_base_elsewhere(
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("name", ["mlx_engine", "mlx_vlm_engine", "vllm_engine"])
+@pytest.mark.parametrize("name", ["mlx_engine", "mlx_vlm_engine", "vllm_mlx_engine", "vllm_engine"])
 def test_nothing_stands_in_the_way_of_the_engines_here(name: str, request: pytest.FixtureRequest) -> None:
     installed: Installed = request.getfixturevalue(name)
     case = Case(engine=get(installed.engine), installed=installed, document=DOCUMENT, weights=MODEL)

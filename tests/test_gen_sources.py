@@ -86,6 +86,7 @@ def test_an_index_without_pieces_is_read_whole(package_index):
     assert found.texts == {"kept/a.py": "a"}
 
 
+@pytest.mark.slow
 def test_an_sdist_is_read_as_far_as_needed(package_index):
     files = {"kept/a.py": "a", "later/noise.txt": "\n".join(str(n * n) for n in range(300_000))}
     package_index.add("box", "box-1.0.tar.gz", sdist("box", "1.0", files))

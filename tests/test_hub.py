@@ -210,6 +210,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(server: HubServer) -> No
     assert set(resolve(parse("Org/Toy")).texts) == SIX
 
 
+@pytest.mark.slow
 def test_processes_share_the_cache(server: HubServer) -> None:
     code = "from importer import hub; print(hub.resolve(hub.parse('Org/Toy')).revision)"
     command = [sys.executable, "-W", "error", "-c", code]

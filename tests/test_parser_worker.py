@@ -38,7 +38,7 @@ def test_reads_each_sample_with_each_parser(worker):
         ("raises", "LookupError: no such marker"),
         ("loops", "Overrun: took longer than 0.3 s"),
         ("dies", "Death: the worker ended with status 7: last words"),
-        ("hangs", "Hang: no answer within"),
+        pytest.param("hangs", "Hang: no answer within", marks=pytest.mark.slow),
         ("hoards", "MemoryError"),
     ],
 )

@@ -104,6 +104,7 @@ PLAIN = st.integers(0, 6).flatmap(
 )
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     PLAIN, st.sampled_from(["images", "chatml", "thinking", "refuses tools"]), st.sampled_from([*CONVENTIONS])
