@@ -271,6 +271,7 @@ def test_a_second_name_and_a_newer_versions_parser_do_not_fail() -> None:
 
 def test_what_a_source_says_of_its_format() -> None:
     assert wire.markers("not (python") == ()
+    assert wire.markers(r'mark = r"<\|a\|>"') == ("<|a|>",)
     assert wire.described(PARSER_MODULE, "Other") == ""
 
 

@@ -22,7 +22,8 @@ def described(source: str, class_name: str) -> str:
 
 def markers(source: str) -> tuple[str, ...]:
     """The markers that stand in the module's own texts, docstrings aside, in their order."""
-    found = (m for text in _texts(_tree(source)) for m in MARKER.findall(text))
+    texts = (text.replace("\\", "") for text in _texts(_tree(source)))  # some stand in a regular expression
+    found = (m for text in texts for m in MARKER.findall(text))
     return tuple(dict.fromkeys(found))[:MOST]
 
 
