@@ -190,14 +190,14 @@ class ServiceError(ImporterError):
 
     exit_code = 7
     kinds = (
-        Kind("bad-request", "The request cannot be meant: {problem}.", "See /docs on the server for what it takes."),
+        Kind("bad-request", "The request cannot be meant: {problem}.", "See /openapi.json on the server for what it takes."),
         Kind("bad-json", "The body is no JSON: {problem}.", "Send JSON, with Content-Type: application/json."),
         Kind("no-key", "This address needs an API key.", "Send it as 'Authorization: Bearer KEY'; 'importer keys create' makes one."),
         Kind("wrong-scope", "The key {name!r} may not {scope}.", "Use one with the scope {scope}; it has {has}."),
         Kind("foreign-page", "This request comes from a page of another site.", "Send it from the service's own page, or with an API key."),
         Kind("foreign-host", "{host!r} is not a name of this server.", "Use the address it listens on, or name it with --allowed-host."),
-        Kind("no-such-page", "There is nothing at {path}.", "See /docs for what there is."),
-        Kind("wrong-method", "{path} does not take {method}.", "See /docs for what it takes."),
+        Kind("no-such-page", "There is nothing at {path}.", "See /openapi.json for what there is."),
+        Kind("wrong-method", "{path} does not take {method}.", "See /openapi.json for what it takes."),
         Kind("no-such-job", "There is no job {job!r}.", "See /v1/jobs."),
         Kind("no-such-version", "{name} has no version {number}.", "See /v1/configs/{name}/history."),
         Kind("no-such-key", "There is no key {key!r} that counts.", "See 'importer keys list'."),
@@ -214,7 +214,7 @@ class ServiceError(ImporterError):
         Kind("no-database", "The database does not answer.", "Try again in {seconds} s; the server's log tells more."),
         Kind("bad-setting", "{place} cannot be meant: {problem}.", "See 'importer serve --help'; --show-config tells where each value comes from."),
         Kind("not-listening", "{host} port {port} cannot be listened on: {problem}.", "Choose another --host or --port."),
-        Kind("gave-up", "The job {job} was begun again {tries} times and never ended.", "See the server's log, then try it again."),
+        Kind("gave-up", "The job {job} was begun and never ended: its workflow is {status}.", "See the server's log, then try it again."),
     )  # fmt: skip
 
 

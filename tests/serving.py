@@ -100,6 +100,18 @@ class Service:
                 process.kill()
                 process.wait()
 
+    def engines(self) -> list[int]:
+        """Processes that serve a model of this service's cache, their guardians included."""
+        found = []
+        for entry in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                words = entry.read_bytes()
+            except OSError:
+                continue
+            if f"{self.folder}/hf/".encode() in words:
+                found.append(int(entry.parent.name))
+        return found
+
     def ended(self, job: str) -> dict[str, Any]:
         """The job, once it has ended."""
 

@@ -27,6 +27,13 @@ def enqueued(connection: Connection, found: Job) -> None:
     connection.execute(mine.values(enqueued=1))
 
 
+def begun(connection: Connection) -> list[Job]:
+    """Jobs that are under way, or in a queue, the oldest first."""
+    open_ones = (J.state.in_(OPEN), J.enqueued == 1, J.kind != "imports")
+    rows = connection.execute(select(*COLUMNS).where(*open_ones).order_by(J.id).limit(AT_A_TIME))
+    return [jobs.read(row) for row in rows.mappings()]
+
+
 def claim(connection: Connection, device: str, can: Can) -> Job | None:
     """The validation that a device is to run next, if it has none: the oldest that it can."""
     mine = select(*COLUMNS, J.enqueued).where(J.device == device, J.state.in_(OPEN)).order_by(J.id).limit(1)

@@ -6,6 +6,7 @@ import json
 import logging
 import signal
 import threading
+from contextlib import suppress
 from datetime import UTC, datetime
 from types import FrameType
 
@@ -44,7 +45,8 @@ def serve(settings: Settings) -> None:
     )  # fmt: skip
     server = Server(config)
     try:
-        server.run()
+        with suppress(KeyboardInterrupt):  # the signal that ended it, once more
+            server.run()
     except SystemExit:
         problem = "see the log above"
         raise ServiceError("not-listening", host=settings.host, port=settings.port, problem=problem) from None

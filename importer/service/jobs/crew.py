@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
-from dbos import DBOS, DBOSConfig, SetWorkflowID
+from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID
 from sqlalchemy import URL
 from sqlalchemy.exc import SQLAlchemyError
 
 from importer.engines import CHOSEN, ENGINES, environment, get
 from importer.engines.machine import total_memory
-from importer.errors import EngineError
+from importer.errors import EngineError, ServiceError
 from importer.gallery import executors, jobs, queue
 from importer.gallery.executors import Executor
 from importer.gallery.gallery import Gallery
@@ -26,6 +26,7 @@ from importer.service.jobs.importing import Importing
 from importer.service.jobs.memory import Held, Running
 from importer.service.jobs.place import gone, here
 from importer.service.jobs.validating import Validating
+from importer.service.problems import problem
 from importer.service.settings import Settings
 from importer.workbench import Workbench
 
@@ -35,6 +36,8 @@ IMPORTS = "imports"
 BEAT = 1.0  # seconds between two signs of life
 POLL = 0.2  # seconds between two looks at a queue
 QUIET = 0.25  # seconds between two events of progress
+REVIEW = 10.0  # seconds between two looks for jobs that nobody will end
+OVER = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
 PATIENCE = 5.0  # seconds that jobs have to end when the process does
 _crew: Crew | None = None
 
@@ -82,6 +85,7 @@ class Crew:
         self.importing = Importing(gallery, self.bench, settings, self.held)
         self.validating = Validating(gallery, self.device or me.host, self.held)
         self._ending, self._new = threading.Event(), threading.Event()
+        self._next_review = 0.0
         duties = {"crew": self._live, "feeder": self._feed}
         self._threads = [threading.Thread(target=d, name=n, daemon=True) for n, d in duties.items()]
 
@@ -97,7 +101,9 @@ class Crew:
             "name": "importer", "system_database_url": _durable(url), "executor_id": self.me.id,
             "application_version": VERSION, "log_level": "WARNING",
             "notification_listener_polling_interval_sec": 1.0,
+            "serializer": DBOSPortableJSONSerializer(),  # its own would run what lies there
         }  # fmt: skip
+        _join_logs()
         DBOS(config=config)
         DBOS.listen_queues(self._queues())
         DBOS.launch()
@@ -171,7 +177,7 @@ class Crew:
     # What goes on beside the jobs
 
     def _live(self) -> None:
-        duties = (self._sign, self._look_after_ended, self._take_over, self._claim)
+        duties = (self._sign, self._look_after_ended, self._take_over, self._give_up, self._claim)
         while not self._ending.wait(BEAT):
             for duty in duties:
                 try:
@@ -229,6 +235,18 @@ class Crew:
                 lost = queue.release(connection, left)
             DBOS.cancel_workflows([job.workflow for job in lost]) if lost else None
 
+    def _give_up(self) -> None:
+        """End jobs whose workflows are over without having ended them: each killed its process too often."""
+        if time.monotonic() < self._next_review:
+            return
+        self._next_review = time.monotonic() + REVIEW
+        with self.gallery.database.reading() as connection:
+            found = {job.workflow: job for job in queue.begun(connection)}
+        over = DBOS.list_workflows(workflow_ids=[*found], status=OVER, load_input=False) if found else []
+        for workflow in over:
+            job = found[workflow.workflow_id]
+            self.fail(job, problem(ServiceError("gave-up", job=job.id, status=workflow.status)))
+
     def _claim(self) -> None:
         """Take the oldest validation that this process can run, if its device has nothing to do."""
         from importer.service.jobs.workflows import validate_config
@@ -279,6 +297,19 @@ def _durable(url: URL) -> str:
             file.execute("PRAGMA journal_mode=WAL")  # stays with the file: readers wait for nobody
         return f"sqlite:///{path}"
     return str(url.render_as_string(hide_password=False))
+
+
+def _join_logs() -> None:
+    """What DBOS logs goes where all else goes; that a cancelled workflow ended is no error."""
+    logger = logging.getLogger("dbos")
+    logger.handlers = logger.handlers or [logging.NullHandler()]
+    logger.propagate = True
+    logger.addFilter(_worth_telling)
+
+
+def _worth_telling(record: logging.LogRecord) -> bool:
+    kind = record.exc_info[0] if record.exc_info else None
+    return kind is None or "Cancelled" not in kind.__name__
 
 
 def _stop_all(found: Sequence[Running], *, leave: bool = False) -> list[threading.Thread]:
