@@ -1,4 +1,4 @@
-"""Validations through the service on the real mlx-lm: published, stale, cancelled, killed and gone on with."""
+"""Validations through the service on the real mlx-lm: published, stale, cancelled, killed, gone on with."""
 
 from __future__ import annotations
 
