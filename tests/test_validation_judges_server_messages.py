@@ -220,6 +220,13 @@ def test_images(found: tuple[int | Refused | None, ...], expected: str) -> None:
     assert verdict(images.judge(dict(zip(NAMES, found, strict=False)))) == expected
 
 
+def test_an_engine_that_breaks_over_an_image_that_the_template_drops_is_not_to_blame() -> None:
+    found = {"text only": 10, "an image": Refused(500, "0 placeholders, 1 image")}
+    assert verdict(images.judge(found, rendered=False)) == "fail configuration"
+    assert verdict(images.judge(found, rendered=True)) == "fail engine"
+    assert verdict(images.judge({"text only": Refused(500, "boom")}, rendered=False)) == "fail engine"
+
+
 def test_the_images_are_images() -> None:
     assert images.png(images.RED).startswith(b"\x89PNG")
     assert set(images.ways(2)) == set(NAMES)

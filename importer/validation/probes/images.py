@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from importer.validation.context import Context
-from importer.validation.errors import Refused
+from importer.validation.errors import Refused, TemplateRefusedError
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.promise import Promise, no_chat
 from importer.validation.prompts import Prompt
@@ -21,6 +21,7 @@ RED, BLUE = (220, 20, 20), (20, 20, 220)
 QUESTION = "What colour is the image?"
 SERVER_ERROR = 500
 BRIEF = 16  # tokens of an answer
+MEND = "Use a chat template that renders images."
 Counted = int | None
 
 
@@ -38,7 +39,19 @@ def run(ctx: Context) -> Outcome:
             found[name] = _counted(ctx, name, parts)
         except Refused as refused:
             found[name] = refused
-    return judge(found)
+    refused_one = any(isinstance(told, Refused) for told in found.values())
+    return judge(found, rendered=_rendered(ctx) if refused_one else None)
+
+
+def _rendered(ctx: Context) -> bool | None:
+    """Whether the model's template writes anything for an image; ``None`` where nobody can tell."""
+    if ctx.render is None:
+        return None
+    try:
+        without, one = (ctx.render(_prompt(name, ways(1)[name])) for name in ("text only", "an image"))
+    except TemplateRefusedError:
+        return False
+    return None if one is None else one != without
 
 
 def ways(images: int) -> dict[str, list[dict[str, Any]]]:
@@ -55,19 +68,22 @@ def _image(colour: tuple[int, int, int]) -> dict[str, Any]:
 
 
 def _counted(ctx: Context, name: str, parts: Sequence[Mapping[str, Any]]) -> Counted:
+    return ctx.ask(_prompt(name, parts), max_tokens=BRIEF).usage.prompt
+
+
+def _prompt(name: str, parts: Sequence[Mapping[str, Any]]) -> Prompt:
     content: Any = QUESTION if name == "text only" else list(parts)
-    prompt = Prompt(f"images: {name}", ({"role": "user", "content": content},))
-    return ctx.ask(prompt, max_tokens=BRIEF).usage.prompt
+    return Prompt(f"images: {name}", ({"role": "user", "content": content},))
 
 
-def judge(found: Mapping[str, Counted | Refused]) -> Outcome:
-    """Tokens of each prompt, or how it was refused."""
+def judge(found: Mapping[str, Counted | Refused], *, rendered: bool | None = None) -> Outcome:
+    """Tokens of each prompt, or how it was refused; ``rendered`` says whether the template shows images."""
     counts: dict[str, Counted] = {}
     for name, told in found.items():
         if isinstance(told, Refused):
-            if told.status >= SERVER_ERROR or name == "text only":
-                return Fail(f"{name}: {told}", "engine")
-            return Fail(f"{name}: {told}", "configuration", "Use a chat template that takes images.")
+            if name != "text only" and (told.status < SERVER_ERROR or rendered is False):
+                return Fail(f"{name}: {told}", "configuration", MEND)
+            return Fail(f"{name}: {told}", "engine")
         counts[name] = told
     if None in counts.values():
         return NotApplicable("all are answered; whether an image is seen, no count of tokens tells")
@@ -75,8 +91,7 @@ def judge(found: Mapping[str, Counted | Refused]) -> Outcome:
     for more, less in (("an image", "text only"), ("two images", "an image")):
         if more in known and known[more] <= known[less]:
             what = f"{more}: {known[more]} tokens, {less}: {known[less]}"
-            mend = "Use a chat template that renders images."
-            return Fail(f"the image does not reach the prompt: {what}", "configuration", mend, len(known))
+            return Fail(f"the image does not reach the prompt: {what}", "configuration", MEND, len(known))
     told_all = ", ".join(f"{name} {count}" for name, count in known.items())
     return Pass(f"tokens of the prompt: {told_all}", trials=len(known))
 
