@@ -149,7 +149,7 @@ def run_on(
             proof=proof_of(stored, backend),
             journal=Journal(served.log, lambda: served.alive, engine.deaths),
             memory=lambda: served.memory,
-            fit=lambda: _fit_error(stored, served.log),
+            fit=lambda: _fit_error(stored, served.log) or _resident(stored, served.memory),
         ).to_json()
     return report | {"fit": _fit_error(stored, served.log)}
 
@@ -259,6 +259,13 @@ def _kept(stored: Stored) -> Path | None:
         return folder if folder is not None and any(folder.glob("*.safetensors")) else None
     except (ImporterError, OSError):
         return None
+
+
+def _resident(stored: Stored, held: int | None) -> dict[str, Any]:
+    """For engines that report nothing: the estimate beside what their processes hold."""
+    from importer.fit.compare import resident
+
+    return resident(stored.receipt.fit or {}, held) if stored.receipt is not None else {}
 
 
 def _snapshot(stored: Stored, *, offline: bool = False) -> Snapshot:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from importer.engines import group, running
 from importer.engines.process import StopReport
 from importer.engines.running import Running
+from importer.fit.compare import resident
 from importer.validation.outcome import Outcome
 from importer.validation.probes import (
     memory_flat,
@@ -182,6 +183,14 @@ def test_what_was_predicted_of_memory(
     found = {"weights": beside(*weights), "kv_cache_tokens": beside(*tokens)}
     assert verdict(memory_predicted.judge(found)) == expected
     assert verdict(memory_predicted.judge({})) == "not-applicable"
+
+
+def test_what_its_processes_hold_where_the_engine_reports_nothing() -> None:
+    fit = {"estimate": {"total": {"low": 1, "likely": 16_000 * MIB, "high": 1}}}
+    assert resident(fit, None) == resident({}, 5) == {}
+    assert verdict(memory_predicted.judge(resident(fit, 17_000 * MIB))) == "pass"
+    assert verdict(memory_predicted.judge(resident(fit, 9_000 * MIB))) == "pass"
+    assert verdict(memory_predicted.judge(resident(fit, 32_000 * MIB))) == "fail configuration"
 
 
 def test_what_an_engine_leaves_in_shared_memory() -> None:

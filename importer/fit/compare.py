@@ -21,11 +21,18 @@ def compare(
     pool = fit.get("pool") or {}
     found = {}
     if weights and "weights" in likely:
-        found["weights"] = _beside(likely["weights"], weights)
+        found["weights"] = beside(likely["weights"], weights)
     if cache and tokens and pool.get("blocks"):
-        found["kv_cache_tokens"] = _beside(int(cache // pool["block"] / pool["blocks"] * context), tokens)
+        found["kv_cache_tokens"] = beside(int(cache // pool["block"] / pool["blocks"] * context), tokens)
     return found
 
 
-def _beside(predicted: int, reported: int) -> dict[str, Any]:
+def resident(fit: Mapping[str, Any], held: int | None) -> dict[str, Any]:
+    """The whole estimate beside the bytes that an engine's processes hold; empty where either is unknown."""
+    total = ((fit.get("estimate") or {}).get("total") or {}).get("likely")
+    return {"resident": beside(total, held)} if total and held else {}
+
+
+def beside(predicted: int, reported: int) -> dict[str, Any]:
+    """Two figures, and by how much the prediction is above what was reported."""
     return {"predicted": predicted, "reported": reported, "error": round(predicted / reported - 1, 4)}
