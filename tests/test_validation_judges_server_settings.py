@@ -46,6 +46,12 @@ def test_what_vllm_says_of_itself() -> None:
     assert (running.read(bare).tool_parser, running.read(bare).reasoning_parser) == ("", "")
 
 
+def test_what_vllm_mlx_says_of_itself() -> None:
+    log = "  Tool calling: ENABLED (parser: hermes)\n  Reasoning: Use --reasoning-parser to enable\n"
+    assert running.read(log) == Running("hermes", "")
+    assert running.read(log.replace("ENABLED (parser: hermes)", "Use --x to enable")) == Running("", "")
+
+
 def test_what_mlx_vlm_says_of_itself() -> None:
     health = b'{"status": "healthy", "loaded_tool_parser": "json_tools", "apc_enabled": false}'
     assert running.read("", health) == Running("json_tools", prefix_caching=False, infers=True)

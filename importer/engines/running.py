@@ -13,6 +13,8 @@ from typing import Any
 GIVEN = re.compile(r"non-default args: (\{.*\})")
 MADE = re.compile(r"engine \(v\S+\) with config: .*")
 SAMPLING = re.compile(r"ampling param\S* .*?(\{[^{}\n]*\})")
+# vllm-mlx, one line each.
+BANNER = r"^ *{}: (?:ENABLED \(parser: (?P<name>[^\s)]+)\)|Use --)"
 LONGEST = 20_000  # characters of a line that are looked at
 
 
@@ -33,9 +35,9 @@ class Running:
 
 def read(log: str, health: bytes = b"") -> Running:
     """What stands in the beginning of a log, and else in the answer of ``/health``."""
-    told = _from_health(health)
     if (given := GIVEN.search(log)) is None:
-        return told
+        tools, thoughts = (_banner(log, what) for what in ("Tool calling", "Reasoning"))
+        return _from_health(health) if tools is None else Running(tools, thoughts)
     line, made = given[1][:LONGEST], MADE.search(log)
     cached = re.search(r"\benable_prefix_caching=(True|False)\b", made[0]) if made else None
     return Running(
@@ -44,6 +46,11 @@ def read(log: str, health: bytes = b"") -> Running:
         sampling=_sampling(log),
         prefix_caching=cached[1] == "True" if cached else None,
     )
+
+
+def _banner(log: str, what: str) -> str | None:
+    found = re.search(BANNER.format(what), log, re.MULTILINE)
+    return None if found is None else found["name"] or ""
 
 
 def _named(line: str, key: str) -> str:
