@@ -366,6 +366,11 @@ def test_a_library_that_is_missing(tmp_path: Path) -> None:
     (site / "vllm" / "_C.abi3.so").write_bytes(elf("libnuma.so.1", "libtorch.so", "libc.so.6"))
     system(site, {"torch/lib/libtorch.so": ""})
     stopped(processor.libraries(case, lambda name: name != "libnuma.so.1"), "libnuma.so.1", "libnuma1")
+    assert case.installed is not None
+    assert case.installed.root is not None
+    system(case.installed.root, {"system/usr/lib/libnuma.so.1": ""})
+    fine(processor.libraries(case, lambda name: name != "libnuma.so.1"))  # brought by the installation
+    shutil.rmtree(case.installed.root / "system")
     fine(processor.libraries(case, lambda name: name != "libtorch.so"), "2 libraries")
     (site / "vllm" / "_C_AVX2.abi3.so").write_bytes(elf("libnowhere.so.9"))
     fine(processor.libraries(case, lambda name: name != "libnowhere.so.9"))  # this processor loads the other

@@ -143,9 +143,12 @@ def _extension(case: Case) -> Path | None:
 
 
 def _brought(case: Case) -> list[Path]:
-    """Libraries that the installation put beside the packages."""
+    """Libraries that the installation put into its folder, beside the packages."""
     root = case.installed.root if case.installed is not None else None
-    return [] if root is None else [*root.glob("lib*/**/*.so*")]
+    if root is None or not root.is_dir():
+        return []
+    beside = (place for place in sorted(root.iterdir()) if place.is_dir() and place.name != "venv")
+    return [*(root / "venv").glob("lib*/*.so*"), *(path for place in beside for path in place.rglob("*.so*"))]
 
 
 def _loads(library: str) -> bool:
