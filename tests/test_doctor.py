@@ -11,6 +11,7 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -156,8 +157,8 @@ def test_a_home_that_is_a_file(tmp_path: Path) -> None:
 
 
 def test_folders_that_are_another_users(monkeypatch: pytest.MonkeyPatch) -> None:
-    place = Path("/tmp/importer-doctor-test")  # tmp_path's parents are closed to others
-    shutil.rmtree(place, ignore_errors=True)
+    place = Path(tempfile.mkdtemp())  # the parents of tmp_path are closed to others
+    place.chmod(0o755)
     (place / "hub" / "models--a--b").mkdir(parents=True)
     monkeypatch.setenv("HF_HUB_CACHE", str(place / "hub"))
     fine(host.hub_cache(Case()))
