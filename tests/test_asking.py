@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 import threading
 from collections.abc import Sequence
@@ -25,6 +26,14 @@ from tests.commandline import Desk, desk
 from tests.openai_api import api
 
 __all__ = ["desk"]
+WRITTEN = """\
+name: chat
+backend: mlx
+parameters:
+  model: ./toy
+options:
+- tool_parser:json_tools
+"""
 KEY = "sk-secret-of-the-test"
 TOOL = {
     "type": "function",
@@ -38,6 +47,15 @@ TOOL = {
 @pytest.fixture
 def document(desk: Desk) -> Desk:
     desk("acme/chat", "--yes", "--set", "tool_parser=hermes")
+    return desk
+
+
+@pytest.fixture
+def written(desk: Desk) -> Desk:
+    """The same by hand, which takes no import."""
+    path = desk.folder / "models" / "chat.yaml"
+    path.parent.mkdir()
+    path.write_text(WRITTEN)
     return desk
 
 
@@ -84,10 +102,10 @@ def test_the_list_of_probes_needs_no_document(desk: Desk) -> None:
         (["--against", "http://127.0.0.1:1", "--api-key-env", "ODD"], "cannot be a key"),
     ],
 )
-def test_what_cannot_be_meant_is_one_sentence(document: Desk, words: Sequence[str], says: str) -> None:
-    document.monkeypatch.setenv("ODD", f"{KEY}\nX-Other: 1")
-    (document.folder / "binary").write_bytes(b"\xff\xfe\x00")
-    ran = document("validate", "chat", *words)
+def test_what_cannot_be_meant_is_one_sentence(written: Desk, words: Sequence[str], says: str) -> None:
+    written.monkeypatch.setenv("ODD", f"{KEY}\nX-Other: 1")
+    (written.folder / "binary").write_bytes(b"\xff\xfe\x00")
+    ran = written("validate", "chat", *words)
     assert ran.code == 2, ran.err
     assert says in ran.err
     assert len(ran.err.splitlines()) == 2
@@ -111,11 +129,11 @@ def test_what_cannot_be_meant_is_one_sentence(document: Desk, words: Sequence[st
         ({"type": "object", "$ref": "#"}, "refers to itself without an end"),
     ],
 )
-def test_a_tool_that_cannot_be_judged_is_refused(document: Desk, tool: Any, says: str) -> None:
+def test_a_tool_that_cannot_be_judged_is_refused(written: Desk, tool: Any, says: str) -> None:
     if isinstance(tool, dict) and "function" not in tool and tool.get("type") != "function":
         tool = {"type": "function", "function": {"name": "a", "parameters": tool}}
-    (document.folder / "tool.json").write_text(json.dumps(tool))
-    ran = document("validate", "chat", "--prompt", "hi", "--tool", "tool.json")
+    (written.folder / "tool.json").write_text(json.dumps(tool))
+    ran = written("validate", "chat", "--prompt", "hi", "--tool", "tool.json")
     assert (ran.code, says in ran.err) == (2, True), ran.err
 
 
@@ -160,33 +178,33 @@ def test_the_last_run_of_each_other_engine_is_kept(document: Desk) -> None:
 
 
 @pytest.mark.parametrize("key", [None, "wrong-key-that-is-sent-back"])
-def test_a_server_that_lets_nobody_in_is_told_in_a_sentence(document: Desk, key: str | None) -> None:
-    document.monkeypatch.setenv("KEY", key or "x")
+def test_a_server_that_lets_nobody_in_is_told_in_a_sentence(written: Desk, key: str | None) -> None:
+    written.monkeypatch.setenv("KEY", key or "x")
     with api(KEY) as (url, _):
-        ran = document("validate", "chat", "--against", url, *(["--api-key-env", "KEY"] if key else []))
+        ran = written("validate", "chat", "--against", url, *(["--api-key-env", "KEY"] if key else []))
     assert ran.code == 6
     assert "does not let this caller in" in ran.err
     assert "wrong-key-that" not in ran.err
 
 
-def test_a_model_that_the_server_does_not_have_and_a_server_that_is_not_there(document: Desk) -> None:
+def test_a_model_that_the_server_does_not_have_and_a_server_that_is_not_there(written: Desk) -> None:
     with api() as (url, asked):
-        ran = document("validate", "chat", "--against", url)
+        ran = written("validate", "chat", "--against", url)
     assert (ran.code, asked) == (2, [])
     assert "serves no model named 'chat'" in ran.err
     assert "it serves: hers" in ran.err
-    ran = document("validate", "chat", "--against", url)
+    ran = written("validate", "chat", "--against", url)
     assert ran.code == 6
     assert "cannot be asked" in ran.err
 
 
-def test_a_question_of_ones_own_and_its_tool(document: Desk) -> None:
-    (document.folder / "tool.json").write_text(json.dumps(TOOL))
-    (document.folder / "question.txt").write_text("Is it cold in Rome?")
+def test_a_question_of_ones_own_and_its_tool(written: Desk) -> None:
+    (written.folder / "tool.json").write_text(json.dumps(TOOL))
+    (written.folder / "question.txt").write_text("Is it cold in Rome?")
     with api() as (url, asked):
         words = ["validate", "chat", "--against", url, "--model", "hers", "--prompt"]
-        plain = document(*words, "What is new?")
-        called = document(*words, "question.txt", "--tool", "tool.json")
+        plain = written(*words, "What is new?")
+        called = written(*words, "question.txt", "--tool", "tool.json")
     assert (plain.code, called.code) == (0, 0), called.err
     assert "Hello, None!" in plain.out
     assert 'get_weather {"location": "Rome"}' in called.out
@@ -225,14 +243,32 @@ def test_an_exchange_ends_when_its_client_hangs_up() -> None:
         client.get("/health", log)
 
 
+@pytest.mark.slow
+def test_ctrl_c_waits_for_no_server(written: Desk) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        words = ("validate", "chat", "--against", url, "--model", "hers", "--probe", "plain-chat", "health")
+        with written.start(*words) as process:
+            listed, _ = listener.accept()
+            with listed:  # the list of models; health is asked next, and never answered
+                listed.recv(65536)
+                listed.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n" + b'{"data": []}')
+                hanging, _ = listener.accept()
+            with hanging:
+                hanging.recv(65536)
+                process.send_signal(signal.SIGINT)
+                _, err = process.communicate(timeout=20)
+    assert (process.returncode, "importer: Stopped." in err) == (130, True), err
+
+
 def test_a_key_is_cut_out_wherever_a_server_puts_it() -> None:
     said = {"a": [f"x {KEY} y", {KEY: 1}], "b": (KEY,), "c": None}
     assert without(said, KEY) == {"a": ["x … y", {"…": 1}], "b": ["…"], "c": None}
     assert without({"a": "EMPTY"}, "EMPTY") == {"a": "EMPTY"}  # what a local server is given for a key
 
 
-def test_a_key_on_http_to_another_machine_is_warned_of(document: Desk, tmp_path: Path) -> None:
-    document.monkeypatch.setenv("KEY", KEY)
-    ran = document("validate", "chat", "--against", "http://192.0.2.1.invalid", "--api-key-env", "KEY")
+def test_a_key_on_http_to_another_machine_is_warned_of(written: Desk, tmp_path: Path) -> None:
+    written.monkeypatch.setenv("KEY", KEY)
+    ran = written("validate", "chat", "--against", "http://192.0.2.1.invalid", "--api-key-env", "KEY")
     assert ran.code == 6
     assert "over http, where others can read it" in ran.err

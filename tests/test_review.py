@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from importer.document import schema
 from importer.document.receipt import Receipt, Word, parse
 from importer.document.store import Store
 from tests.commandline import BASE, Desk, Ran, desk
@@ -77,6 +78,7 @@ def page(ran: Ran) -> dict[str, Any]:
     assert (ran.code, len(ran.out.splitlines())) == (0, 1), ran.err
     data = json.loads(ran.out)
     assert isinstance(data, dict)
+    schema.check("review", data, "stdout")
     return data
 
 

@@ -71,6 +71,8 @@ def show_document(arguments: argparse.Namespace) -> None:
     if receipt.validation is not None:
         console.print(terminal.outcomes(sheet.run(receipt.validation, stored.digest).found, console.width))
     show.line(f"review: {state['review']}; validation: {state['validation']}")
+    if receipt.partial is not None:
+        show.note(f"A part was asked apart: 'importer report {stored.name}' tells it.")
 
 
 def review(arguments: argparse.Namespace) -> None:

@@ -15,7 +15,7 @@ from importer.errors import DocumentError
 
 NAMES = (
     "document", "receipt", "report", "localai-model", "localai-gallery", "compose", "inferenceservice",
-    "tool", "validation", "comparison",
+    "tool", "validation", "comparison", "review", "recheck",
 )  # fmt: skip
 
 
