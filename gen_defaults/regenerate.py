@@ -25,6 +25,9 @@ def main(arguments: list[str], place: Place | None = None) -> int:
     """Write, or check, or tell; 0 where all is well, 1 where it is not, 2 for arguments that mean nothing."""
     place = place or Place()
     options = _options(arguments)
+    if not place.parsers.is_file():
+        _say(f"{place.root} is no checkout: it has no {place.parsers.name}")
+        return 1
     try:
         with bars() as told:
             index = Index(options.offline, options.archive)
@@ -33,9 +36,11 @@ def main(arguments: list[str], place: Place | None = None) -> int:
             result = run(request, _names(options))
         result, worse = _measured(result, options)
         return _told(result, worse, options, index.web)
-    except (IndexFailure, OSError, ValueError, KeyError, RecursionError) as failure:
-        _say(f"{failure if str(failure) else type(failure).__name__}; nothing was written")
-        return 1
+    except (IndexFailure, OSError, ValueError) as failure:
+        _say(f"{failure}; nothing was written")
+    except (KeyError, TypeError, AttributeError) as failure:
+        _say(f"a file under gen_defaults/upstream is not as it was written ({failure}); nothing was written")
+    return 1
 
 
 def _told(result: Result, worse: list[Finding], options: argparse.Namespace, web: Web) -> int:

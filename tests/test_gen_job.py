@@ -484,6 +484,22 @@ def test_a_file_of_ours_that_is_broken_is_named(made, capsys, file, text):
     assert f"{file.rpartition('/')[2]} cannot be read: " in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "text", ['{"families": 3}', '{"families": {"acme-2": {"top_p": null}}}', '{"source": 1}']
+)
+def test_what_a_source_said_is_not_for_editing(made, capsys, text):
+    made.upstream("unsloth").write_text(text)
+    before = everything(made)
+    assert run(made, "--only", "tables") == 1
+    assert capsys.readouterr().err.endswith("nothing was written\n")
+    assert everything(made) == before
+
+
+def test_an_installed_package_is_no_checkout(tmp_path, capsys):
+    assert run(Place(tmp_path)) == 1
+    assert "is no checkout: it has no parser_defaults.json" in capsys.readouterr().err
+
+
 # The tables that ship
 
 
