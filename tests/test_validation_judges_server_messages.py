@@ -213,6 +213,7 @@ NAMES = ("text only", "an image", "an image only", "two images")
         ((Refused(400, "no image"), 74, 70, 138), "fail engine"),
         ((10, Refused(400, "no vision"), 70, 138), "fail configuration"),
         ((10, 74, 70, Refused(500, "boom")), "fail engine"),
+        ((10, 74, 70, Refused(400, "one image at most")), "fail configuration"),
         ((10, None, 70, 138), "not-applicable"),
     ],
 )

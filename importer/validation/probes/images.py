@@ -81,6 +81,8 @@ def judge(found: Mapping[str, Counted | Refused], *, rendered: bool | None = Non
     counts: dict[str, Counted] = {}
     for name, told in found.items():
         if isinstance(told, Refused):
+            if name == "two images" and told.status < SERVER_ERROR:
+                return Fail(f"{name}: {told}", "configuration", "Set limit_mm_per_prompt to one image.")
             if name != "text only" and (told.status < SERVER_ERROR or rendered is False):
                 return Fail(f"{name}: {told}", "configuration", MEND)
             return Fail(f"{name}: {told}", "engine")

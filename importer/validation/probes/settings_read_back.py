@@ -7,6 +7,7 @@ from typing import Any
 
 from importer.validation.blame import OTHER_TOOL_PARSER, unread
 from importer.validation.context import Context
+from importer.validation.errors import ExchangeError
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.promise import Promise, no_chat
 from importer.validation.prompts import WEATHER
@@ -24,7 +25,7 @@ needs = no_chat
 def run(ctx: Context) -> Outcome:
     """Hold against the document what the log and /health say; an engine that says nothing shows it."""
     told, promise = ctx.running(), ctx.promise
-    reads = promise.tool_parser is not None and bool(ctx.first(WEATHER).tool_calls)
+    reads = promise.tool_parser is not None and _reads(ctx)
     found = {
         key: judge_parser(key, said, getattr(promise, key), infers=told.infers, reads=reads)
         for key in KEYS
@@ -35,6 +36,14 @@ def run(ctx: Context) -> Outcome:
     if "tool_parser" not in found and promise.tool_parser is not None:
         found["tool_parser"] = shown(ctx, promise.tool_parser, reads=reads)
     return together(found) if found else NotApplicable("the engine says nothing of its settings")
+
+
+def _reads(ctx: Context) -> bool:
+    """Whether a call has been read; a refusal is another probe's matter."""
+    try:
+        return bool(ctx.first(WEATHER).tool_calls)
+    except ExchangeError:
+        return False
 
 
 def at_start(promise: Promise) -> dict[str, Any]:
