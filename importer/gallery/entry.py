@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from importer.document.chat_template import ChatTemplate, meant, named, place
-from importer.document.digest import digest
 from importer.document.receipt import parse as parse_receipt
 from importer.document.store import Stored
-from importer.document.text import read
 from importer.errors import DocumentError
 
 
@@ -38,12 +36,13 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One version's files, and who made it when, by which action and why."""
+    """One version's files, the text's ``data`` as JSON, and who made it when, by which action and why."""
 
     name: str
     number: int
     action: str
     text: str
+    data: str
     receipt: str | None
     template: str | None
     digest: str
@@ -56,9 +55,9 @@ class Version:
     def stored(self) -> Stored:
         """The document as other rooms know it; its path is a name, and nothing lies there."""
         path = Path(f"{self.name}.yaml")
-        data = read(self.text, path)
+        data = json.loads(self.data)
         receipt = None if self.receipt is None else parse_receipt(json.loads(self.receipt))
-        return Stored(path, self.text, data, digest(data), receipt)
+        return Stored(path, self.text, data, self.digest, receipt)
 
     def chat_template(self, data: Mapping[str, Any]) -> ChatTemplate | None:
         """The template that its data name; raises DocumentError("chat-template") where it is another."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, select, update
 
 from importer.document.store import Stored
 from importer.errors import DocumentError, ServiceError
@@ -188,8 +189,7 @@ def _wanted(filters: Filters) -> Iterator[ColumnElement[bool]]:
         if value is not None:
             yield column == value
     if filters.q:
-        inside = {"other": filters.q.lower(), "autoescape": True}
-        yield or_(*(func.lower(c).contains(**inside) for c in (T.name, T.model, T.family)))
+        yield T.search.contains(filters.q.lower(), autoescape=True)
 
 
 def _save(connection: Connection, checkout: Checkout, name: str, act: Act) -> int:
@@ -198,14 +198,17 @@ def _save(connection: Connection, checkout: Checkout, name: str, act: Act) -> in
     found, number = standing(stored), files.number + 1
     connection.execute(
         insert(tables.versions).values(
-            name=name, number=number, action=act.action, text=files.text, receipt=files.receipt,
+            name=name, number=number, action=act.action, text=files.text,
+            data=json.dumps(stored.data, ensure_ascii=False), receipt=files.receipt,
             template=files.template, digest=stored.digest, state=found.state, by=act.who, at=at, why=act.why,
         )
     )  # fmt: skip
-    row = _about(stored) | {
+    about = _about(stored)
+    row = about | {
         "version": number, "digest": stored.digest, "model": stored.model, "backend": stored.backend,
         "state": found.state, "review": found.review, "validation": found.validation,
         "reason": found.reason, "updated_at": at, "deleted_at": None,
+        "search": "\n".join(filter(None, (name, stored.model, about["family"]))).lower(),
     }  # fmt: skip
     if connection.execute(update(tables.configs).where(T.name == name).values(row)).rowcount == 0:
         connection.execute(insert(tables.configs).values(row | {"name": name, "created_at": at}))

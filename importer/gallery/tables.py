@@ -6,24 +6,25 @@ from sqlalchemy import BigInteger, Column, Float, Integer, MetaData, Table, Text
 
 METADATA = MetaData()
 
-# The newest version of each document in columns that lists are made of; ``reason``: why it is not published.
+# The newest version of each document in columns that lists are made of; ``reason``: why it is not published;
+# ``search``: name, model and family in small letters, one a line.
 configs = Table(
     "configs",
     METADATA,
     Column("name", Text, primary_key=True),
     *(Column(name, Text) for name in ("digest", "model", "revision", "backend", "family", "kind")),
-    *(Column(name, Text) for name in ("state", "review", "validation", "reason")),
+    *(Column(name, Text) for name in ("state", "review", "validation", "reason", "search")),
     *(Column(name, Text) for name in ("created_at", "updated_at", "deleted_at")),
     Column("version", Integer),
 )
 
-# Every version ever: text, receipt and template as they would lie on disk.
+# Every version ever: text, receipt and template as they would lie on disk, and the text's data as JSON.
 versions = Table(
     "versions",
     METADATA,
     Column("name", Text, primary_key=True),
     Column("number", Integer, primary_key=True),
-    *(Column(name, Text) for name in ("action", "text", "receipt", "template", "digest", "state")),
+    *(Column(name, Text) for name in ("action", "text", "data", "receipt", "template", "digest", "state")),
     *(Column(name, Text) for name in ("by", "at", "why")),
 )
 

@@ -24,6 +24,7 @@ from importer.service.auth import Limiter
 from importer.service.desk import Desk
 from importer.service.guard import Guard
 from importer.service.jobs.crew import Crew
+from importer.service.openapi import describe, methods
 from importer.service.problems import answer
 from importer.service.routes import routers
 from importer.service.settings import Settings
@@ -45,6 +46,7 @@ def create(settings: Settings) -> FastAPI:
         app.include_router(router)
     for kind, handler in HANDLERS.items():
         app.add_exception_handler(kind, handler)
+    app.openapi = lambda: describe(app)  # type: ignore[method-assign]
     app.add_middleware(Guard, settings=settings)
     return app
 
@@ -82,7 +84,10 @@ def _invalid(request: Request, error: Exception) -> Response:
         return answer(
             request, ServiceError("bad-json", problem=found[0].get("ctx", {}).get("error", "it ends early"))
         )
-    mistakes = [{"pointer": _pointer(one["loc"]), "detail": str(one["msg"])} for one in found]
+    mistakes = [
+        {"pointer": _pointer(one["loc"]), "detail": str(one["msg"]).removeprefix("Value error, ")}
+        for one in found
+    ]
     said = "; ".join(f"{m['pointer'] or 'the body'}: {m['detail']}" for m in mistakes)
     return answer(request, ServiceError("bad-request", problem=said), mistakes)
 
@@ -102,6 +107,9 @@ def _http(request: Request, error: Exception) -> Response:
         413: ServiceError("body-too-large", limit=request.app.state.settings.largest_body),
     }
     said = str(getattr(error, "detail", error))
+    if status == 405:
+        headers = {"Allow": ", ".join(methods(request.app, request.url.path))}
+        return answer(request, kinds[405], headers=headers)
     return answer(request, kinds.get(status, ServiceError("bad-request", problem=said)))
 
 

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
-from pydantic.config import JsonDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic.config import JsonDict, JsonValue
 
 from importer import preferences
 from importer.errors import ServiceError
@@ -20,21 +20,31 @@ from importer.template.ours import CONVENTIONS
 AUTO = "auto"
 NOTE = 4000  # characters
 
-Text = Annotated[str, Field(min_length=1, max_length=200)]
+
+def _spoken(text: str) -> str:
+    """Words of a person: no characters that a database or a terminal takes amiss."""
+    if any((ord(c) < 32 and c not in "\n\r\t") or 0xD800 <= ord(c) < 0xE000 for c in text):
+        raise ValueError("it holds control characters")
+    return text
+
+
+Spoken = Annotated[str, Field(max_length=NOTE), AfterValidator(_spoken)]
+Text = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_spoken)]
 Template = Literal["pythonic", "json", "none"]
 EXAMPLE: JsonDict = {"reference": "Qwen/Qwen3-8B", "backend": "vllm", "set": {"temperature": 0.6}}
+ONE: list[JsonValue] = [{"required": ["reference"]}, {"required": ["references"]}]
 
 
 class Body(BaseModel):
     """A request's body; a member that nobody knows is a mistake."""
 
-    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+    model_config = ConfigDict(extra="forbid", strict=True, str_strip_whitespace=True)
 
 
 class Import(Body):
     """What to import: one reference, or a list of them; and what the user says about it."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
+    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE], "oneOf": ONE})
 
     reference: Annotated[str, Field(min_length=1, max_length=LONGEST)] | None = Field(
         default=None, description="owner/name, owner/name@revision, hf://owner/name, or a Hub URL"
@@ -63,9 +73,7 @@ class Import(Body):
     take: Literal["mine", "theirs"] | None = Field(
         default=None, description="whose value counts where an edit and this import differ"
     )
-    note: Annotated[str, Field(max_length=NOTE)] | None = Field(
-        default=None, description="why, for the history"
-    )
+    note: Spoken | None = Field(default=None, description="why, for the history")
 
     @model_validator(mode="after")
     def _one(self) -> Import:
@@ -81,7 +89,7 @@ class Word(Body):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"note": "a day in staging"}]})
 
-    note: Annotated[str, Field(max_length=NOTE)] | None = None
+    note: Spoken | None = None
     digest: Annotated[str, Field(pattern="^sha256:[0-9a-f]{64}$")] | None = Field(
         default=None, description="of the data that were looked at; another one is refused"
     )
@@ -92,7 +100,7 @@ class Rejection(Word):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"note": "too hot for tools"}]})
 
-    note: Annotated[str, Field(min_length=1, max_length=NOTE)]
+    note: Annotated[Spoken, Field(min_length=1)]
 
 
 class Validation(Body):

@@ -65,11 +65,12 @@ class Limiter:
 
 
 def said_key(request: Request) -> str | None:
-    """The key as clients send it: a bearer token, or a header of its own."""
-    scheme, _, rest = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer" and rest:
-        return rest.strip()
-    return request.headers.get("x-api-key")
+    """The key as clients send it: a bearer token, or a header of its own; "" for what is neither."""
+    said = request.headers.get("authorization")
+    if said is None:
+        return request.headers.get("x-api-key")
+    scheme, _, rest = said.partition(" ")
+    return rest.strip() if scheme.lower() == "bearer" else ""
 
 
 def caller(request: Request, at: Annotated[Desk, Depends(desk)]) -> Caller:

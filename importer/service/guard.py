@@ -74,6 +74,8 @@ class Guard:
             return ServiceError("foreign-host", host=host[:200])
         if scope["method"] not in SAFE and _foreign(headers, host):
             return ServiceError("foreign-page")
+        if "\0" in scope["path"] or b"%00" in scope["query_string"]:
+            return ServiceError("bad-request", problem="the address holds a NUL")
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length[:20]) > self._settings.largest_body:
             return self._too_large()

@@ -99,12 +99,19 @@ def explained(kind: str) -> dict[str, Any] | None:
     return {"kind": kind, "title": title(kind), "status": status, "sentence": row.sentence, "hint": row.hint}
 
 
-def answer(request: Request, error: ImporterError, errors: Sequence[Mapping[str, Any]] = ()) -> JSONResponse:
+def answer(
+    request: Request,
+    error: ImporterError,
+    errors: Sequence[Mapping[str, Any]] = (),
+    headers: Mapping[str, str] | None = None,
+) -> JSONResponse:
     """A failure as it goes over the wire."""
     said = problem(error, errors) | {"instance": request.url.path}
     if ident := getattr(request.state, "id", None):
         said["request_id"] = ident
-    return JSONResponse(said, said["status"], headers=_headers(error), media_type=MEDIA_TYPE)
+    return JSONResponse(
+        said, said["status"], headers=_headers(error) | dict(headers or {}), media_type=MEDIA_TYPE
+    )
 
 
 def _headers(error: ImporterError) -> dict[str, str]:

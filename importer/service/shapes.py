@@ -108,7 +108,6 @@ class Whole(Config):
 
     text: str
     data: dict[str, Any]
-    problems: list[Mistake]
 
 
 class VersionOf(BaseModel):

@@ -7,12 +7,14 @@ STATEMENTS = (
         name TEXT PRIMARY KEY, version INTEGER NOT NULL, digest TEXT NOT NULL,
         model TEXT, revision TEXT, backend TEXT, family TEXT, kind TEXT,
         state TEXT NOT NULL, review TEXT NOT NULL, validation TEXT NOT NULL, reason TEXT,
+        search TEXT NOT NULL,
         created_at TEXT NOT NULL, updated_at TEXT NOT NULL, deleted_at TEXT)""",
     "CREATE INDEX configs_by_state ON configs (state, name)",
     "CREATE INDEX configs_by_model ON configs (model)",
     """CREATE TABLE versions (
         name TEXT NOT NULL, number INTEGER NOT NULL, action TEXT NOT NULL,
-        text TEXT NOT NULL, receipt TEXT, template TEXT, digest TEXT NOT NULL, state TEXT NOT NULL,
+        text TEXT NOT NULL, data TEXT NOT NULL, receipt TEXT, template TEXT,
+        digest TEXT NOT NULL, state TEXT NOT NULL,
         "by" TEXT NOT NULL, at TEXT NOT NULL, why TEXT, PRIMARY KEY (name, number))""",
     """CREATE TABLE published (
         name TEXT PRIMARY KEY, version INTEGER NOT NULL, entry TEXT NOT NULL, at TEXT NOT NULL)""",

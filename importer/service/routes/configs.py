@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
@@ -20,8 +20,9 @@ from importer.exports.base import Exported, Options, Origin
 from importer.gallery.entry import Summary, Version
 from importer.gallery.gallery import Filters
 from importer.gallery.standing import State
+from importer.service.asked import Spoken, Text
 from importer.service.auth import Approver, Caller, Importer, Reader, act
-from importer.service.checking import checked, json_object, merged, mistakes
+from importer.service.checking import checked, json_object, merged
 from importer.service.desk import AtDesk, Desk, json_answer
 from importer.service.etags import IfMatch, IfNoneMatch, etag, needed, same
 from importer.service.routes.said import problems
@@ -32,7 +33,7 @@ YAML = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")
 JSON = ("application/json",)
 PATCHES = ("application/merge-patch+json", "application/json")
 Edit = Callable[[str], str]
-Why = Annotated[str | None, Query(max_length=4000, description="why, for the history")]
+Why = Annotated[Spoken | None, Query(description="why, for the history")]
 DOCUMENT = {"schema": {"type": "object"}, "example": {"parameters": {"temperature": 0.5}}}
 TEXT = {
     "schema": {"type": "string"},
@@ -53,18 +54,20 @@ def listed(
     state: Annotated[list[State] | None, Query()] = None,
     family: Annotated[str | None, Query(max_length=200)] = None,
     backend: Annotated[str | None, Query(max_length=200)] = None,
-    q: Annotated[str | None, Query(max_length=200, description="part of a name, model or family")] = None,
-) -> dict[str, Any]:
+    q: Annotated[Text | None, Query(description="part of a name, model or family")] = None,
+) -> Response:
     """Pages go on with `cursor`; `total` counts what the filters leave."""
     del who
     filters = Filters(state or (), family, backend, q)
     found = at.gallery.page(filters, limit + 1, cursor)
     more = len(found) > limit
-    return {
-        "items": [config_json(one) for one in found[:limit]],
-        "total": at.gallery.count(filters),
-        "next": found[limit - 1].name if more else None,
-    }
+    return json_answer(
+        {
+            "items": [config_json(one) for one in found[:limit]],
+            "total": at.gallery.count(filters),
+            "next": found[limit - 1].name if more else None,
+        }
+    )
 
 
 @router.get(
@@ -208,7 +211,9 @@ def history(name: str, at: AtDesk, who: Reader) -> dict[str, Any]:
     "/{name}/versions/{number}", response_model=dict[str, Any], responses=problems("no-such-version"),
     summary="One version's text",
 )  # fmt: skip
-def version(name: str, number: int, at: AtDesk, who: Reader) -> dict[str, Any]:
+def version(
+    name: str, number: Annotated[int, Path(ge=1, le=2**31 - 1)], at: AtDesk, who: Reader
+) -> dict[str, Any]:
     """The YAML as it was then."""
     del who
     found = at.gallery.version(name, number)
@@ -261,8 +266,7 @@ def _edit(
 
 
 def _whole(summary: Summary, version: Version) -> dict[str, Any]:
-    told = {"text": version.text, "problems": mistakes(version.text)}
-    return config_json(summary) | told | {"data": version.stored.data}
+    return config_json(summary) | {"text": version.text, "data": version.stored.data}
 
 
 def _made(version: Version, before: Version | None) -> dict[str, Any]:

@@ -39,12 +39,13 @@ def listed(
 ) -> dict[str, Any]:
     """Pages go on with `cursor`; with `parent` the jobs of a list, in its order."""
     del who
-    before = cursor
-    if parent is not None and cursor is not None and not cursor.isdecimal():
-        raise ServiceError("bad-request", problem="this cursor is of another list")
+    if parent is not None and cursor is not None and (not cursor.isdecimal() or len(cursor) > 9):
+        problem = "this cursor is of another list"
+        errors = [{"pointer": "/query/cursor", "detail": problem}]
+        raise ServiceError("bad-request", problem=problem, errors=errors)
     with at.database.reading() as connection:
         found = jobs.page(
-            connection, limit + 1, before=before, states=state or (), kind=kind, config=config, root=parent
+            connection, limit + 1, before=cursor, states=state or (), kind=kind, config=config, root=parent
         )
         shown = [job_json(job, _counts(connection, job)) for job in found[:limit]]
     more = len(found) > limit

@@ -6,7 +6,6 @@ from typing import Any
 
 from importer.errors import KINDS
 from importer.service.problems import MEDIA_TYPE, explained
-from importer.service.shapes import Problem
 
 ALWAYS = (
     "no-key",
@@ -26,7 +25,7 @@ def problems(*kinds: str) -> dict[int | str, dict[str, Any]]:
     for kind in (*kinds, *ALWAYS):
         said = explained(kind) or {}
         media = found.setdefault(
-            said["status"], {"model": Problem, "description": "", "content": {MEDIA_TYPE: {"examples": {}}}}
+            said["status"], {"description": "", "content": {MEDIA_TYPE: {"examples": {}}}}
         )
         media["description"] = ", ".join(filter(None, (media["description"], said["title"])))
         media["content"][MEDIA_TYPE]["examples"][kind] = {"value": _example(kind, said)}
