@@ -66,18 +66,19 @@ def create(
     config: str | None = None,
     engine: str | None = None,
     memory: int | None = None,
+    says: str | None = None,
 ) -> Job:
-    """A new job that waits, alone or as one of the list ``root``."""
+    """A new job that waits, alone or as one of the list ``root``; ``says`` is what it waits for."""
     ident = fresh()
     row = {
         "id": ident, "kind": kind, "root": root.id if root else ident, "place": place, "state": "queued",
-        "request": json.dumps(request), "by": by, "config": config, "engine": engine, "memory": memory,
-        "attempt": 1, "events": 0, "enqueued": int(kind == "imports"), "created_at": now(),
+        "request": json.dumps(request), "says": says, "by": by, "config": config, "engine": engine,
+        "memory": memory, "attempt": 1, "events": 0, "enqueued": int(kind == "imports"), "created_at": now(),
     }  # fmt: skip
     connection.execute(insert(tables.jobs).values(**row))
     job = get(connection, ident)
     if root is None:
-        note(connection, job, "queued", {})
+        note(connection, job, "queued", {} if says is None else {"says": says})
     return job
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from importer.document.receipt import Receipt
@@ -36,9 +36,8 @@ def standing(stored: Stored) -> Standing:
     receipt = stored.receipt
     if receipt is None:
         return Standing("draft", "no receipt", "never", "it has no receipt")
-    review, ran = receipt.state(stored.digest), receipt.validated(stored.digest)
-    other = _other_engine(stored.data, receipt) if ran == "passed" else None
-    validation = "stale" if other else ran
+    review = receipt.state(stored.digest)
+    validation, other = _validation(stored, receipt)
     said = f"{receipt.review.get('by')}, {receipt.review.get('at')}"
     if review == "rejected":
         return Standing("rejected", review, validation, f"rejected by {said}: {receipt.review.get('note')}")
@@ -51,8 +50,7 @@ def standing(stored: Stored) -> Standing:
     if validation == "stale":
         why = other or "it was edited since it was validated"
         return Standing("stale", review, validation, f"its validation does not hold: {why}")
-    why = "it was never validated" if validation == "never" else _failed(receipt)
-    return Standing("approved", review, validation, why)
+    return Standing("approved", review, validation, other or "it was never validated")
 
 
 def _published(stored: Stored, review: str) -> Standing:
@@ -65,9 +63,21 @@ def _published(stored: Stored, review: str) -> Standing:
     return Standing("validated", review, "passed", f"LocalAI cannot be given it: {made.reason}")
 
 
-def _other_engine(data: Mapping[str, Any], receipt: Receipt) -> str | None:
+def _validation(stored: Stored, receipt: Receipt) -> tuple[str, str | None]:
+    """What the last run on the document's own engine says of it as it is now, and why that is not enough."""
+    if not receipt.runs:
+        return "never", None
+    others = [_other_engine(stored.data, run) for run in receipt.runs]
+    if None not in others:
+        return "stale", others[0]
+    run = receipt.runs[others.index(None)]
+    found = replace(receipt, validation=run).validated(stored.digest)
+    return found, _failed(run) if found == "failed" else None
+
+
+def _other_engine(data: Mapping[str, Any], run: Mapping[str, Any]) -> str | None:
     """Why a run was not of the engine that the document is for; ``None`` where it was."""
-    ran = (receipt.validation or {}).get("engine") or {}
+    ran = run.get("engine") or {}
     block = data.get("importer")
     meant = (block.get("engine") if isinstance(block, Mapping) else None) or {}
     backend = data.get("backend") or meant.get("name")
@@ -83,7 +93,6 @@ def _plain(version: str) -> str:
     return version.partition("+")[0]
 
 
-def _failed(receipt: Receipt) -> str:
-    outcomes = (receipt.validation or {}).get("outcomes", ())
-    bad = [o["probe"] for o in outcomes if o["outcome"] in ("fail", "inconclusive")]
+def _failed(run: Mapping[str, Any]) -> str:
+    bad = [o["probe"] for o in run.get("outcomes", ()) if o["outcome"] in ("fail", "inconclusive")]
     return f"its validation failed: {', '.join(bad) or 'no probe applied'}"

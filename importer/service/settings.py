@@ -37,7 +37,7 @@ class Settings:
     directory: list[str] = _set([], "a folder whose models may be imported; repeatable")
     imports: int = _set(4, "imports at a time in this process; 0 leaves them to workers", least=0, most=64)
     validate: bool = _set(True, "validate on this machine, too")
-    device: str = _set("", "the device's name, for which validations run one at a time (default: cpu)")
+    device: str = _set("", "the device's name, on which validations run one at a time (default: its kind)")
     memory: str = _set("", "the memory that validations may take, such as 48GiB (default: the machine's)")
     largest_body: int = _set(2_000_000, "bytes of a request's body", least=1000, most=1_000_000_000)
     references: int = _set(1000, "references in one list", least=1, most=100_000)

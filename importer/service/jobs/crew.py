@@ -15,8 +15,10 @@ from sqlalchemy import URL
 from sqlalchemy.exc import SQLAlchemyError
 
 from importer.engines import CHOSEN, ENGINES, environment, get
-from importer.engines.machine import total_memory
+from importer.engines.machine import this_machine
 from importer.errors import EngineError, ServiceError
+from importer.fit import devices
+from importer.fit.devices import Device
 from importer.gallery import executors, jobs, queue
 from importer.gallery.executors import Executor
 from importer.gallery.gallery import Gallery
@@ -77,10 +79,11 @@ class Crew:
         self.gallery, self.settings, self.held = gallery, settings, Held()
         self.bench = Workbench()
         me = here()
-        self.device = f"{me.host}/{settings.device or 'cpu'}" if settings.validate else None
+        own = this_machine("vllm")
+        self.device = f"{me.host}/{settings.device or own.kind}" if settings.validate else None
         self.me = Executor(
             f"{me.host}-{me.pid}-{me.born}", me.place, me.host, me.pid, now(), time.time(),
-            device=self.device, engines=self._engines(), memory=self._memory(),
+            device=self.device, engines=self._engines(), memory=self._memory(own),
         )  # fmt: skip
         self.importing = Importing(gallery, self.bench, settings, self.held)
         self.validating = Validating(gallery, self.device or me.host, self.held)
@@ -272,10 +275,8 @@ class Crew:
     def _engines(self) -> tuple[str, ...]:
         return tuple(name for name in (*ENGINES, *CHOSEN) if _there(name)) if self.settings.validate else ()
 
-    def _memory(self) -> int | None:
-        from importer.fit import devices
-
-        return devices.size(self.settings.memory) if self.settings.memory else total_memory()
+    def _memory(self, own: Device) -> int | None:
+        return devices.size(self.settings.memory) if self.settings.memory else own.memory
 
 
 def _there(name: str) -> bool:

@@ -11,7 +11,7 @@ from importer.document.receipt import Receipt
 from importer.document.receipt import Word as Said
 from importer.document.review import say
 from importer.engines import get
-from importer.gallery import audit, jobs
+from importer.gallery import audit, executors, jobs
 from importer.pipeline import now
 from importer.service.asked import Rejection, Validation, Word
 from importer.service.auth import Approver, Caller, Importer, act
@@ -90,7 +90,11 @@ def validate(
         needs = _memory(stored.need_receipt())
     with at.database.writing() as connection:
         asked = {"config": name, "engine": engine, "fetch": said.fetch}
-        job = jobs.create(connection, "validation", asked, who.name, config=name, engine=engine, memory=needs)
+        able = any(one.can(engine, needs) for one in executors.everyone(connection))
+        job = jobs.create(
+            connection, "validation", asked, who.name, config=name, engine=engine, memory=needs,
+            says=None if able else f"no worker has {engine} and the memory; it waits for one that does",
+        )  # fmt: skip
         audit.record(connection, act(request, who, "ask"), f"job {job.id}", asked)
         return once.answer(connection, job_json(job), 202, {"Location": f"/v1/jobs/{job.id}"})
 
