@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from importer.document import schema
 from importer.document.receipt import Receipt
-from importer.engines import mlx, mlx_vlm, vllm
+from importer.engines import mlx, mlx_vlm, vllm_arguments
 from importer.errors import DocumentError
 from importer.exports import FORMATS
 from importer.exports.base import Exported, Options, Refused
@@ -96,7 +96,7 @@ VALUES = st.recursive(
     max_leaves=4,
 )
 MODELS = st.sampled_from(("acme/Tiny-8B", "other/x", "./here", "gpt2")) | TEXTS.filter(bool)
-ENGINE_ARGS = sorted({*vllm.ARGUMENTS, *mlx.ARGUMENTS, *mlx_vlm.ARGUMENTS})
+ENGINE_ARGS = sorted({*vllm_arguments.ARGUMENTS, *mlx.ARGUMENTS, *mlx_vlm.ARGUMENTS})
 COUNTS = st.integers(1, 2**40)
 
 

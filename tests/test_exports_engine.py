@@ -19,7 +19,8 @@ import yaml
 from importer.demo import MODEL
 from importer.engines.environment import Installed
 from importer.engines.sockets import free_port
-from importer.engines.vllm import ARGUMENTS, VllmCuda
+from importer.engines.vllm import VllmCuda
+from importer.engines.vllm_arguments import ARGUMENTS
 from tests.exporting import COMMIT, ON_MLX, ON_MLX_VLM, VLLM, export, text
 from tests.hubserver import HubServer, Repo, isolate
 from tests.test_engines import wait_until
@@ -130,6 +131,12 @@ def test_vllm_reads_every_argument_that_a_document_may_set(by_vllm: ByVllm, tmp_
         "model_impl": "auto", "moe_backend": "triton", "num_gpu_blocks_override": 9,
         "pipeline_parallel_size": 2, "scheduling_policy": "priority", "seed": -1,
         "speculative_config": {"method": "mtp"}, "tokenizer_mode": "slow", "tool_strict_level": "auto",
+        "all2all_backend": "deepep_low_latency", "data_parallel_address": "10.0.0.1",
+        "data_parallel_backend": "ray", "data_parallel_rpc_port": 13345, "data_parallel_size_local": 1,
+        "data_parallel_start_rank": 1, "decode_context_parallel_size": 2,
+        "distributed_executor_backend": "ray", "expert_placement_strategy": "round_robin",
+        "master_addr": "10.0.0.1", "master_port": 29600, "nnodes": 2, "node_rank": 1,
+        "prefill_context_parallel_size": 2,
     }  # fmt: skip
     document = VLLM | {"engine_args": {key: values[key] for key in ARGUMENTS}}
     config = tmp_path / "tiny.yaml"
@@ -157,9 +164,8 @@ def test_vllm_reads_what_containers_are_told(by_vllm: ByVllm) -> None:
 def test_localais_engine_args_are_fields_of_vllms_engine(by_vllm: ByVllm) -> None:
     """LocalAI puts them into this very class, and fails to load a model where one is unknown."""
     words = {"attention_backend", "config_format", "kv_cache_dtype", "moe_backend", "scheduling_policy"}
-    document = VLLM | {
-        "engine_args": {k: "x" if k in words else 1 for k in ARGUMENTS if k != "speculative_config"}
-    }
+    told = {k: "x" if k in words else 1 for k in ARGUMENTS if k != "speculative_config"}
+    document = VLLM | {"engine_args": told | {"distributed_executor_backend": "ray"}}
     VllmCuda().settings(document)
     data = yaml.safe_load(text("localai", document))
     assert set(data["engine_args"]) <= set(by_vllm.fields)

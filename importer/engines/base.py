@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from importer.document import chat_template
+from importer.document import chat_template, options
 from importer.document.chat_template import ChatTemplate
 from importer.errors import DocumentError
 
@@ -173,7 +173,13 @@ def stopwords(document: Document) -> dict[str, Any]:
 
 
 def numeric_options(document: Document, known: tuple[str, ...], server: str) -> Iterator[str]:
-    """``engine_args`` as options of a server that takes numbers; raises DocumentError("invalid")."""
+    """``engine_args`` as options of a server that takes numbers; raises DocumentError("invalid").
+
+    Flags among ``options`` are for vLLM alone.
+    """
+    flag = next((o.key for o in options.of(document) if o.key.startswith("--")), None)
+    if flag is not None:
+        raise invalid(document, f"options has {flag}, and {server}'s server takes its own from engine_args")
     for key, value in (document.get("engine_args") or {}).items():
         if key not in known:
             problem = f"engine_args.{key} is no option of {server}'s server, which has {', '.join(known)}"

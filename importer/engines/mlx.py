@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from importer.document.chat_template import ChatTemplate
+from importer.engines import ranks
 from importer.engines.base import (
     Address,
     Death,
@@ -94,10 +95,10 @@ class Mlx:
     def launch(
         self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None
     ) -> Launch:
-        """``mlx_lm server`` on loopback."""
+        """``mlx_lm server`` on loopback, by ``mlx.launch`` where the document asks for several processes."""
         model = str(model_dir.resolve())
         settings = self.settings(document, model, Address(port=port), template)
-        return Launch(("-m", "mlx_lm", "server", *settings), model)
+        return Launch(ranks.launched(document, ("-m", "mlx_lm", "server", *settings)), model)
 
     def settings(
         self, document: Document, model: str, address: Address, template: ChatTemplate | None = None
@@ -112,7 +113,8 @@ class Mlx:
             if value is not None:
                 given = number(document, f"parameters.{key}", value)
                 arguments += [flag, "0" if key == "top_k" and given.startswith("-") else given]
-        arguments += numeric_options(document, ARGUMENTS, "mlx-lm")
+        own = {k: v for k, v in (document.get("engine_args") or {}).items() if k not in ranks.KEYS}
+        arguments += numeric_options({**document, "engine_args": own}, ARGUMENTS, "mlx-lm")
         if (other := given_template(document, template)) is not None:
             if len(other.text.encode()) > LONGEST:
                 raise invalid(document, f"its chat template has more than {LONGEST:,} bytes")

@@ -14,6 +14,14 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def free_ports(count: int) -> int:
+    """The first of ``count`` ports in a row that are free now."""
+    while True:
+        first = free_port()
+        if all(is_free(port) for port in range(first, first + count)):
+            return first
+
+
 def is_free(port: int) -> bool:
     """Whether a server could listen there; connections that have ended do not count, as for servers."""
     with socket.socket() as probe:

@@ -24,7 +24,6 @@ from importer.engines.base import (
     Readiness,
     Step,
     given_template,
-    invalid,
     number,
     parameters,
     sent_by_client,
@@ -33,6 +32,7 @@ from importer.engines.base import (
     word,
 )
 from importer.engines.registries import PINNED
+from importer.engines.vllm_arguments import extra, flag, with_flags
 from importer.template.ours import PYTHONIC
 
 VERSION = PINNED["vllm"]
@@ -62,17 +62,6 @@ TEMPLATE = "chat_template.jinja"
 PLUGIN = Path(__file__).resolve().parent / "parser_plugin" / f"{PYTHONIC}.py"
 NUMBERS = ("max_model_len", SHARE, "tensor_parallel_size")
 WORDS = ("dtype", "load_format")
-# What ``engine_args`` may set; nothing here loads code, opens files or listens somewhere.
-ARGUMENTS = (
-    "allow_deprecated_quantization", "async_scheduling", "attention_backend", "block_size", "config_format",
-    "cpu_offload_gb",
-    "data_parallel_size", "disable_cascade_attn", "disable_sliding_window", "enable_chunked_prefill",
-    "enable_expert_parallel", "enable_prefix_caching", "hf_overrides", "kv_cache_dtype",
-    "kv_cache_memory_bytes", "language_model_only", "mamba_cache_dtype", "mamba_ssm_cache_dtype",
-    "max_logprobs", "max_num_batched_tokens", "max_num_seqs",
-    "mm_processor_kwargs", "model_impl", "moe_backend", "num_gpu_blocks_override", "pipeline_parallel_size",
-    "scheduling_policy", "seed", "speculative_config", "tokenizer_mode", "tool_strict_level",
-)  # fmt: skip
 READINESS = Readiness(seconds=900)
 # What its log says when it dies, the most telling first.
 DEATHS = (
@@ -141,7 +130,6 @@ DEATHS = (
         "environment",
     ),
 )
-SPECULATION = {"method", "num_speculative_tokens"}  # the model's own heads; no second model, no class by name
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +152,7 @@ class Vllm(ABC):
     ) -> Launch:
         """The API server on loopback; parsers, sampling and limits as the document says."""
         name = str(document.get("name") or model_dir.name)
+        document = with_flags(document)
         settings = self.settings({**document, "name": name}, Address(port=port), folder=".")
         server = ("-m", "vllm.entrypoints.openai.api_server", f"--model={model_dir.resolve()}")
         arguments = (*server, *settings, "--enable-prompt-tokens-details")  # or it hides what its cache held
@@ -195,11 +184,12 @@ class Vllm(ABC):
         ``revision`` is the commit of a model on the Hub, ``folder`` where ``files`` will lie; without one
         they are not asked for. Raises DocumentError("invalid").
         """
+        document = with_flags(document)
         arguments = [] if address is None else [f"--host={address.host}", f"--port={address.port}"]
         arguments.append(f"--served-model-name={document['name']}")
         if revision is not None:
             arguments += [f"--{of}revision={revision}" for of in ("", "tokenizer-", "code-")]
-        arguments += [*_parsers(document), *_sampling(document), *_limits(document), *_extra(document)]
+        arguments += [*_parsers(document), *_sampling(document), *_limits(document), *extra(document)]
         if document.get("trust_remote_code") is True:
             arguments.append("--trust-remote-code")
         if document.get("enforce_eager") is True or self._eager():
@@ -344,41 +334,13 @@ def _limits(document: Document) -> Iterator[str]:
         yield f"--max-model-len={number(document, 'context_size', document['context_size'])}"
     for key in NUMBERS:
         if document.get(key) is not None:
-            yield f"--{_flag(key)}={number(document, key, document[key])}"
+            yield f"--{flag(key)}={number(document, key, document[key])}"
     for key in WORDS:
         if document.get(key) is not None:
-            yield f"--{_flag(key)}={word(document, key, document[key])}"
-    for key, flag in (
+            yield f"--{flag(key)}={word(document, key, document[key])}"
+    for key, name in (
         ("limit_mm_per_prompt", "limit-mm-per-prompt"),
         ("chat_template_kwargs", "default-chat-template-kwargs"),
     ):
         if document.get(key):
-            yield f"--{flag}={json.dumps(document[key])}"
-
-
-def _extra(document: Document) -> Iterator[str]:
-    for key, value in (document.get("engine_args") or {}).items():
-        if key not in ARGUMENTS:
-            known = ", ".join(ARGUMENTS)
-            raise invalid(document, f"engine_args.{key} is none of the options that may be set: {known}")
-        if key == "speculative_config":
-            _check_speculation(document, value)
-        if isinstance(value, bool):
-            yield f"--{'' if value else 'no-'}{_flag(key)}"
-        elif isinstance(value, Mapping):
-            yield f"--{_flag(key)}={json.dumps(value)}"
-        elif isinstance(value, str):
-            yield f"--{_flag(key)}={word(document, f'engine_args.{key}', value)}"
-        else:
-            yield f"--{_flag(key)}={number(document, f'engine_args.{key}', value)}"
-
-
-def _check_speculation(document: Document, value: object) -> None:
-    if not isinstance(value, Mapping) or set(value) - SPECULATION or value.get("method") == "custom_class":
-        raise invalid(
-            document, f"engine_args.speculative_config may hold {' and '.join(sorted(SPECULATION))}"
-        )
-
-
-def _flag(key: str) -> str:
-    return key.replace("_", "-")
+            yield f"--{name}={json.dumps(document[key])}"

@@ -17,6 +17,7 @@ from importer.engines.base import Address, Document
 from importer.engines.mlx import Mlx
 from importer.engines.mlx_vlm import MlxVlm
 from importer.engines.vllm import VllmCuda
+from importer.engines.vllm_arguments import with_flags
 from importer.exports.base import Exported, Options, Origin, Refused
 from importer.exports.text import yaml_text
 
@@ -58,6 +59,7 @@ def model(document: Document, receipt: Receipt | None) -> tuple[Origin, dict[str
         reason = "LocalAI refuses paths and looks only into its own folder of models"
         return Refused(reason, "Import the model from the Hub.")
     document, toolless = _own_template(document)
+    document = with_flags(document) if backend == "vllm" else document
     _startable(document, backend)
     data = {k: _copied(v) for k, v in document.items() if k not in ("importer", "artifacts")}
     steps: list[Step] = [_sampling, _thinking, _flags]
@@ -130,7 +132,7 @@ def _thinking(data: dict[str, Any]) -> list[str]:
 
 
 def _flags(data: dict[str, Any]) -> list[str]:
-    """Options that LocalAI would hand to the engine as flags; no engine of ours is given them."""
+    """What else begins like a flag: those that may be set are ``engine_args`` by now."""
     kept = [o for o in data.get("options") or () if not o.lstrip().startswith("-")]
     dropped = [o for o in data.get("options") or () if o not in kept]
     if "options" in data:

@@ -1,0 +1,90 @@
+"""What a document may set of vLLM's own options: ``engine_args``, and ``options`` that begin with ``--``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from importer.document import options
+from importer.engines.base import Document, invalid, number, word
+
+# Nothing here loads code or opens files.
+ARGUMENTS = (
+    "all2all_backend", "allow_deprecated_quantization", "async_scheduling", "attention_backend", "block_size",
+    "config_format", "cpu_offload_gb", "data_parallel_address", "data_parallel_backend",
+    "data_parallel_hybrid_lb", "data_parallel_rpc_port", "data_parallel_size", "data_parallel_size_local",
+    "data_parallel_start_rank", "decode_context_parallel_size", "disable_cascade_attn",
+    "disable_sliding_window", "distributed_executor_backend", "enable_chunked_prefill", "enable_eplb",
+    "enable_expert_parallel", "enable_prefix_caching", "expert_placement_strategy", "hf_overrides",
+    "kv_cache_dtype", "kv_cache_memory_bytes", "language_model_only", "mamba_cache_dtype",
+    "mamba_ssm_cache_dtype", "master_addr", "master_port", "max_logprobs", "max_num_batched_tokens",
+    "max_num_seqs", "mm_processor_kwargs", "model_impl", "moe_backend", "nnodes", "node_rank",
+    "num_gpu_blocks_override", "pipeline_parallel_size", "prefill_context_parallel_size",
+    "scheduling_policy", "seed", "speculative_config", "tokenizer_mode", "tool_strict_level",
+)  # fmt: skip
+# Where vLLM would also take the name of a class, and import it.
+CHOICES = {"distributed_executor_backend": ("mp", "ray", "uni")}
+SPECULATION = {"method", "num_speculative_tokens"}  # the model's own heads; no second model, no class by name
+
+
+def with_flags(document: Document) -> Document:
+    """The document with the flags among its options as ``engine_args``, which win over them, as in LocalAI.
+
+    Raises DocumentError("invalid") for a flag that may not be set so.
+    """
+    flags = [o for o in options.of(document) if o.key.startswith("--")]
+    if not flags:
+        return document
+    given: dict[str, Any] = {}
+    for one in flags:
+        key = one.key.removeprefix("--").replace("-", "_")
+        negated = key.startswith("no_") and one.value is None
+        key = key.removeprefix("no_") if negated else key
+        if key not in ARGUMENTS:
+            problem = f"options has {one.key}, which is passed from its own key of the document or never"
+            raise invalid(document, f"{problem}; as flags may be set: {', '.join(ARGUMENTS)}")
+        given[key] = False if negated else _value(one)
+    kept = [o.text for o in options.of(document) if not o.key.startswith("--")]
+    return {**document, "options": kept, "engine_args": {**given, **(document.get("engine_args") or {})}}
+
+
+def _value(option: options.Option) -> Any:
+    if option.value is not None and option.value.startswith("{"):
+        try:
+            return json.loads(option.value)
+        except (ValueError, RecursionError):
+            return option.value
+    return option.typed
+
+
+def extra(document: Document) -> Iterator[str]:
+    """``engine_args``, each as one word; raises DocumentError("invalid")."""
+    for key, value in (document.get("engine_args") or {}).items():
+        if key not in ARGUMENTS:
+            known = ", ".join(ARGUMENTS)
+            raise invalid(document, f"engine_args.{key} is none of the options that may be set: {known}")
+        if key in CHOICES and value not in CHOICES[key]:
+            raise invalid(document, f"engine_args.{key} is {value!r} and none of {', '.join(CHOICES[key])}")
+        if key == "speculative_config":
+            _check_speculation(document, value)
+        if isinstance(value, bool):
+            yield f"--{'' if value else 'no-'}{flag(key)}"
+        elif isinstance(value, Mapping):
+            yield f"--{flag(key)}={json.dumps(value)}"
+        elif isinstance(value, str):
+            yield f"--{flag(key)}={word(document, f'engine_args.{key}', value)}"
+        else:
+            yield f"--{flag(key)}={number(document, f'engine_args.{key}', value)}"
+
+
+def flag(key: str) -> str:
+    """A key as vLLM's command line spells it."""
+    return key.replace("_", "-")
+
+
+def _check_speculation(document: Document, value: object) -> None:
+    if not isinstance(value, Mapping) or set(value) - SPECULATION or value.get("method") == "custom_class":
+        raise invalid(
+            document, f"engine_args.speculative_config may hold {' and '.join(sorted(SPECULATION))}"
+        )
