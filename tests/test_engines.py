@@ -172,6 +172,7 @@ class Tiny:
     readiness: Any = None
     deaths: tuple[Death, ...] = field(default=())
     takes_template: bool = True
+    system: tuple[tuple[str, str], ...] = ()
 
     def plan(self) -> tuple[tuple[str, ...], ...]:
         return self.steps

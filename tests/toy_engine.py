@@ -31,6 +31,7 @@ def adapter(mode: str, *, warm_up: bool = False) -> Any:
         readiness: Readiness = ready
         deaths: tuple[Death, ...] = (Death(r"ToyError: (.*)", "the toy broke: {0}"),)
         takes_template: bool = True
+        system: tuple[tuple[str, str], ...] = ()
 
         def plan(self) -> tuple[tuple[str, ...], ...]:
             return ()

@@ -128,6 +128,10 @@ class Engine(Protocol):
         """Which of ``OFFERS`` its server has."""
 
     @property
+    def system(self) -> tuple[tuple[str, str], ...]:
+        """Libraries of the system that its wheels leave out, each with Debian's package that has it."""
+
+    @property
     def takes_template(self) -> bool:
         """Whether it can be started with a chat template; else the model's folder is dressed with it."""
 

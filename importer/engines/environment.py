@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Literal
 
 from importer import settings
-from importer.engines import group
+from importer.engines import group, libraries
 from importer.engines.base import Engine, Pip, Step, steps
 from importer.errors import DocumentError, EngineError
 
@@ -190,9 +190,9 @@ def _make(engine: Engine, root: Path, tell: Progress) -> Installed:
                 "install-failed", name=engine.name, problem="the package is not there afterwards", log=log
             )
         made = Installed(engine.name, version, _python(root), "managed", root)
-        _write_stamp(
-            root, {"digest": digest(engine), "engine": engine.name, "version": version, "python": sys.version}
-        )
+        brought = libraries.bring(root, made.python, dict(engine.system), tell)
+        stamp = {"digest": digest(engine), "engine": engine.name, "version": version, "python": sys.version}
+        _write_stamp(root, stamp | {"libraries": " ".join(brought)})
         complete = True
         return made
     finally:

@@ -83,6 +83,7 @@ class Mlx:
     readiness: Readiness = READY
     deaths: tuple[Death, ...] = DEATHS
     takes_template: bool = True
+    system: tuple[tuple[str, str], ...] = ()
     offers: frozenset[str] = frozenset(
         ("completions", "logprobs", "usage", "penalties", "cached", "switches")
     )

