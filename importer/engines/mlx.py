@@ -48,6 +48,35 @@ READY = Readiness("/health", fatal=(503,), warm_up=("/v1/completions", {"prompt"
 # What every server on mlx may die of.
 MLX_DEATHS = (
     Death(
+        r"No module named 'mlx_(?:lm|vlm)\.tool_parsers\.(\w+)'",
+        "tokenizer_config.json names the tool parser {0}, which this version does not have",
+        "configuration",
+    ),
+    Death(
+        r"(Failed to parse tokenizer\.json|Couldn't instantiate the backend tokenizer"
+        r"|Unrecognized processing class|has an empty prompt)",
+        "the tokenizer is missing or broken ({0})",
+        "environment",
+    ),
+    Death(
+        r"No such file or directory: '\S*config\.json'|Config not found at"
+        r"|resolved config\.json at \S+ could not be read"
+        r"|(?:JSONDecodeError|Failed to load model): (?:Unterminated|Expecting|Extra data|Invalid)",
+        "config.json, or another file of JSON, is missing or broken",
+        "environment",
+    ),
+    Death(
+        r"(?:Args|Config)\.__init__\(\) missing \d+ required positional arguments?: (.*)",
+        "config.json lacks {0}",
+        "configuration",
+    ),
+    Death(r"module 'torch' has no attribute '(\w+)'", "config.json's dtype {0} is none", "configuration"),
+    Death(
+        r"Expected shape \(.*?\) but received shape \(.*?\) for parameter ([\w.]+)\b",
+        "the weights do not fit config.json ({0})",
+        "configuration",
+    ),
+    Death(
         r"Missing \d+ parameters|\d+ parameters not in model",
         "the weights do not fit config.json",
         "configuration",
