@@ -48,6 +48,7 @@ MAY_CONNECT = {
 MAY_START = {
     "importer.template.render", "importer.engines.environment", "importer.engines.group",
     "importer.engines.guardian", "importer.engines.lines", "importer.engines.machine",
+    "importer.engines.libraries",  # apt-get and dpkg-deb, to unpack what the system lacks
     "importer.engines.process",
     "importer.cli.editing",  # the person's own editor
 }  # fmt: skip
@@ -178,7 +179,7 @@ def test_an_engine_is_given_repository_code_only_on_the_users_word() -> None:
             texts = {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
             named = {n.arg for n in nodes if isinstance(n, ast.keyword)}
             assert not {t for t in texts if t.endswith("trust_remote_code")} | (named & {"trust_remote_code"})
-    for engine in ("mlx", "vllm"):
+    for engine in ("mlx", "mlx_vlm", "vllm", "vllm_mlx"):
         text = MODULES[f"importer.engines.{engine}"].read_text(encoding="utf-8")
         guarded = 'if document.get("trust_remote_code") is True:\n'
         assert text.count("--trust-remote-code") == 1

@@ -60,9 +60,9 @@ def _unpacked(packages: list[str], folder: Path) -> list[str]:
 
 def _load_at_start(python: Path, paths: list[Path]) -> None:
     asked = [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
-    site = subprocess.run(asked, capture_output=True, text=True, timeout=SECONDS, check=True).stdout.strip()
+    told = subprocess.run(asked, capture_output=True, text=True, timeout=SECONDS, check=True)
     calls = "; ".join(f"ctypes.CDLL({str(path)!r}, ctypes.RTLD_GLOBAL)" for path in paths)
-    Path(site, LOADED_AT_START).write_text(f"import ctypes; {calls}\n", encoding="utf-8")
+    Path(told.stdout.strip(), LOADED_AT_START).write_text(f"import ctypes; {calls}\n", encoding="utf-8")
 
 
 def _loads(python: Path, library: str) -> bool:
