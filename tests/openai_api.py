@@ -21,6 +21,7 @@ class Api(BaseHTTPRequestHandler):
 
     asked: list[dict[str, Any]]
     key: str | None = None
+    tokenizes = False
 
     def do_GET(self) -> None:
         if self.path == "/v1/models":
@@ -32,6 +33,14 @@ class Api(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path in ("/tokenize", "/detokenize") and self.tokenizes:
+            text = str(body.get("prompt", ""))
+            back = "".join(map(chr, body.get("tokens", ())))
+            self._answer(200 if body else 422, {"tokens": list(map(ord, text)), "prompt": back})
+            return
+        if self.path != "/v1/chat/completions":
+            self._answer(404, {"detail": "Not Found"})
+            return
         self.asked.append({**body, "authorization": self.headers["Authorization"]})
         message = {"role": "assistant", "content": f"Hello, {self.headers['Authorization']}!"}
         if body.get("tools"):
@@ -60,10 +69,10 @@ class Api(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def api(key: str | None = None) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def api(key: str | None = None, *, tokenizes: bool = False) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Its address and what it is asked."""
     asked: list[dict[str, Any]] = []
-    handler = type("Api", (Api,), {"asked": asked, "key": key})
+    handler = type("Api", (Api,), {"asked": asked, "key": key, "tokenizes": tokenizes})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()

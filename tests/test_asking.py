@@ -243,19 +243,34 @@ def test_an_exchange_ends_when_its_client_hangs_up() -> None:
         client.get("/health", log)
 
 
+@pytest.mark.parametrize("tokenizes", [True, False])
+def test_what_a_server_has_beside_the_api_is_found_out(written: Desk, tokenizes: bool) -> None:
+    with api(tokenizes=tokenizes) as (url, _):
+        words = ["validate", "chat", "--against", url, "--model", "hers", "--json"]
+        ran = written(*words, "--probe", "tokenize-round-trip", "messages")
+    outcomes = {o["probe"]: o["outcome"] for o in json.loads(ran.out)["outcomes"]}
+    assert outcomes == {
+        "tokenize-round-trip": "pass" if tokenizes else "not-applicable",
+        "messages": "not-applicable",
+    }
+
+
 @pytest.mark.slow
 def test_ctrl_c_waits_for_no_server(written: Desk) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(20)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        words = ("validate", "chat", "--against", url, "--model", "hers", "--probe", "plain-chat", "health")
+        words = ("validate", "chat", "--against", url, "--model", "hers", "--probe", "plain-chat")
         with written.start(*words) as process:
-            listed, _ = listener.accept()
-            with listed:  # the list of models; health is asked next, and never answered
-                listed.recv(65536)
-                listed.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n" + b'{"data": []}')
+            while True:
                 hanging, _ = listener.accept()
+                asked = hanging.recv(65536)
+                if b"POST /v1/chat" in asked:
+                    break  # and is never answered
+                with hanging:
+                    status = b"200 OK" if b"GET" in asked else b"404 Not Found"
+                    hanging.sendall(b"HTTP/1.1 " + status + b"\r\nContent-Length: 2\r\n\r\n{}")
             with hanging:
-                hanging.recv(65536)
                 process.send_signal(signal.SIGINT)
                 _, err = process.communicate(timeout=20)
     assert (process.returncode, "importer: Stopped." in err) == (130, True), err

@@ -27,9 +27,7 @@ MEND = "Use /v1/chat/completions until the engine is mended."
 
 def needs(promise: Promise) -> str | None:
     """A chat, and an engine that has the format and is known to: it is no part of the OpenAI API."""
-    if promise.offers is None:
-        return "nobody knows whether the engine offers it"
-    return no_chat(promise) or promise.lacks("messages")
+    return no_chat(promise) or promise.unsure("messages")
 
 
 def request(prompt: Prompt) -> dict[str, Any]:

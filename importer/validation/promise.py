@@ -26,6 +26,7 @@ class Promise:
     ``images``           how many a request may hold; 0 where the document says nothing of any.
     ``offers``           what the server has (``engines.base.OFFERS``); ``None`` where nobody knows: then a
                          probe asks, and takes a refusal for an answer.
+    ``found``            what such a server was found to have beside the OpenAI API.
     """
 
     chats: bool = True
@@ -38,11 +39,18 @@ class Promise:
     context: int | None = None
     images: int = 0
     offers: frozenset[str] | None = None
+    found: frozenset[str] = frozenset()
 
     def lacks(self, *names: str) -> str | None:
         """Why a probe that needs these does not apply."""
         missing = [n for n in names if self.offers is not None and n not in self.offers]
         return f"the engine does not offer: {', '.join(missing)}" if missing else None
+
+    def unsure(self, name: str) -> str | None:
+        """Why a probe of what is no part of the OpenAI API does not apply: lacking, or nobody knows."""
+        if self.offers is None:
+            return None if name in self.found else "nobody knows whether the engine offers it"
+        return self.lacks(name)
 
 
 def promise_of(document: Mapping[str, Any], offers: frozenset[str] | None = None) -> Promise:

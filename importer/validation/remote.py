@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from importer.errors import EngineError, UsageError
 from importer.proof.result import Proof
+from importer.validation.blame import SERVER_ERROR
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context, Render
 from importer.validation.errors import ExchangeError, Refused
@@ -19,7 +21,10 @@ from importer.validation.promise import promise_of
 from importer.validation.report import Report
 from importer.validation.run import Progress, probe, quiet
 
+BRIEF = 10.0  # seconds for what is asked beside the probes
 LOCKED = (401, 403)
+ABSENT = (404, 405, 501)
+BESIDE = {"tokenize": "/tokenize", "messages": "/v1/messages"}  # what may be there beside the OpenAI API
 
 
 def against(
@@ -39,13 +44,16 @@ def against(
     """
     started, begun = datetime.now(UTC), time.monotonic()
     chosen = PROBES if probes is None else tuple(probes)
-    bench = Context(promise_of(document), model, client, render=render, proof=proof)
+    brief = replace(client, time_limit=BRIEF)
+    promise = replace(promise_of(document), found=_found(brief))
+    bench = Context(promise, model, client, render=render, proof=proof)
+    version = _version(brief)
     try:
         rows = probe(bench, chosen, progress or quiet)
     finally:
         client.hang_up()
     asked = {"probes": [one.NAME for one in chosen], "against": client.base_url}
-    engine = {"name": client.base_url, "version": _version(Client(client.base_url, 5.0, client.key))}
+    engine = {"name": client.base_url, "version": version}
     seconds = {"probes": time.monotonic() - begun}
     return Report(engine, started.isoformat(timespec="seconds"), seconds, tuple(rows), asked)
 
@@ -57,7 +65,7 @@ def the_model(client: Client, named: str | None, own: str) -> str:
     """
     log: list[Exchange] = []
     try:
-        listed = json.loads(client.get("/v1/models", log))
+        listed = json.loads(replace(client, time_limit=BRIEF).get("/v1/models", log))
         names = [str(entry["id"]) for entry in listed["data"]]
     except Refused as error:
         if error.status in LOCKED:
@@ -71,6 +79,21 @@ def the_model(client: Client, named: str | None, own: str) -> str:
     if named is None and own not in names:
         raise UsageError("unknown-model", url=client.base_url, name=own, known=", ".join(names) or "none")
     return named or own
+
+
+def _found(client: Client) -> frozenset[str]:
+    """What the server answers an empty request to with anything but that there is no such thing."""
+    return frozenset(name for name, path in BESIDE.items() if _is_there(client, path))
+
+
+def _is_there(client: Client, path: str) -> bool:
+    try:
+        client.post(path, {}, [])
+    except Refused as error:
+        return error.status not in (*LOCKED, *ABSENT) and error.status < SERVER_ERROR
+    except ExchangeError:
+        return False
+    return True
 
 
 def _version(client: Client) -> str | None:

@@ -23,9 +23,7 @@ GUIDES: dict[str, tuple[object, str]] = {
 
 def needs(promise: Promise) -> str | None:
     """An engine that has such guides, and is known to: they are no part of the OpenAI API."""
-    if promise.offers is None:
-        return "nobody knows whether the engine offers it"
-    return no_chat(promise) or promise.lacks("guided")
+    return no_chat(promise) or promise.unsure("guided")
 
 
 def run(ctx: Context) -> Outcome:

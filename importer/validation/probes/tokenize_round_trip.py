@@ -16,9 +16,7 @@ TEXT = "Say hello, Zoë! 你好 🙂"
 
 def needs(promise: Promise) -> str | None:
     """An engine that has it, and is known to: it is no part of the OpenAI API."""
-    if promise.offers is None:
-        return "nobody knows whether the engine offers it"
-    return promise.lacks("tokenize")
+    return promise.unsure("tokenize")
 
 
 def run(ctx: Context) -> Outcome:
