@@ -23,6 +23,7 @@ from importer.validation.probes import (
 )
 from importer.validation.probes.prefix_cache import Found
 from importer.validation.promise import Promise, promise_of
+from importer.validation.reply import Reply, ToolCall
 
 MIB = 2**20
 # As vLLM 0.32.0 writes it, shortened.
@@ -90,6 +91,17 @@ def test_the_parser_that_runs(
 ) -> None:
     outcome = settings_read_back.judge_parser("tool_parser", said, promised, infers=infers, reads=reads)
     assert verdict(outcome) == expected
+
+
+def test_a_call_that_is_read_by_half_is_not_read() -> None:
+    def reply(name: str, arguments: str = '{"location": "Paris"}') -> Reply:
+        return Reply(tool_calls=(ToolCall(0, "id", name, arguments),), finish_reason="tool_calls")
+
+    assert settings_read_back.read_right(reply("get_weather"))
+    assert settings_read_back.read_right(reply("get_weather", '{"location": "Rome"}'))  # the model's own
+    assert not settings_read_back.read_right(reply("<function=get_weather>\n<parameter=location>"))
+    assert not settings_read_back.read_right(reply("get_weather", '"{}"'))
+    assert not settings_read_back.read_right(Reply("I cannot.", finish_reason="stop"))
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from importer.validation.blame import OTHER_TOOL_PARSER, unread
+from importer.validation.calls import judge_call
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.promise import Promise, no_chat
 from importer.validation.prompts import WEATHER
+from importer.validation.reply import Reply
 from importer.validation.ways import together
 
 NAME = "settings-read-back"
@@ -39,11 +41,17 @@ def run(ctx: Context) -> Outcome:
 
 
 def _reads(ctx: Context) -> bool:
-    """Whether a call has been read; a refusal is another probe's matter."""
+    """Whether a call has been read as one; a refusal is another probe's matter."""
     try:
-        return bool(ctx.first(WEATHER).tool_calls)
+        return read_right(ctx.first(WEATHER))
     except ExchangeError:
         return False
+
+
+def read_right(reply: Reply) -> bool:
+    """Whether there is a call, and no parser is to blame for what it looks like."""
+    judged = judge_call(reply, WEATHER)
+    return bool(reply.tool_calls) and judged.attribution != "configuration"
 
 
 def at_start(promise: Promise) -> dict[str, Any]:
@@ -56,10 +64,10 @@ def shown(ctx: Context, promised: str, *, reads: bool) -> Outcome:
     if reads:
         return Pass(f"it does not tell its parsers; it reads the model's calls as {promised} does")
     seen = ctx.look(WEATHER)
-    if seen is None or unread(seen, WEATHER) is None or seen.tool_calls:
+    if seen is None or (unread(seen, WEATHER) is None and not seen.tool_calls) or read_right(seen):
         return NotApplicable("the engine does not tell its parsers")
     return Fail(
-        f"it reads no call of the model's: it does not run with {promised}",
+        f"it does not read the model's call: it does not run with {promised}",
         "configuration",
         OTHER_TOOL_PARSER,
     )
