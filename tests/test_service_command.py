@@ -52,3 +52,4 @@ def test_keys_and_limits_of_a_server_that_others_can_reach(tmp_path: Path, desk:
         refused = service.client.post("/v1/imports", json={"reference": "a/b"}, headers=key)
         problem(refused, 429, "too-many")
         assert int(refused.headers["Retry-After"]) > 0
+        assert service.stop() == 0
