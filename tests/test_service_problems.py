@@ -8,6 +8,7 @@ import pytest
 
 from importer.errors import KINDS, ServiceError, UsageError
 from importer.service import problems, settings
+from importer.service.app import create
 from importer.service.settings import Settings
 
 TESTS = "\n".join(p.read_text(encoding="utf-8") for p in Path(__file__).parent.glob("test_service*.py"))
@@ -81,3 +82,27 @@ def test_a_setting_that_cannot_be_meant_is_told_with_its_place(
 def test_every_address_but_loopback_is_another() -> None:
     assert all(Settings(host=h).loopback for h in ("127.0.0.1", "127.9.9.9", "::1", "localhost"))
     assert not any(Settings(host=h).loopback for h in ("0.0.0.0", "::", "10.0.0.1", "example.org"))
+
+
+def test_the_description_is_whole() -> None:
+    """Each operation says what it is, what it may be refused with, and what a generated client calls it."""
+    described = create(Settings()).openapi()
+    found = {(path, m): told for path, one in described["paths"].items() for m, told in one.items()}
+    assert len({told["operationId"] for told in found.values()}) == len(found) > 20
+    schemas = described["components"]["schemas"]
+    assert {"Job", "Config", "Problem", "Preview", "History"} <= set(schemas)
+    for (path, method), told in found.items():
+        assert told["summary"], path
+        assert told["tags"], path
+        if not path.startswith("/v1/"):
+            continue
+        refused = {int(s): r for s, r in told["responses"].items() if int(s) >= 400}
+        assert {401, 403} <= set(refused), path
+        for response in refused.values():
+            content = response["content"][problems.MEDIA_TYPE]
+            assert content["schema"] == {"$ref": "#/components/schemas/Problem"}
+            for example in content["examples"].values():
+                assert set(example["value"]) <= set(schemas["Problem"]["properties"])
+        if method in ("put", "patch", "delete") and path == "/v1/configs/{name}":
+            assert {412, 428} <= set(refused)
+            assert [p["required"] for p in told["parameters"] if p["name"] == "If-Match"] == [True]

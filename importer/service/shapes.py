@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
 
 from importer.gallery import jobs
 from importer.gallery.entry import Summary
@@ -45,8 +46,26 @@ class Link(BaseModel):
     href: str
 
 
+JOB: JsonDict = {
+    "id": "01a1fe37-0cfa-7717-9cfd-b855cc245e8e", "kind": "import", "state": "running", "step": "prove",
+    "says": "asking vllm's parsers", "config": None, "result": None, "error": None, "attempt": 1, "by": "ann",
+    "request": {"reference": "Qwen/Qwen3-8B", "backend": "vllm"}, "device": None, "parent": None,
+    "counts": None, "created_at": "2026-11-21T13:06:23+00:00", "started_at": "2026-11-21T13:06:23+00:00",
+    "ended_at": None, "links": {"self": {"href": "/v1/jobs/01a1fe37-0cfa-7717-9cfd-b855cc245e8e"}},
+}  # fmt: skip
+CONFIG: JsonDict = {
+    "name": "qwen3-8b", "version": 3, "digest": f"sha256:{'0' * 64}", "model": "Qwen/Qwen3-8B",
+    "revision": "b968826d9c46dd6066d109eabc6255188de91218", "backend": "vllm", "family": "qwen3",
+    "kind": "chat", "state": "approved", "review": "approved", "validation": "never",
+    "reason": "it was never validated", "created_at": "2026-11-21T13:06:24+00:00",
+    "updated_at": "2026-11-21T13:09:00+00:00", "links": {"self": {"href": "/v1/configs/qwen3-8b"}},
+}  # fmt: skip
+
+
 class Job(BaseModel):
     """A job: what was asked for, how far it is, and what came of it."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [JOB]})
 
     id: str
     kind: Literal["import", "imports", "validation"]
@@ -78,6 +97,8 @@ class Jobs(BaseModel):
 class Config(BaseModel):
     """A document in a list; ``reason`` says why it is not published."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [CONFIG]})
+
     name: str
     version: int
     digest: str
@@ -105,6 +126,10 @@ class Configs(BaseModel):
 
 class Whole(Config):
     """A document: its text, and the data in it."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [CONFIG | {"text": "name: qwen3-8b\n", "data": {"name": "qwen3-8b"}}]}
+    )
 
     text: str
     data: dict[str, Any]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from importer.gallery import jobs
 from importer.gallery.database import Database
@@ -38,7 +40,10 @@ class Watching:
 
     async def _look(self) -> None:
         while self._watchers:
-            found = await asyncio.to_thread(self._now, [*self._watchers])
+            try:
+                found = await asyncio.to_thread(self._now, [*self._watchers])
+            except SQLAlchemyError:  # the next look tries again; watchers look for themselves now and then
+                found = {}
             for root, head in found.items():
                 if self._heads.get(root) != head:
                     self._heads[root] = head
@@ -49,6 +54,3 @@ class Watching:
     def _now(self, roots: list[str]) -> dict[str, int]:
         with self._database.reading() as connection:
             return jobs.heads(connection, roots)
-
-
-Stopping = Callable[[], bool]

@@ -25,7 +25,7 @@ from importer.service.auth import Importer, act
 from importer.service.desk import AtDesk, Desk
 from importer.service.jobs.importing import need_choice
 from importer.service.once import AskedOnce
-from importer.service.routes.said import problems
+from importer.service.routes.said import ACCEPTED, problems
 from importer.service.shapes import Job, Preview, job_json
 from importer.writing import settle
 
@@ -37,7 +37,7 @@ _previews: dict[int, BoundedSemaphore] = {}
     "",
     status_code=202,
     response_model=Job,
-    responses=problems("bad-reference", "no-directories", "unknown-device", "key-reused"),
+    responses=ACCEPTED | problems("bad-reference", "no-directories", "unknown-device", "key-reused"),
     summary="Import a model, or a list of models",
 )
 def start(body: Import, request: Request, at: AtDesk, who: Importer, once: AskedOnce) -> Response:

@@ -17,7 +17,7 @@ from importer.service.asked import Import, Retry, request_of
 from importer.service.auth import Importer, Reader, act
 from importer.service.desk import AtDesk, Desk
 from importer.service.once import AskedOnce
-from importer.service.routes.said import problems
+from importer.service.routes.said import ACCEPTED, problems
 from importer.service.shapes import Job, Jobs, JobState, job_json
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
@@ -153,7 +153,7 @@ def cancel(job: str, request: Request, at: AtDesk, who: Importer, once: AskedOnc
     "/{job}/retry",
     status_code=202,
     response_model=Job,
-    responses=problems("no-such-job", "not-ended", "bad-option"),
+    responses=ACCEPTED | problems("no-such-job", "not-ended", "bad-option"),
     summary="Try a job again",
 )
 def retry(

@@ -19,6 +19,14 @@ ALWAYS = (
 )
 
 
+ACCEPTED: dict[int | str, dict[str, Any]] = {
+    202: {
+        "description": "It was accepted as a job",
+        "headers": {"Location": {"description": "where the job is", "schema": {"type": "string"}}},
+    }
+}
+
+
 def problems(*kinds: str) -> dict[int | str, dict[str, Any]]:
     """The responses of a route that may fail with these kinds, an example for each."""
     found: dict[int | str, dict[str, Any]] = {}
