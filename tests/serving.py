@@ -32,7 +32,15 @@ def free_port() -> int:
 class Service:
     """A folder for the service's data, its processes, and a client."""
 
-    def __init__(self, folder: Path, hub: HubServer, *, engines: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        hub: HubServer,
+        *,
+        engines: bool = False,
+        database: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
         self.folder, self.hub, self.port = folder, hub, free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.client = httpx.Client(base_url=self.url, timeout=PATIENCE, trust_env=False)
@@ -41,12 +49,15 @@ class Service:
         home = {} if engines else {"IMPORTER_HOME": str(folder / "home")}
         self.env = {
             **kept, **home, "HF_ENDPOINT": hub.url, "HF_HOME": str(folder / "hf"), "PYTHONPATH": str(REPO),
-            "IMPORTER_SERVE_DATABASE": f"sqlite:///{folder / 'gallery.sqlite'}",
+            "IMPORTER_SERVE_DATABASE": database or f"sqlite:///{folder / 'gallery.sqlite'}",
+            **(env or {}),
         }  # fmt: skip
 
-    def start(self, *words: str, command: str = "serve", env: Mapping[str, str] | None = None) -> Service:
-        """Start a server and wait until it is ready, or a worker."""
-        argv = [sys.executable, "-m", "importer", command, *words]
+    def start(
+        self, *words: str, command: str = "serve", env: Mapping[str, str] | None = None, by: str = "importer"
+    ) -> Service:
+        """Start a server and wait until it is ready, or a worker; ``by`` is the module that runs it."""
+        argv = [sys.executable, "-m", by, command, *words]
         argv += ["--port", str(self.port)] if command == "serve" else []
         with (self.folder / f"{command}-{len(self.processes)}.log").open("wb") as log:
             process = subprocess.Popen(
@@ -146,11 +157,18 @@ def events(response: httpx.Response) -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
-def running(folder: Path, *words: str, engines: bool = False, **repos: Any) -> Iterator[Service]:
+def running(
+    folder: Path,
+    *words: str,
+    engines: bool = False,
+    database: str | None = None,
+    env: Mapping[str, str] | None = None,
+    **repos: Any,
+) -> Iterator[Service]:
     """A server with a Hub that has a few small models."""
     found = {"acme/base": Repo(BASE), "other/base": Repo(BASE), "acme/chat": Repo(CHAT), **repos}
     with HubServer(found, tokens=(TOKEN,)) as hub:
-        service = Service(folder, hub, engines=engines)
+        service = Service(folder, hub, engines=engines, database=database, env=env)
         try:
             yield service.start(*words)
         finally:

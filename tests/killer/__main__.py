@@ -1,0 +1,74 @@
+"""Kill processes of the service and print what became: ``python -m tests.killer [--random N] [--database URL]``.
+
+First a process dies at each point, then at random moments of imports and validations. 1 where anything is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.killer.kill import Kill, dump, killing, moments
+from tests.killer.points import POINTS, Kind
+
+LASTS: dict[Kind, float] = {
+    "import": 6.0,
+    "validation": 14.0,
+}  # seconds of a job in which its processes are killed
+
+
+def main() -> int:
+    """0 where each job went on where it was, once, and left nothing."""
+    parser = argparse.ArgumentParser(prog="python -m tests.killer", description=__doc__)
+    parser.add_argument("--random", type=int, default=50, metavar="N", help="kills at random moments")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--no-points", action="store_true", help="random moments alone")
+    parser.add_argument("--database", metavar="URL", help="postgresql://… in place of an SQLite file")
+    parser.add_argument("--lines", type=Path, help="where each kill is noted as JSON, too")
+    options = parser.parse_args()
+    points = () if options.no_points else POINTS
+    with (
+        tempfile.TemporaryDirectory(prefix="importer-killer-") as folder,
+        killing(Path(folder), options.database) as killer,
+    ):
+        kills = [_told(killer.at(point), options.lines) for point in points]
+        for kind, seconds in LASTS.items():
+            found = moments(options.seed, options.random // 2, kind, seconds)
+            kills.extend(_told(killer.sometime(*one), options.lines) for one in found)
+    says = {(p.kind, p.process, p.at): p.says for p in POINTS}
+    sys.stdout.write(table(kills, says))
+    return any(kill.wrong for kill in kills)
+
+
+def _told(kill: Kill, lines: Path | None) -> Kill:
+    sys.stderr.write(dump(kill) + "\n")
+    if lines is not None:
+        with lines.open("a") as file:
+            file.write(dump(kill) + "\n")
+    return kill
+
+
+def table(kills: Sequence[Kill], says: dict[tuple[str, str, str], str]) -> str:
+    """Markdown: a row for each point, one for all random moments of a kind and a process."""
+    heads = ("job", "killed", "where", "kills", "as it should be", "processes gone", "goes on")
+    rows = [heads, ("---",) * len(heads)]
+    groups: dict[tuple[str, str, str], list[Kill]] = {}
+    for kill in kills:
+        said = says.get((kill.kind, kill.process, kill.at))
+        where = "random moments" if said is None else f"{kill.at}: {said}"
+        groups.setdefault((kill.kind, kill.process, where), []).append(kill)
+    for key, found in groups.items():
+        fine = sum(not kill.wrong for kill in found)
+        on = [kill.on for kill in found if kill.on is not None]
+        rows.append(
+            (*key, str(len(found)), str(fine), f"{max(k.gone for k in found):.1f} s",
+             f"{max(on):.1f} s" if on else "–")
+        )  # fmt: skip
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,119 @@
+"""What must hold of a job after its processes were killed: it ended once, where it was, and left nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import create_engine, make_url, text
+
+from importer.gallery import jobs
+from importer.gallery.database import Database, parsed
+from tests.serving import Service
+
+STEPS = {"import": ["resolve", "decide", "prove", "store"], "validation": ["weights", "run", "store"]}
+TOKEN = "KILLER"
+
+
+def wrong(service: Service, job: dict[str, Any], *, kills: int = 1, state: str = "succeeded") -> list[str]:
+    """What does not hold; nothing, where all is as it should be."""
+    return [*_wrong(service, job, kills, state)]
+
+
+def _wrong(service: Service, job: dict[str, Any], kills: int, state: str) -> Iterator[str]:
+    if (job["state"], job["attempt"]) != (state, 1):
+        yield f"{job['kind']} {job['state']} in attempt {job['attempt']}: {job['error']}"
+        return
+    if job["kind"] == "imports":
+        found = service.client.get("/v1/jobs", params={"parent": job["id"], "limit": 200}).json()["items"]
+        if len(found) != len(job["request"]["references"]):
+            yield f"{len(found)} jobs of a list of {len(job['request']['references'])}"
+        for one in found:
+            yield from _wrong(service, one, kills, state)
+    seen = story(service, job["id"])
+    numbers = [e["number"] for e in seen]
+    if job["parent"] is None and numbers != [*range(1, len(seen) + 1)]:
+        yield f"events have the numbers {numbers}"
+    mine = [e for e in seen if e["job"] == job["id"]]
+    ends = [e["type"] for e in mine if e["type"] in ("succeeded", "failed", "cancelled")]
+    if ends != [state] or mine[-1]["type"] != state:
+        yield f"it ended with {ends}"
+    if state == "succeeded" and job["kind"] != "imports":
+        yield from _steps(job["kind"], [e["data"]["step"] for e in mine if e["type"] == "step"], kills)
+        yield from _document(service, job)
+    yield from _workflow(service, job, state)
+
+
+def story(service: Service, job: str) -> list[dict[str, Any]]:
+    """All events of a job until now, as they lie in the database."""
+    database = Database(service.env["IMPORTER_SERVE_DATABASE"])
+    try:
+        with database.reading() as connection:
+            return jobs.events(connection, jobs.get(connection, job), 0, 100_000)
+    finally:
+        database.close()
+
+
+def _steps(kind: str, steps: list[str], kills: int) -> Iterator[str]:
+    """In order, none left out; only the one that was under way at a kill was begun again."""
+    order = STEPS[kind]
+    if [*dict.fromkeys(steps)] != order or steps != sorted(steps, key=order.index):
+        yield f"its steps were {steps}"
+    if len(steps) > len(order) + kills:
+        yield f"{kills} kills, and steps begun again: {steps}"
+
+
+def _document(service: Service, job: dict[str, Any]) -> Iterator[str]:
+    """One version and one entry in the audit log for what it did."""
+    name = job["result"]["name"]
+    versions = service.client.get(f"/v1/configs/{name}/history").json()["versions"]
+    action = "import" if job["kind"] == "import" else "validate"
+    if job["kind"] == "import" and [v["action"] for v in versions].count(action) != 1:
+        yield f"versions of {name}: {[v['action'] for v in versions]}"
+    newest = next(v for v in versions if v["action"] == action)
+    if newest["version"] != job["result"]["version"]:
+        yield f"version {newest['version']} of {name}, and the job says {job['result']['version']}"
+    entries = [e for e in service.client.get("/v1/audit?limit=1000").json() if e["request"] == job["id"]]
+    if [e["action"] for e in entries] != [action]:
+        yield f"the audit log has {[e['action'] for e in entries]}"
+
+
+def _workflow(service: Service, job: dict[str, Any], state: str) -> Iterator[str]:
+    """The durable workflow is over, too: nothing will begin it again."""
+    if job["kind"] == "imports":
+        return
+    found = service.wait(lambda: _over(service, job["id"]))
+    wanted = {"succeeded": "SUCCESS", "failed": "SUCCESS"}.get(state)
+    if wanted is not None and found != [wanted]:
+        yield f"its workflows are {found}"
+
+
+def _over(service: Service, job: str) -> list[str]:
+    """The states of a job's workflows, once none is open."""
+    url = parsed(service.env["IMPORTER_SERVE_DATABASE"])
+    sqlite = url.get_backend_name() == "sqlite"
+    engine = create_engine(make_url(f"sqlite:///{url.database}.jobs") if sqlite else url)
+    table = "workflow_status" if sqlite else "dbos.workflow_status"
+    try:
+        with engine.connect() as connection:
+            query = text(f"SELECT status FROM {table} WHERE workflow_uuid LIKE :job")
+            found = [str(row[0]) for row in connection.execute(query, {"job": f"{job}.%"})]
+    finally:
+        engine.dispose()
+    return [] if {*found} & {"PENDING", "ENQUEUED"} else found
+
+
+def left(token: str, mine: set[int]) -> list[int]:
+    """Processes that were started with this token in their environment and are none of ``mine``."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            words = entry.read_bytes()
+        except OSError:
+            continue
+        pid = int(entry.parent.name)
+        if f"{TOKEN}={token}\0".encode() in words and pid not in mine and pid != os.getpid():
+            found.append(pid)
+    return found

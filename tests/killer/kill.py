@@ -1,0 +1,202 @@
+"""Kills: a service whose server and worker are processes of their own, one of which dies, and what became."""
+
+from __future__ import annotations
+
+import json
+import random
+import secrets
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.hubserver import Repo
+from tests.killer.check import TOKEN, left, story, wrong
+from tests.killer.points import Kind, Point, Process
+from tests.serving import Service, running
+
+DEMO = Path(__file__).parents[2] / "importer" / "demo" / "model"
+ALONE = ("--no-validate", "--imports", "0")  # a server that leaves all jobs to workers
+LIST = 3  # references in a list
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """One kill and what became; times in seconds from the kill, ``None`` where there was nothing to wait for.
+
+    ``gone``  until no process was left of the one that was killed. ``on``  until the job was gone on with.
+    """
+
+    kind: Kind
+    process: Process
+    at: str
+    step: str | None
+    gone: float
+    on: float | None
+    wrong: list[str] = field(default_factory=list)
+
+
+class Killer:
+    """A service that has the demonstration model, and a worker for its jobs."""
+
+    def __init__(self, service: Service, token: str) -> None:
+        self.service, self.token, self._names = service, token, 0
+        self.server = service.processes[-1]
+        self.worker: subprocess.Popen[bytes] | None = None
+        self.work()
+        ended = service.imported(self._model("demo"), backend="mlx")
+        assert ended["state"] == "succeeded", ended
+
+    # What is killed at a point
+
+    def at(self, point: Point) -> Kill:
+        """Kill a process at a point, begin it again, and look what became."""
+        if point.at.startswith("cancelled"):
+            return self._at_cancel(point)
+        if point.process == "server":
+            self.serve(at=point.at)
+        else:
+            self.work(at=point.at)
+        job = self._ask(point.kind)
+        victim = self.server if point.process == "server" else self.worker
+        assert victim is not None
+        self.service.wait(lambda: victim.poll() is not None)
+        assert victim.returncode == -9, (point, victim.returncode, self.service.log())
+        return self._after(point.kind, point.process, point.at, job)
+
+    def _at_cancel(self, point: Point) -> Kill:
+        """A cancel whose server dies: asked again, it is one that has been cancelled."""
+        self.serve(at=point.at)
+        self.work()
+        job = self._ask("validation")
+        self.service.wait(self.service.engines)
+        self._post(f"/v1/jobs/{job}/cancel", None)
+        self.service.wait(lambda: self.server.poll() is not None)
+        killed = time.monotonic()
+        self.serve()
+        self._post(f"/v1/jobs/{job}/cancel", None)
+        ended = self.service.ended(str(job))
+        self.service.wait(lambda: not self.service.engines())
+        gone = time.monotonic() - killed
+        return Kill(
+            point.kind, point.process, point.at, ended["step"], gone, None,
+            wrong(self.service, ended, state="cancelled"),
+        )  # fmt: skip
+
+    # What is killed at a moment
+
+    def sometime(self, kind: Kind, process: Process, seconds: float) -> Kill:
+        """Kill a process some seconds after a job was asked for; of imports a list, so that some wait."""
+        if self.worker is None or self.worker.poll() is not None:
+            self.work()
+        job = self._ask(kind, several=kind == "import")
+        time.sleep(seconds)
+        self.service.kill(self.server if process == "server" else self.worker)
+        return self._after(kind, process, f"{seconds:.2f} s", job)
+
+    # What becomes
+
+    def _after(self, kind: Kind, process: Process, at: str, job: str | None) -> Kill:
+        killed = time.monotonic()
+        head = len(story(self.service, job)) if job else 0
+        step = self._step(job) if job else None
+        mine = {p.pid for p in (self.server, self.worker) if p is not None and p.poll() is None}
+        if process == "worker":
+            self.service.wait(lambda: not left(self.token, mine))
+        gone = time.monotonic() - killed
+        on = None
+        if process == "server":
+            self.serve()
+        else:
+            self.work()
+        job = job or self._again()
+        assert job is not None
+        if process == "worker":
+            self.service.wait(lambda: len(story(self.service, job)) > head)
+            on = time.monotonic() - killed
+        ended = self.service.ended(job)
+        return Kill(kind, process, at, step, gone, on, wrong(self.service, ended))
+
+    def _step(self, job: str) -> str | None:
+        """The step that a job, or the newest of a list, was at."""
+        steps = [e["data"]["step"] for e in story(self.service, job) if e["type"] == "step"]
+        return steps[-1] if steps else None
+
+    # Its processes
+
+    def serve(self, at: str = "") -> None:
+        """Another server in the place of the one there is."""
+        if self.server.poll() is None:
+            self.service.kill(self.server)
+        self.service.start(*ALONE, **_run(at))
+        self.server = self.service.processes[-1]
+
+    def work(self, at: str = "") -> None:
+        """Another worker in the place of the one there is."""
+        if self.worker is not None and self.worker.poll() is None:
+            self.service.kill(self.worker)
+        self.service.start(command="worker", **_run(at))
+        self.worker = self.service.processes[-1]
+
+    # Its jobs
+
+    def _ask(self, kind: Kind, *, several: bool = False) -> str | None:
+        """Ask for a job; ``None`` where the server died before it could answer."""
+        key = secrets.token_hex(8)
+        if kind == "validation":
+            self._asked: tuple[str, Any, str] = ("/v1/configs/demo/validate", None, key)
+        else:
+            names = [self._model() for _ in range(LIST if several else 1)]
+            which = {"references": names} if several else {"reference": names[0]}
+            self._asked = ("/v1/imports", {**which, "backend": "mlx"}, key)
+        return self._again()
+
+    def _model(self, name: str = "") -> str:
+        """One more model on the Hub."""
+        self._names += 1
+        reference = f"acme/{name or f'model{self._names}'}"
+        self.service.hub.repos[reference] = Repo(DEMO)
+        return reference
+
+    def _again(self) -> str | None:
+        """The same request with the same idempotency key."""
+        path, body, key = self._asked
+        answer = self._post(path, body, {"Idempotency-Key": key})
+        return None if answer is None else str(answer.json()["id"])
+
+    def _post(self, path: str, body: Any, headers: Mapping[str, str] | None = None) -> httpx.Response | None:
+        try:
+            return self.service.client.post(path, json=body, headers=headers)
+        except httpx.TransportError:
+            return None
+
+
+def _run(at: str) -> dict[str, Any]:
+    return {"by": "tests.killer.victim", "env": {"KILL_AT": at}} if at else {}
+
+
+@contextmanager
+def killing(folder: Path, database: str | None = None) -> Iterator[Killer]:
+    """A service to kill, in an empty folder."""
+    token = secrets.token_hex(8)
+    with running(folder, *ALONE, engines=True, database=database, env={TOKEN: token}) as service:
+        yield Killer(service, token)
+
+
+def moments(seed: int, count: int, kind: Kind, seconds: float) -> list[tuple[Kind, Process, float]]:
+    """Moments of a job that takes so long, alternately of its worker and now and then of its server."""
+    chance = random.Random(f"{seed}/{kind}")
+    return [
+        (kind, "server" if number % 5 == 4 else "worker", chance.uniform(0, seconds))
+        for number in range(count)
+    ]
+
+
+def dump(kill: Kill) -> str:
+    """A line of JSON."""
+    return json.dumps({name: getattr(kill, name) for name in Kill.__dataclass_fields__})
