@@ -1,6 +1,6 @@
-"""Kill processes of the service and print what became: ``python -m tests.killer [--random N] [--database URL]``.
+"""Kill processes of the service and print what became: ``python -m tests.killer [--database URL]``.
 
-First a process dies at each point, then at random moments of imports and validations. 1 where anything is wrong.
+First a process dies at each point, then at random moments of imports and validations. 1 where one is wrong.
 """
 
 from __future__ import annotations
