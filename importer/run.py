@@ -86,11 +86,12 @@ def run_document(
     progress: Progress,
     probes: Sequence[Probe] | None = None,
     watch: Callable[[Served], None] = lambda _: None,
+    hold: Sequence[int] = (),
 ) -> dict[str, Any]:
     """Serve, probe, stop; the report as it stands in a receipt. Raises EngineError and DocumentError.
 
     With ``probes`` only these are run, and the report is partial. ``watch`` is told of the engine once it
-    serves, so that another thread can stop it.
+    serves, so that another thread can stop it; ``hold`` are files that stay open until it is gone.
     """
     from importer.engines import environment, get
 
@@ -107,6 +108,7 @@ def run_document(
         progress=progress,
         probes=probes,
         watch=watch,
+        hold=hold,
     )
 
 
@@ -121,6 +123,7 @@ def run_on(
     progress: Progress,
     probes: Sequence[Probe] | None = None,
     watch: Callable[[Served], None] = lambda _: None,
+    hold: Sequence[int] = (),
 ) -> dict[str, Any]:
     """The same on this engine, installed there; ``backend`` is what the document calls it."""
     from importer.engines.process import serve
@@ -135,7 +138,14 @@ def run_on(
     with (
         _template(weights, document, given) as render,
         serve(
-            engine, installed.python, document, weights, port=port, progress=progress, template=given
+            engine,
+            installed.python,
+            document,
+            weights,
+            port=port,
+            progress=progress,
+            template=given,
+            hold=hold,
         ) as served,
     ):
         watch(served)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -98,11 +98,13 @@ def serve(
     log_path: Path | None = None,
     progress: Progress | None = None,
     template: ChatTemplate | None = None,
+    hold: Sequence[int] = (),
 ) -> Iterator[Served]:
     """Serve ``document`` from the weights in ``model_dir`` with the engine installed for ``python``.
 
-    ``template`` is the one that the document names. ``timeout`` is seconds until it must be ready. However
-    the block is left, the engine is gone afterwards.
+    ``template`` is the one that the document names. ``timeout`` is seconds until it must be ready. ``hold``
+    are files that stay open until the engine is gone, even where this process is killed: locks. However the
+    block is left, the engine is gone afterwards.
     Raises EngineError: engine-died, engine-slow, port-taken, no-weights; DocumentError("invalid").
     """
     tell = progress or _quiet
@@ -120,7 +122,7 @@ def serve(
             chosen = port or free_port()
             launch = engine.launch(document, model_dir, chosen, template)
             started = time.monotonic()
-            process = stack.enter_context(_group(python, launch, folder, log, chosen))
+            process = stack.enter_context(_group(python, launch, folder, log, chosen, hold))
             try:
                 _await(engine, process, chosen, started + limit, tell)
             except NeverError as never:
@@ -147,7 +149,7 @@ def _port_lost(log: Path) -> bool:
 
 @contextmanager
 def _group(
-    python: Path, launch: Launch, folder: Path, log: Path, port: int
+    python: Path, launch: Launch, folder: Path, log: Path, port: int, hold: Sequence[int]
 ) -> Iterator[subprocess.Popen[bytes]]:
     """The engine under its guardian; the group is ended when the block is left."""
     for name, text in launch.files.items():
@@ -161,7 +163,7 @@ def _group(
             stderr=subprocess.STDOUT,
             cwd=folder,
             env=environment(launch.env, folder),
-            pass_fds=(lifeline,),
+            pass_fds=(lifeline, *hold),
             start_new_session=True,
         )
         try:

@@ -15,6 +15,7 @@ from importer.errors import UsageError
 PATIENCE = 30  # seconds that a writer waits for another one
 CHANGES = 0x696D706F  # PostgreSQL's number for the lock that changes of the gallery hold
 MIGRATIONS = 0x6D696772
+CLAIMS = 0x636C6169  # claims of devices, and what is taken back from those that are gone
 
 
 class Database:

@@ -18,7 +18,10 @@ X = executors.c
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """A process; ``device`` is where it validates, ``None`` if it does not; ``memory`` in bytes."""
+    """A process; ``device`` is where it validates, ``None`` if it does not; ``memory`` in bytes.
+
+    ``version`` is that of its workflows: another version's jobs are not its own.
+    """
 
     id: str
     place: str
@@ -29,6 +32,7 @@ class Executor:
     device: str | None = None
     engines: tuple[str, ...] = ()
     memory: int | None = None
+    version: str | None = None
 
     @property
     def born(self) -> str:
@@ -46,6 +50,7 @@ def sign(connection: Connection, one: Executor) -> bool:
     if connection.execute(update(executors).where(X.id == one.id).values(row)).rowcount:
         return False
     known = {"id": one.id, "place": one.place, "host": one.host, "pid": one.pid, "device": one.device}
+    known["version"] = one.version
     connection.execute(insert(executors).values(**known, **row, started_at=now()))
     return True
 

@@ -53,10 +53,14 @@ def release(connection: Connection, devices: Collection[str]) -> list[Job]:
     """Give back the validations of all other devices, which are gone; as they were."""
     theirs = (J.device.is_not(None), J.device.not_in(devices), J.state.in_(OPEN))
     found = [jobs.read(row) for row in connection.execute(select(*COLUMNS).where(*theirs)).mappings()]
-    for job in found:
-        again = {"device": None, "enqueued": 0, "state": "queued", "step": None, "attempt": job.attempt + 1}
-        if connection.execute(update(tables.jobs).where(J.id == job.id, *theirs).values(again)).rowcount:
-            jobs.note(
-                connection, job, "queued", {"attempt": job.attempt + 1, "says": f"{job.device} is gone"}
-            )
-    return found
+    return [job for job in found if anew(connection, job, f"{job.device} is gone")]
+
+
+def anew(connection: Connection, job: Job, says: str) -> bool:
+    """Let a job begin from its start as another attempt; false where it has ended, or begun so already."""
+    mine = update(tables.jobs).where(J.id == job.id, J.attempt == job.attempt, J.state.in_(OPEN))
+    again = {"device": None, "enqueued": 0, "state": "queued", "step": None, "says": None}
+    if connection.execute(mine.values(**again, attempt=job.attempt + 1)).rowcount == 0:
+        return False
+    jobs.note(connection, job, "queued", {"attempt": job.attempt + 1, "says": says})
+    return True

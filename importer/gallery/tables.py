@@ -86,12 +86,13 @@ events = Table(
     *(Column(name, Text) for name in ("job", "at", "type", "data")),
 )
 
-# The processes that run jobs; ``seen`` is epoch seconds, ``place`` where ``pid`` counts.
+# The processes that run jobs; ``seen`` is epoch seconds, ``place`` where ``pid`` counts, ``version`` that of
+# the workflows.
 executors = Table(
     "executors",
     METADATA,
     Column("id", Text, primary_key=True),
-    *(Column(name, Text) for name in ("place", "host", "device", "engines", "started_at")),
+    *(Column(name, Text) for name in ("place", "host", "device", "engines", "started_at", "version")),
     *(Column(name, BigInteger) for name in ("pid", "memory")),
     Column("seen", Float),
 )

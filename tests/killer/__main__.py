@@ -14,10 +14,7 @@ from pathlib import Path
 from tests.killer.kill import Kill, dump, killing, moments
 from tests.killer.points import POINTS, Kind
 
-LASTS: dict[Kind, float] = {
-    "import": 6.0,
-    "validation": 14.0,
-}  # seconds of a job in which its processes are killed
+KINDS: tuple[Kind, ...] = ("import", "validation")
 
 
 def main() -> int:
@@ -35,8 +32,8 @@ def main() -> int:
         killing(Path(folder), options.database) as killer,
     ):
         kills = [_told(killer.at(point), options.lines) for point in points]
-        for kind, seconds in LASTS.items():
-            found = moments(options.seed, options.random // 2, kind, seconds)
+        for kind in KINDS if options.random else ():
+            found = moments(options.seed, options.random // 2, kind, killer.lasts(kind))
             kills.extend(_told(killer.sometime(*one), options.lines) for one in found)
     says = {(p.kind, p.process, p.at): p.says for p in POINTS}
     sys.stdout.write(table(kills, says))
@@ -53,7 +50,7 @@ def _told(kill: Kill, lines: Path | None) -> Kill:
 
 def table(kills: Sequence[Kill], says: dict[tuple[str, str, str], str]) -> str:
     """Markdown: a row for each point, one for all random moments of a kind and a process."""
-    heads = ("job", "killed", "where", "kills", "as it should be", "processes gone", "goes on")
+    heads = ("job", "killed", "where", "kills", "as it should be", "its processes gone", "goes on")
     rows = [heads, ("---",) * len(heads)]
     groups: dict[tuple[str, str, str], list[Kill]] = {}
     for kill in kills:

@@ -16,20 +16,21 @@ from typing import Any
 import httpx
 
 from tests.hubserver import Repo
-from tests.killer.check import TOKEN, left, story, wrong
+from tests.killer.check import ENDS, TOKEN, left, story, wrong
 from tests.killer.points import Kind, Point, Process
 from tests.serving import Service, running
 
 DEMO = Path(__file__).parents[2] / "importer" / "demo" / "model"
 ALONE = ("--no-validate", "--imports", "0")  # a server that leaves all jobs to workers
-LIST = 3  # references in a list
+LIST = 4  # references in a list
+ENDED = "ended"
 
 
 @dataclass(frozen=True, slots=True)
 class Kill:
     """One kill and what became; times in seconds from the kill, ``None`` where there was nothing to wait for.
 
-    ``gone``  until no process was left of the one that was killed. ``on``  until the job was gone on with.
+    ``step``  the one that the job, or the newest of a list, was at. ``gone``  until no process was left of the one that was killed. ``on``  until the job was gone on with.
     """
 
     kind: Kind
@@ -92,40 +93,43 @@ class Killer:
 
     def sometime(self, kind: Kind, process: Process, seconds: float) -> Kill:
         """Kill a process some seconds after a job was asked for; of imports a list, so that some wait."""
-        if self.worker is None or self.worker.poll() is not None:
-            self.work()
         job = self._ask(kind, several=kind == "import")
         time.sleep(seconds)
         self.service.kill(self.server if process == "server" else self.worker)
         return self._after(kind, process, f"{seconds:.2f} s", job)
 
+    def lasts(self, kind: Kind) -> float:
+        """Seconds that such a job takes when nobody is killed, by a worker that has just begun."""
+        self.work()
+        started = time.monotonic()
+        job = self._ask(kind, several=kind == "import")
+        assert self.service.ended(str(job))["state"] == "succeeded"
+        return time.monotonic() - started
+
     # What becomes
 
     def _after(self, kind: Kind, process: Process, at: str, job: str | None) -> Kill:
         killed = time.monotonic()
-        head = len(story(self.service, job)) if job else 0
-        step = self._step(job) if job else None
+        said = story(self.service, job) if job else []
+        steps = [e["data"]["step"] for e in said if e["type"] == "step"]
+        over = any(e["job"] == job and e["type"] in ENDS for e in said)
+        step = ENDED if over else steps[-1] if steps else None
         mine = {p.pid for p in (self.server, self.worker) if p is not None and p.poll() is None}
         if process == "worker":
             self.service.wait(lambda: not left(self.token, mine))
         gone = time.monotonic() - killed
-        on = None
         if process == "server":
             self.serve()
         else:
             self.work()
         job = job or self._again()
         assert job is not None
-        if process == "worker":
-            self.service.wait(lambda: len(story(self.service, job)) > head)
+        on = None
+        if process == "worker" and not over:
+            self.service.wait(lambda: len(story(self.service, job)) > len(said))
             on = time.monotonic() - killed
         ended = self.service.ended(job)
         return Kill(kind, process, at, step, gone, on, wrong(self.service, ended))
-
-    def _step(self, job: str) -> str | None:
-        """The step that a job, or the newest of a list, was at."""
-        steps = [e["data"]["step"] for e in story(self.service, job) if e["type"] == "step"]
-        return steps[-1] if steps else None
 
     # Its processes
 

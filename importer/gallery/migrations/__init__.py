@@ -10,7 +10,7 @@ from sqlalchemy import Connection, text
 from importer.gallery.database import MIGRATIONS, Database
 
 # One module for each, with its ``STATEMENTS``; what has been released is never edited.
-NUMBERED = {1: "m0001_first"}
+NUMBERED = {1: "m0001_first", 2: "m0002_versions"}
 
 
 def migrate(database: Database) -> list[int]:

@@ -20,6 +20,7 @@ from importer.errors import EngineError, ServiceError
 from importer.fit import devices
 from importer.fit.devices import Device
 from importer.gallery import executors, jobs, queue
+from importer.gallery.database import CLAIMS
 from importer.gallery.executors import Executor
 from importer.gallery.gallery import Gallery
 from importer.gallery.jobs import Job
@@ -33,7 +34,7 @@ from importer.service.settings import Settings
 from importer.workbench import Workbench
 
 LOG = logging.getLogger(__name__)
-VERSION = "1"  # of the workflows' steps: a process goes on only with those of its own version
+VERSION = "1"  # of the workflows: grows when steps change so that one cannot go on with the other's results
 IMPORTS = "imports"
 BEAT = 1.0  # seconds between two signs of life
 POLL = 0.2  # seconds between two looks at a queue
@@ -84,6 +85,7 @@ class Crew:
         self.me = Executor(
             f"{me.host}-{me.pid}-{me.born}", me.place, me.host, me.pid, now(), time.time(),
             device=self.device, engines=self._engines(), memory=self._memory(own),
+            version=VERSION,
         )  # fmt: skip
         self.importing = Importing(gallery, self.bench, settings, self.held)
         self.validating = Validating(gallery, self.device or me.host, self.held)
@@ -226,29 +228,41 @@ class Crew:
         with self.gallery.database.reading() as connection:
             everyone = executors.everyone(connection)
         others = [one for one in everyone if one.id != self.me.id]
-        dead = [one for one in others if gone(one.place, one.pid, one.born) or executors.overdue(one)]
+        dead = [one for one in others if _dead(one)]
         if dead:
             DBOS._recover_pending_workflows([one.id for one in dead])  # noqa: SLF001 - its service calls the same
         # A device may come back: its jobs stay with it until it has been silent for long.
         over = [one.id for one in dead if executors.overdue(one)]
         if over:
             with self.gallery.database.writing() as connection:
+                self.gallery.database.alone(connection, CLAIMS)
                 executors.forget(connection, over)
-                left = {one.device for one in everyone if one.device and one.id not in over}
+                left = {one.device for one in executors.everyone(connection) if one.device}
                 lost = queue.release(connection, left)
             DBOS.cancel_workflows([job.workflow for job in lost]) if lost else None
 
     def _give_up(self) -> None:
-        """End jobs whose workflows are over without having ended them: each killed its process too often."""
+        """Jobs that nobody will end: each has killed its process too often, or is another version's."""
         if time.monotonic() < self._next_review:
             return
         self._next_review = time.monotonic() + REVIEW
         with self.gallery.database.reading() as connection:
             found = {job.workflow: job for job in queue.begun(connection)}
-        over = DBOS.list_workflows(workflow_ids=[*found], status=OVER, load_input=False) if found else []
-        for workflow in over:
+            versions = {one.version for one in executors.everyone(connection) if not _dead(one)}
+        for workflow in DBOS.list_workflows(workflow_ids=[*found], load_input=False) if found else []:
             job = found[workflow.workflow_id]
-            self.fail(job, problem(ServiceError("gave-up", job=job.id, status=workflow.status)))
+            if workflow.status in OVER:
+                self.fail(job, problem(ServiceError("gave-up", job=job.id, status=workflow.status)))
+            elif workflow.app_version not in versions:
+                self._anew(job, f"version {workflow.app_version} of its workflow is gone")
+
+    def _anew(self, job: Job, says: str) -> None:
+        """Begin a job from its start: its steps so far are another version's."""
+        with self.gallery.database.writing() as connection:
+            taken = queue.anew(connection, job, says)
+        if taken:
+            DBOS.cancel_workflows([job.workflow])
+            self.hurry()
 
     def _claim(self) -> None:
         """Take the oldest validation that this process can run, if its device has nothing to do."""
@@ -257,6 +271,7 @@ class Crew:
         if self.device is None:
             return
         with self.gallery.database.writing() as connection:
+            self.gallery.database.alone(connection, CLAIMS)
             job = queue.claim(connection, self.device, self.me.can)
         if job is not None:
             with SetWorkflowID(job.workflow):
@@ -277,6 +292,10 @@ class Crew:
 
     def _memory(self, own: Device) -> int | None:
         return devices.size(self.settings.memory) if self.settings.memory else own.memory
+
+
+def _dead(one: Executor) -> bool:
+    return gone(one.place, one.pid, one.born) or executors.overdue(one)
 
 
 def _there(name: str) -> bool:

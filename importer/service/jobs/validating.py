@@ -43,13 +43,19 @@ class Validating:
     def run(self, job: Job, said: Said, progress: Progress) -> Said:
         """Serve and probe on the device, which is this job's alone meanwhile."""
         running = self._held.get(job.id)
-        with device(self._device, progress, running.check), self._gallery.checkout() as folder:
+        with device(self._device, progress, running.check) as lock, self._gallery.checkout() as folder:
             stored = folder.load(str(job.config))
             found = Path(said["weights"]["weights"])
             if not found.is_dir():  # fetched where another process ran
                 found = weights_of(stored, None, fetch=bool(job.request["fetch"]), progress=progress)
             report = run_document(
-                stored, str(job.engine), found, port=None, progress=progress, watch=running.serves
+                stored,
+                str(job.engine),
+                found,
+                port=None,
+                progress=progress,
+                watch=running.serves,
+                hold=[lock],
             )
         running.check()
         return {"digest": stored.digest, "report": report}
@@ -76,8 +82,11 @@ def _counted(report: Mapping[str, Any]) -> dict[str, int]:
 
 
 @contextmanager
-def device(name: str, progress: Progress, check: Callable[[], None]) -> Iterator[None]:
-    """The device, once no other process of this machine has it; however this one ends, it is free then."""
+def device(name: str, progress: Progress, check: Callable[[], None]) -> Iterator[int]:
+    """The device, once no other process of this machine has it, as a lock to hold; free when all that do end.
+
+    Who starts an engine gives it to the guardian, so that a device is not free before its engine is gone.
+    """
     path = places.home() / "devices" / f"{re.sub(r'[^a-z0-9.-]', '-', name.lower())}.lock"
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -86,7 +95,7 @@ def device(name: str, progress: Progress, check: Callable[[], None]) -> Iterator
             progress(f"waiting for {name}, which another process has")
             check()
             time.sleep(LOOK)
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)
 
