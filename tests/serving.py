@@ -20,7 +20,7 @@ import pytest
 from tests.commandline import BASE, CHAT, REPO, TOKEN
 from tests.hubserver import HubServer, Repo
 
-PATIENCE = 60.0  # seconds for anything; a busy machine must not fail a test
+PATIENCE = 120.0  # seconds for anything; a busy machine must not fail a test
 
 
 def free_port() -> int:

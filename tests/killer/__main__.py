@@ -33,8 +33,8 @@ def main() -> int:
     ):
         kills = [_told(killer.at(point), options.lines) for point in points]
         for kind in KINDS if options.random else ():
-            found = moments(options.seed, options.random // 2, kind, killer.lasts(kind))
-            kills.extend(_told(killer.sometime(*one), options.lines) for one in found)
+            found = moments(options.seed, options.random // 2, kind, killer.events(kind))
+            kills.extend(_told(killer.sometime(one), options.lines) for one in found)
     says = {(p.kind, p.process, p.at): p.says for p in POINTS}
     sys.stdout.write(table(kills, says))
     return any(kill.wrong for kill in kills)

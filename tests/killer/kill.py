@@ -30,7 +30,8 @@ ENDED = "ended"
 class Kill:
     """One kill and what became; times in seconds from the kill, ``None`` where there was nothing to wait for.
 
-    ``step``  the one that the job, or the newest of a list, was at. ``gone``  until no process was left of the one that was killed. ``on``  until the job was gone on with.
+    ``step``  the one that the job, or the newest of a list, was at. ``gone``  until no process was left of
+    the one that was killed. ``on``  until the job was gone on with.
     """
 
     kind: Kind
@@ -40,6 +41,16 @@ class Kill:
     gone: float
     on: float | None
     wrong: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When a process is killed: so many events after a job began, and a little later."""
+
+    kind: Kind
+    process: Process
+    events: int
+    seconds: float
 
 
 class Killer:
@@ -91,20 +102,19 @@ class Killer:
 
     # What is killed at a moment
 
-    def sometime(self, kind: Kind, process: Process, seconds: float) -> Kill:
-        """Kill a process some seconds after a job was asked for; of imports a list, so that some wait."""
-        job = self._ask(kind, several=kind == "import")
-        time.sleep(seconds)
-        self.service.kill(self.server if process == "server" else self.worker)
-        return self._after(kind, process, f"{seconds:.2f} s", job)
+    def sometime(self, moment: Moment) -> Kill:
+        """Kill a process while a job is under way; of imports a list, so that some wait."""
+        job = str(self._ask(moment.kind, several=moment.kind == "import"))
+        self.service.wait(lambda: _so_far(story(self.service, job), moment.events))
+        time.sleep(moment.seconds)
+        self.service.kill(self.server if moment.process == "server" else self.worker)
+        return self._after(moment.kind, moment.process, f"{moment.events} events", job)
 
-    def lasts(self, kind: Kind) -> float:
-        """Seconds that such a job takes when nobody is killed, by a worker that has just begun."""
-        self.work()
-        started = time.monotonic()
-        job = self._ask(kind, several=kind == "import")
-        assert self.service.ended(str(job))["state"] == "succeeded"
-        return time.monotonic() - started
+    def events(self, kind: Kind) -> int:
+        """How many events such a job has when nobody is killed."""
+        job = str(self._ask(kind, several=kind == "import"))
+        assert self.service.ended(job)["state"] == "succeeded"
+        return len(story(self.service, job))
 
     # What becomes
 
@@ -192,13 +202,22 @@ def killing(folder: Path, database: str | None = None) -> Iterator[Killer]:
         yield Killer(service, token)
 
 
-def moments(seed: int, count: int, kind: Kind, seconds: float) -> list[tuple[Kind, Process, float]]:
-    """Moments of a job that takes so long, alternately of its worker and now and then of its server."""
+def moments(seed: int, count: int, kind: Kind, events: int) -> list[Moment]:
+    """Moments of a job that has so many events: of its worker, and one in five of its server."""
     chance = random.Random(f"{seed}/{kind}")
     return [
-        (kind, "server" if number % 5 == 4 else "worker", chance.uniform(0, seconds))
+        Moment(
+            kind,
+            "server" if number % 5 == 4 else "worker",
+            chance.randrange(1, events),
+            chance.uniform(0, 0.5),
+        )
         for number in range(count)
     ]
+
+
+def _so_far(said: list[dict[str, Any]], events: int) -> bool:
+    return len(said) >= events or said[-1]["type"] in ENDS
 
 
 def dump(kill: Kill) -> str:

@@ -1,4 +1,7 @@
-"""``importer``, which ends itself with ``kill -9`` at the point that ``KILL_AT`` names: ``"run begun"``."""
+"""``importer``, which ends itself with ``kill -9`` at the point that ``KILL_AT`` names: ``"run begun"``.
+
+``WORKFLOWS`` makes it one whose workflows have another version.
+"""
 
 from __future__ import annotations
 
@@ -58,4 +61,5 @@ def plant() -> None:
 
 if __name__ == "__main__":
     plant()
+    crew.VERSION = os.environ.get("WORKFLOWS", crew.VERSION)
     sys.exit(main())
