@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ from importer.validation.context import Context, holds
 from importer.validation.errors import Refused, ReplyError, TemplateRefusedError, TimedOut, Unreachable
 from importer.validation.journal import Journal, complaining, hidden
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, wilson
-from importer.validation.probes import Probe, health
+from importer.validation.probes import Probe, health, long_prompt, system_role, two_user_turns
 from importer.validation.promise import Promise
 from importer.validation.prompts import GREETING, TRIP, TWO_USERS, WEATHER, WEATHER_ANSWERED, Prompt
 from importer.validation.rendering import Rendering
@@ -386,3 +387,32 @@ def test_a_failed_probe_keeps_what_the_log_said_meanwhile(tmp_path: Path) -> Non
     assert rows[0].outcome.reason.endswith("ValueError: shapes (3,4) and (5,) do not fit")
     assert "Traceback" in rows[0].log
     assert "before" not in rows[0].log
+
+
+@pytest.mark.parametrize(
+    ("status", "plain", "expected"),
+    [
+        (400, 200, "pass"),
+        (404, 200, "pass"),  # how mlx-lm says that a template refused
+        (404, 404, "fail"),  # nothing is served under that name
+        (401, 401, "fail"),
+        (500, 200, "fail"),
+    ],
+)
+@pytest.mark.parametrize("asked", [system_role, two_user_turns, long_prompt])
+def test_a_refusal_is_clean_where_it_is_of_this_request_alone(
+    monkeypatch: pytest.MonkeyPatch, asked: Probe, status: int, plain: int, expected: str
+) -> None:
+    def chat(_client: Client, body: dict[str, object], *_: object, **__: object) -> Reply:
+        told = plain if body["messages"] == [*GREETING.messages] else status
+        if told != 200:
+            raise Refused(told, "no")
+        return Reply("Hello!", finish_reason="stop")
+
+    monkeypatch.setattr(Client, "chat", chat)
+    asking = replace(context(), promise=Promise(context=16))
+    try:
+        outcome = asked.run(asking).outcome
+    except Refused as refused:
+        outcome = refused.outcome().outcome
+    assert outcome == expected

@@ -44,8 +44,6 @@ def test_the_answer_after_others_left() -> None:
 
 
 def test_a_prompt_too_long() -> None:
-    assert verdict(long_prompt.judge(Refused(400, "at most 2048 tokens"))) == "pass"
-    assert verdict(long_prompt.judge(Refused(500, "boom"))) == "fail engine"
     assert long_prompt.needs(Promise(context=2048)) is None
     assert long_prompt.needs(Promise(context=2048, offers=frozenset({"stop"})))
     assert long_prompt.needs(Promise(context=10_000_000))

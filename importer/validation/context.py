@@ -11,11 +11,11 @@ from importer.engines import running
 from importer.engines.running import Running
 from importer.proof.result import Proof
 from importer.validation.client import Client, Exchange
-from importer.validation.errors import ExchangeError, TemplateRefusedError
+from importer.validation.errors import ExchangeError, Refused, TemplateRefusedError
 from importer.validation.journal import Journal
-from importer.validation.outcome import Fail, Inconclusive, Outcome
+from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
 from importer.validation.promise import Promise
-from importer.validation.prompts import Prompt
+from importer.validation.prompts import GREETING, Prompt
 from importer.validation.reply import Reply
 
 Way = Literal["whole", "streamed", "with-tokens", "raw"]
@@ -28,6 +28,8 @@ EXTRA: Mapping[Way, Mapping[str, Any]] = {
 # Markers stay in the text, and nothing is put in front of what the template wrote. mlx-lm reads neither.
 VERBATIM = {"skip_special_tokens": False, "add_special_tokens": False}
 LIMITS = ("max_tokens", "stop")  # fields of a prompt's request that mean the same without a chat
+SERVER_ERROR = 500
+REASON = 200  # characters
 TRIALS = 3  # a model may decline once; three times says more
 
 
@@ -120,6 +122,13 @@ class Context:
     def first(self, prompt: Prompt, *, stream: bool = False) -> Reply:
         """The first answer to this prompt, whichever probe asked for it; raises what asking raised."""
         return self._first(prompt, "streamed" if stream else "whole")
+
+    def refused(self, refused: Refused) -> Outcome:
+        """A clean refusal is of this request alone: below 500, while an ordinary chat is answered."""
+        if refused.status >= SERVER_ERROR:
+            raise refused
+        self.first(GREETING)
+        return Pass(f"refused cleanly: {refused}"[:REASON])
 
     def look(self, prompt: Prompt) -> Reply | None:
         """A whole answer beside what the model wrote (``Reply.written``); ``None`` where nobody can tell.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importer.validation.context import Context
 from importer.validation.errors import Refused
-from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
+from importer.validation.outcome import Fail, NotApplicable, Outcome
 from importer.validation.promise import Promise, no_chat
 from importer.validation.prompts import Prompt
 from importer.validation.prompts.base import user
@@ -33,14 +33,7 @@ def run(ctx: Context) -> Outcome:
     try:
         reply = ctx.ask(prompt, max_tokens=1)
     except Refused as refused:
-        return judge(refused)
+        return ctx.refused(refused)
     if ctx.promise.offers is None:
         return NotApplicable("the server takes a prompt of any length")
     return Fail(f"{context + 64:,} words were answered: {reply.content[:80]!r}", "engine")
-
-
-def judge(refused: Refused) -> Outcome:
-    """How it was refused."""
-    if refused.status >= 500:
-        return Fail(f"a prompt beyond the context broke it: {refused}", "engine")
-    return Pass(f"refused: {refused}"[:200])

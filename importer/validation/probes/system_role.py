@@ -12,7 +12,6 @@ from importer.validation.reply import Reply
 
 NAME = "system-role"
 LESSON = "Templates without a system role dropped it in silence, and every instruction with it."
-SERVER_ERROR = 500
 needs = no_chat
 
 
@@ -21,9 +20,7 @@ def run(ctx: Context) -> Outcome:
     try:
         return judge(ctx.first(SYSTEM), ctx.first(SYSTEM_LONGER))
     except Refused as refused:
-        if refused.status >= SERVER_ERROR:
-            raise
-        return Pass(f"refused cleanly: {refused}")
+        return ctx.refused(refused)
 
 
 def judge(short: Reply, longer: Reply) -> Outcome:

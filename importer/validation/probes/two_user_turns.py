@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from importer.validation.context import Context
 from importer.validation.errors import Refused
-from importer.validation.outcome import Outcome, Pass
+from importer.validation.outcome import Outcome
 from importer.validation.probes import plain_chat
 from importer.validation.promise import no_chat
 from importer.validation.prompts import TWO_USERS
 
 NAME = "two-user-turns"
 LESSON = "Templates that insist on alternating turns raised inside the server: a 500 for an ordinary chat."
-SERVER_ERROR = 500
 needs = no_chat
 
 
@@ -20,6 +19,4 @@ def run(ctx: Context) -> Outcome:
     try:
         return ctx.judged(TWO_USERS, lambda reply: plain_chat.judge(reply, ctx.promise.markers))
     except Refused as refused:
-        if refused.status >= SERVER_ERROR:
-            raise
-        return Pass(f"refused cleanly: {refused}")
+        return ctx.refused(refused)
