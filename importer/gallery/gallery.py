@@ -51,9 +51,7 @@ class Change:
         Raises DocumentError("no-such-document") and ServiceError("precondition-failed").
         """
         stored = self.checkout.load(name)
-        have = self.checkout.fetched[name].number
-        if numbers is not None and have not in numbers:
-            raise ServiceError("precondition-failed", name=name, version=have)
+        check_version(name, self.checkout.fetched[name].number, numbers)
         return stored
 
     def save(self, name: str) -> Summary:
@@ -81,6 +79,12 @@ class Change:
         connection.execute(update(tables.configs).where(T.name == name).values(row))
         _publish(connection, name, 0, None, at)
         audit.record(connection, self.act, name, {"version": last.number + 1})
+
+
+def check_version(name: str, have: int, numbers: Sequence[int] | None) -> None:
+    """Raises ServiceError("precondition-failed") unless ``have`` is one of ``numbers``; ``None``: any."""
+    if numbers is not None and have not in numbers:
+        raise ServiceError("precondition-failed", name=name, version=have)
 
 
 class Gallery:

@@ -11,9 +11,13 @@ from importer.document.check import problems
 from importer.document.where import Places, Unreadable, parse
 from importer.errors import DocumentError
 
+LONGEST = 200_000  # characters of a document; YAML is read slowly
+
 
 def mistakes(text: str) -> list[dict[str, Any]]:
     """What is wrong with a text: JSON pointer, line, column, and what is said."""
+    if len(text) > LONGEST:
+        return [{"pointer": "", "line": 1, "column": 1, "detail": f"it has more than {LONGEST:,} characters"}]
     try:
         data = parse(text)
     except Unreadable as error:

@@ -18,7 +18,7 @@ from importer.errors import DocumentError, ServiceError
 from importer.exports import FORMATS, get
 from importer.exports.base import Exported, Options, Origin
 from importer.gallery.entry import Summary, Version
-from importer.gallery.gallery import Filters
+from importer.gallery.gallery import Filters, check_version
 from importer.gallery.standing import State
 from importer.service.asked import Spoken, Text
 from importer.service.auth import Approver, Caller, Importer, Reader, act
@@ -255,14 +255,20 @@ export.__doc__ = f"{export.__doc__}{', '.join(FORMATS)}."
 def _edit(
     name: str, request: Request, at: Desk, who: Caller, wanted: list[int] | None, why: str | None, text: Edit
 ) -> Response:
-    """One more version with another text, which the schema has to allow."""
+    """One more version with another text, which the schema has to allow.
+
+    A text takes its time to be read: nobody waits for that, and an edit of an old version is refused.
+    """
+    last = at.gallery.get(name)[1]
+    check_version(name, last.number, wanted)
+    new = text(last.text)
+    checked(new, name)
     with at.gallery.change(act(request, who, "edit", why)) as change:
-        stored = change.expect(name, wanted)
-        new = text(stored.text)
-        checked(new, name)
+        change.expect(name, [last.number])
         write_all({change.checkout.path(name): new})
         summary = change.save(name)
-    return json_answer(_whole(*at.gallery.get(name)), headers={"ETag": etag(summary.version)})
+    whole = _whole(summary, at.gallery.version(name, summary.version))
+    return json_answer(whole, headers={"ETag": etag(summary.version)})
 
 
 def _whole(summary: Summary, version: Version) -> dict[str, Any]:
