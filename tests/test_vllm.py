@@ -214,6 +214,46 @@ NMS = "operator torchvision::nms does not exist"
             "ImportError: libnuma.so.1: cannot open shared object file: No such file or directory",
             "the system lacks libnuma.so.1; install libnuma1 and libgomp1",
         ),
+        (
+            (
+                "pydantic_core._pydantic_core.ValidationError: 1 validation error for VllmConfig\n"
+                "  Value error, Expecting ':' delimiter: line 1 column 993 (char 992) [type=value_error]"
+            ),
+            (
+                "a weights file, or another file of JSON, is broken: "
+                "Expecting ':' delimiter: line 1 column 993 (char 992)"
+            ),
+        ),
+        (
+            (
+                "pydantic_core._pydantic_core.ValidationError: 1 validation error for CacheConfig\n"
+                "block_size\n  Input should be 16 or 32 [type=literal_error, input_value=7]"
+            ),
+            "it refused its settings: Input should be 16 or 32",
+        ),
+        (
+            "ValueError: Couldn't instantiate the backend tokenizer from one of: ",
+            "the tokenizer is missing or broken (Couldn't instantiate the backend tokenizer)",
+        ),
+        (
+            "Exception: EOF while parsing an object at line 1 column 500",
+            "the tokenizer is missing or broken (EOF while parsing an object at line 1 column 500)",
+        ),
+        (
+            "  Value error, Invalid repository ID or local directory specified: '/w'.",
+            "config.json is missing or broken",
+        ),
+        (
+            "ValueError: Following weights were not initialized from checkpoint: {'model.layers.7.a.weight'}",
+            "the weights do not fit config.json (model.layers.7.a.weight)",
+        ),
+        (
+            "RuntimeError: The size of tensor a (96) must match the size of tensor b (64) at dimension 1",
+            (
+                "the weights do not fit config.json "
+                "(The size of tensor a (96) must match the size of tensor b (64))"
+            ),
+        ),
     ],
 )
 def test_what_the_log_of_a_dead_server_means(tmp_path: Path, words: str, says: str) -> None:

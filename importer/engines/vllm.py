@@ -116,6 +116,36 @@ DEATHS = (
     ),
     Death(r"SafetensorError: (.*)", "a weights file is broken: {0}", "environment"),
     Death(
+        r"for VllmConfig\s+Value error, ((?:Expecting|Unterminated|Extra data|Invalid).*? \(char \d+\))",
+        "a weights file, or another file of JSON, is broken: {0}",
+        "environment",
+    ),
+    Death(
+        r"(Couldn't instantiate the backend tokenizer|(?<=^Exception: ).* at line \d+ column \d+$)",
+        "the tokenizer is missing or broken ({0})",
+        "environment",
+    ),
+    Death(
+        r"config file at '\S+' is not a valid JSON file|Invalid repository ID or local directory specified",
+        "config.json is missing or broken",
+        "environment",
+    ),
+    Death(
+        r"(?:weights were not initialized from checkpoint: \{|no module or parameter named )'([\w.]+)'",
+        "the weights do not fit config.json ({0})",
+        "configuration",
+    ),
+    Death(
+        r"(The size of tensor a \(\d+\) must match the size of tensor b \(\d+\)|Attempted to load weight .*)",
+        "the weights do not fit config.json ({0})",
+        "configuration",
+    ),
+    Death(
+        r"validation errors? for \w+(?:\n\S+)?\n +(?:Value error, )?(.*?) \[type=",
+        "it refused its settings: {0}",
+        "configuration",
+    ),
+    Death(
         r"requires you to execute the configuration file|trust_remote_code=True",
         "the repository brings code, which runs only with trust_remote_code: true",
         "configuration",
