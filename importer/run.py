@@ -157,9 +157,10 @@ def run_on(
             offers=engine.offers,
             render=render,
             proof=proof_of(stored, backend),
-            journal=Journal(served.log, lambda: served.alive, engine.deaths),
+            journal=Journal(served.log, lambda: served.alive, engine.deaths, code=lambda: served.code),
             memory=lambda: served.memory,
             fit=lambda: _fit_error(stored, served.log) or _resident(stored, served.memory),
+            told=served.told,
         ).to_json()
     return report | {"fit": _fit_error(stored, served.log)}
 

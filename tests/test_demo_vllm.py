@@ -39,7 +39,11 @@ def test_the_demo_model_passes_on_vllm(
     receipt = json.loads((tmp_path / "demo.receipt.json").read_text())
     outcomes = {o["probe"]: o["outcome"] for o in receipt["validation"]["outcomes"]}
     assert set(outcomes.values()) == {"pass", "not-applicable"}
-    assert [p for p, o in outcomes.items() if o == "not-applicable"] == ["plain-completion", "images"]
+    assert [p for p, o in outcomes.items() if o == "not-applicable"] == [
+        "plain-completion",
+        "stop-words",
+        "images",
+    ]
     assert receipt["validation"]["digest"] == receipt["digest"]
     assert receipt["fit"]["verdict"] == "fits"
     cache = receipt["validation"]["fit"]["kv_cache_tokens"]

@@ -40,7 +40,9 @@ APART = (  # the model chats, and mlx-lm's server has none of the others
     "context-length",
     "memory-predicted",
     "plain-completion",
+    "prompt-rendered",  # nobody renders here
     "stop-strings",
+    "stop-words",
     "log-probabilities",
     "structured-output",
     "guided-output",
@@ -101,7 +103,7 @@ def test_what_the_document_does_not_promise_is_not_asked_for(python: Path) -> No
     assert {"tool-call", "later-turns", "plain-completion"} < unasked
     not_applicable = {probe for probe, (outcome, _) in by_probe.items() if outcome == "not-applicable"}
     assert not_applicable == unasked | {
-        "reasoning-apart", "context-length", "settings-read-back", "memory-predicted",
+        "reasoning-apart", "context-length", "settings-read-back", "memory-predicted", "prompt-rendered",
     }  # fmt: skip
     assert report.passed, why(report)
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from importer.document import chat_template, options
 from importer.document.chat_template import ChatTemplate
@@ -80,7 +80,7 @@ class Death:
 
     pattern: str
     says: str
-    blames: str = "engine"
+    blames: Literal["configuration", "model", "engine", "environment"] = "engine"
 
 
 # What a server may offer beyond a plain chat; docs/engines.md shows which engine does.

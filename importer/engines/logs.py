@@ -52,9 +52,9 @@ def explain(path: Path, deaths: Iterable[Death]) -> str:
     return (telling or words or ["its log is empty"])[-1]
 
 
-def blamed(path: Path, deaths: Iterable[Death]) -> str:
-    """The part at fault for that reason; the engine, where nobody knows it."""
-    return next((death.blames for death, _ in _known(tail(path), deaths)), "engine")
+def known(path: Path, deaths: Iterable[Death]) -> Death | None:
+    """The first known reason that a log holds."""
+    return next((death for death, _ in _known(tail(path), deaths)), None)
 
 
 def _known(text: str, deaths: Iterable[Death]) -> Iterator[tuple[Death, re.Match[str]]]:

@@ -58,7 +58,11 @@ class StopReport:
 
 @dataclass(slots=True)
 class Served:
-    """An engine that serves. ``pid`` is its process group, ``start_seconds`` the time until it was ready."""
+    """An engine that serves.
+
+    ``pid`` is its process group, ``start_seconds`` the time until it was ready; ``told`` what it was started
+    with: the words of its command, and the texts of the files that they name.
+    """
 
     base_url: str
     model: str
@@ -67,6 +71,7 @@ class Served:
     port: int
     start_seconds: float
     _process: subprocess.Popen[bytes] = field(repr=False)
+    told: tuple[str, ...] = field(default=(), repr=False)
     _stopped: StopReport | None = field(default=None, repr=False)
 
     @property
@@ -78,6 +83,11 @@ class Served:
     def memory(self) -> int | None:
         """Bytes that its processes hold; ``None`` where the system does not tell."""
         return group.resident(self.pid)
+
+    @property
+    def code(self) -> int | None:
+        """Its exit status, 128 and the signal where it was killed; ``None`` while it runs."""
+        return self._process.poll()
 
     def stop(self) -> StopReport:
         """End the whole group and say how that went; the second call gives the first one's report."""
@@ -135,7 +145,14 @@ def serve(
                 raise EngineError("engine-slow", name=engine.name, seconds=f"{limit:g}", log=log) from None
             took = time.monotonic() - started
             served = Served(
-                f"http://{LOOPBACK}:{chosen}", launch.model, process.pid, log, chosen, took, process
+                f"http://{LOOPBACK}:{chosen}",
+                launch.model,
+                process.pid,
+                log,
+                chosen,
+                took,
+                process,
+                (*launch.arguments, *launch.files.values()),
             )
             stack.callback(served.stop)
             yield served
@@ -213,7 +230,8 @@ def _death(engine: Engine, never: NeverError, log: Path, port: int) -> EngineErr
     if _port_lost(log):
         return EngineError("port-taken", port=port)
     problem = logs.explain(log, engine.deaths)
-    part = logs.blamed(log, engine.deaths)
+    reason = logs.known(log, engine.deaths)
+    part = "engine" if reason is None else reason.blames
     return EngineError("engine-died", name=engine.name, code=never, problem=problem, log=log, blames=part)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ MADE = re.compile(r"engine \(v\S+\) with config: .*")
 SAMPLING = re.compile(r"ampling param\S* .*?(\{[^{}\n]*\})")
 # vllm-mlx, one line each.
 BANNER = r"^ *{}: (?:ENABLED \(parser: (?P<name>[^\s)]+)\)|Use --)"
+SHORTEST = 4  # letters of a flag that stands for a longer name
 LONGEST = 20_000  # characters of a line that are looked at
 
 
@@ -51,6 +52,17 @@ def read(log: str, health: bytes = b"") -> Running:
 def _banner(log: str, what: str) -> str | None:
     found = re.search(BANNER.format(what), log, re.MULTILINE)
     return None if found is None else found["name"] or ""
+
+
+def mentions(told: Sequence[str], name: str) -> bool:
+    """Whether a command's words, or the files that they name, speak of a sampling value.
+
+    ``--temp 1``, ``--default-temperature=1`` and ``{"temperature": 1.0}`` all speak of ``temperature``.
+    """
+    flags = (word.partition("=")[0].lstrip("-").replace("-", "_") for word in told if word.startswith("--"))
+    if any(flag.endswith(name) or (len(flag) >= SHORTEST and name.startswith(flag)) for flag in flags):
+        return True
+    return any(f'"{name}"' in word for word in told)
 
 
 def _named(line: str, key: str) -> str:

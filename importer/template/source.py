@@ -60,6 +60,16 @@ def find(snapshot: Snapshot) -> Template | None:
     return Template(text, source, name, tuple(sorted(found)), plain)
 
 
+def others(snapshot: Snapshot, template: Template) -> tuple[str, ...]:
+    """Files with another text under the names that ``template`` serves: what else an engine may read."""
+    told = (template.text, template.plain or template.text)
+    return tuple(
+        source
+        for name, text, source in _places(snapshot)
+        if name in (template.name, DEFAULT) and text.strip() not in {t.strip() for t in told}
+    )
+
+
 def _places(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
     """Name, text and file of every template, in the order in which transformers prefers them."""
     sidecar = snapshot.texts.get("chat_template.jinja", "")

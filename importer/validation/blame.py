@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from importer.proof.prove import NO_CALLS, NO_THINKING
 from importer.proof.result import Proof
+from importer.validation import proved
 from importer.validation.context import Context
 from importer.validation.errors import (
     ExchangeError,
@@ -19,7 +20,7 @@ from importer.validation.errors import (
     TimedOut,
     Unreachable,
 )
-from importer.validation.outcome import Fail, Inconclusive, Outcome
+from importer.validation.outcome import Attribution, Fail, Inconclusive, Outcome
 from importer.validation.prompts import (
     WEATHER,
     WEATHER_ANSWERED,
@@ -43,8 +44,15 @@ PARSER_MENDS = {
     CUT_THOUGHT: "reasoning_parser",
 }
 MISSED = {CUT_THOUGHT: "thinking-cut"}  # the case of the proof that a parser fails which otherwise reads
-INFERRING = ("mlx", "mlx-vlm")  # their servers take no parser; they infer it from the model's files
 SERVER_ERROR = 500
+NOTICED = 0.5  # seconds until an engine that broke the connection is seen to be gone
+DEATH_MENDS: dict[Attribution, str] = {
+    "configuration": "Change the document or the model's files; the log has more.",
+    "model": "Use other weights; the log has more.",
+    "engine": "Read its log to the end.",
+    "environment": "See what else needs memory on this machine; the system's own log may tell who ended it.",
+}
+LONGER = 20  # characters by which the longer of two compared conversations is longer at least
 END_WITHIN = 256  # tokens in which the end of a short answer shows
 
 
@@ -82,24 +90,43 @@ def unread(reply: Reply, prompt: Prompt) -> str | None:
 
 def tools_unseen(ctx: Context) -> Fail | None:
     """The fault where a prompt is no longer with two tools than with one; ``None`` if nothing is counted."""
-    if not same_length(ctx.first(WEATHER), ctx.first(WEATHER_TWO_TOOLS)):
-        return None
-    return Fail(
-        "the tools do not reach the prompt: a second one makes it no longer",
-        "configuration",
-        "Use a chat template that renders tools.",
-        trials=2,
-    )
+    reason = "the tools do not reach the prompt: a second one makes it no longer"
+    return unseen(ctx, (WEATHER, WEATHER_TWO_TOOLS), reason, "Use a chat template that renders tools.")
 
 
 def results_unseen(ctx: Context) -> Fail | None:
     """The fault where a longer result makes the prompt no longer; ``None`` if nothing is counted."""
-    if not same_length(ctx.first(WEATHER_ANSWERED), ctx.first(WEATHER_ANSWERED_LONGER)):
-        return None
+    reason = "the tool's result does not reach the prompt: a longer one makes it no longer"
+    mend = "Use a chat template that renders the role 'tool'."
+    return unseen(ctx, (WEATHER_ANSWERED, WEATHER_ANSWERED_LONGER), reason, mend)
+
+
+def unseen(ctx: Context, prompts: tuple[Prompt, Prompt], reason: str, mend: str) -> Fail | None:
+    """The fault where a longer conversation is no longer a prompt; ``None`` if nothing is counted."""
+    counted = (ctx.first(prompt) for prompt in prompts)
+    return left_out(ctx, prompts, reason, mend) if same_length(*counted) else None
+
+
+def left_out(ctx: Context, prompts: tuple[Prompt, Prompt], reason: str, mend: str) -> Fail:
+    """The template's fault, unless that is seen to render what makes the two prompts differ.
+
+    Then it is the engine's, or there is another template that the engine may read in its stead.
+    """
+    one, other = (ctx.rendered(prompt) for prompt in prompts)
+    if one is None or other is None or len(other) < len(one) + LONGER or ctx.render is None:
+        return Fail(reason, "configuration", mend, trials=2)
+    if ctx.render.others:
+        where = " and ".join(ctx.render.others)
+        return Fail(
+            f"{reason}; the template would render it, and the engine reads another one",
+            "configuration",
+            f"Make the chat template in {where} the same as the model's, or name it in the document.",
+            trials=2,
+        )
     return Fail(
-        "the tool's result does not reach the prompt: a longer one makes it no longer",
-        "configuration",
-        "Use a chat template that renders the role 'tool'.",
+        f"{reason}; the model's template renders it, and the engine leaves it out",
+        "engine",
+        "Use another version of the engine: it does not give the template all that a request holds.",
         trials=2,
     )
 
@@ -125,10 +152,10 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
     """What a failed exchange means, with what the log and the template say about it."""
     outcome = error.outcome()
     journal = ctx.journal
-    if isinstance(error, Unreachable | TimedOut) and journal is not None:
-        death = journal.death()
+    if isinstance(error, Unreachable | TimedOut | ReplyError) and journal is not None:
+        death = journal.death(0 if isinstance(error, TimedOut) else NOTICED)
         if death is not None:
-            return Fail(f"the engine died: {death}", "engine", "Read its log to the end.")
+            return Fail(f"the engine died: {death.says}", death.part, DEATH_MENDS[death.part])
     if isinstance(error, Refused) and error.status < SERVER_ERROR:
         words = refusal(ctx)
         if words is not None:
@@ -168,6 +195,8 @@ def mended(outcome: Outcome, ctx: Context) -> Outcome:
     key = PARSER_MENDS.get(outcome.mend)
     if key is not None and ctx.proof is not None:
         case = MISSED.get(outcome.mend)
+        if case is None and outcome.attribution == "configuration" and proved.wrong(key, ctx, ctx.proof):
+            return replace(outcome, attribution="engine", mend=proved.mend(key, ctx, ctx.proof))
         return replace(outcome, mend=parser_mend(key, ctx, ctx.proof, case) or outcome.mend)
     return replace(outcome, mend=_end_mend(ctx)) if outcome.mend == END_TOKEN else outcome
 
@@ -185,7 +214,7 @@ def parser_mend(key: str, ctx: Context, proof: Proof, case: str | None = None) -
 
     ``case`` is what went wrong, where the proof has such a case.
     """
-    if ctx.render is not None and ctx.render.digest not in ("", proof.template):
+    if not proved.same_template(ctx, proof):
         return "The template beside the weights is not the one that was proved: import the model again."
     reads, kind = proof.reads(key), key.replace("_", " ")
     engine = f"{proof.engine} {proof.version}"
@@ -194,8 +223,8 @@ def parser_mend(key: str, ctx: Context, proof: Proof, case: str | None = None) -
         return f"Leave {key} out of options: {reason}." if reason in (NO_CALLS, NO_THINKING) else None
     if not reads:
         return f"No {kind} of {engine} reads what the template writes: use another template, or no {kind}."
-    inferring, wanted = proof.engine in INFERRING, getattr(ctx.promise, key)
-    named = proof.inferred.get(key) if inferring else wanted
+    inferring, wanted = proof.engine in proved.INFERRING, getattr(ctx.promise, key)
+    claimed, named = proved.claimed(key, ctx), proved.named(key, ctx, proof)
     best = wanted if wanted in reads else reads[0]
     if named in reads:
         by_name = {v.parser: v for v in proof.verdicts[key]}
@@ -206,8 +235,8 @@ def parser_mend(key: str, ctx: Context, proof: Proof, case: str | None = None) -
             f"{named} reads what the template writes, and the model writes otherwise: use its own template."
         )
     if inferring and key == "tool_parser":
-        infers = named or "none"
-        return f'Set "tool_parser_type": "{best}" in tokenizer_config.json; {engine} infers {infers}.'
+        why = f"it names {claimed}" if claimed else f"{engine} infers {named or 'none'}"
+        return f'Set "tool_parser_type": "{best}" in tokenizer_config.json; {why}.'
     wrong = next((v.reason for v in proof.verdicts[key] if v.parser == named), "")
     why = f"; {named} does not ({wrong})" if named and wrong else ""
     return f"Set {key}:{best} in options: it reads what the template writes{why}."

@@ -17,6 +17,7 @@ PROMISES = {
     "a tool parser is named": Promise(tool_parser="x"),
     "a reasoning parser is named": Promise(reasoning_parser="x"),
     "sampling is set at the start": Promise(sampling={"temperature": 0.6}),
+    "clients send stop words": Promise(client_sampling={"stop": ["x"]}),
     "the engine is known to offer it": Promise(offers=frozenset(OFFERS)),
     "the document takes images": Promise(images=2),
     "the model chats": Promise(),

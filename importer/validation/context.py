@@ -44,6 +44,17 @@ class Render(Protocol):
     def digest(self) -> str:
         """Of the template, as a proof names it."""
 
+    @property
+    def claimed(self) -> str | None:
+        """The tool parser that the repository names for engines that infer theirs."""
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Files that hold another template than the one that is rendered."""
+
+    def knows(self, variable: str, /) -> bool:
+        """Whether the template speaks of a variable at all."""
+
     def __call__(self, prompt: Prompt, /) -> str | None:
         """The prompt's text, ``None`` where nobody can tell; raises TemplateRefusedError."""
 
@@ -78,6 +89,7 @@ class Context:
     ``proof``    which parsers read the model's template, where that was asked.
     ``journal``  what the engine says in its log meanwhile, where it can be read.
     ``memory``   gives the bytes that its processes hold, where it runs on this machine.
+    ``told``     the words that it was started with, where it was started here.
     ``fit``      gives what was predicted of its memory beside what it reports, as ``fit.compare`` does.
     """
 
@@ -91,6 +103,7 @@ class Context:
     journal: Journal | None = None
     memory: Callable[[], int | None] | None = None
     fit: Callable[[], Mapping[str, Any]] | None = None
+    told: tuple[str, ...] = ()
 
     def apart(self) -> Context:
         """The same for another probe: exchanges and the journal begin here."""
@@ -99,7 +112,7 @@ class Context:
     def ask(self, prompt: Prompt, *, stream: bool = False, **extra: Any) -> Reply:
         """Ask now. No sampling value is sent but those that the engine could not be started with.
 
-        ``extra`` are further fields of the request.
+        ``extra`` are further fields of the request; ``None`` leaves out one that is sent otherwise.
         """
         asked = replace(prompt, extra={**prompt.extra, **extra}) if extra else prompt
         return self._ask(asked, "streamed" if stream else "whole", self.log)
@@ -144,6 +157,27 @@ class Context:
             return reply
         behind = self.raw(prompt) or ""
         return replace(reply, logprobs=(), behind=behind) if holds(behind, reply.content) else None
+
+    def counted(self, prompt: Prompt) -> tuple[int, int] | None:
+        """Prompt tokens as the engine counts them: of the chat, and of the text that the template renders.
+
+        ``None`` where either is not told.
+        """
+        if self.render is None or self.promise.lacks("completions"):
+            return None
+        try:
+            rendered = self._complete(prompt, {"max_tokens": 1}, self.log).usage.prompt
+            chat = self.first(prompt).usage.prompt
+        except (ExchangeError, TemplateRefusedError):
+            return None
+        return None if chat is None or rendered is None else (chat, rendered)
+
+    def rendered(self, prompt: Prompt) -> str | None:
+        """The prompt as the template writes it; ``None`` where nobody can tell, or the template refuses."""
+        try:
+            return self.render(prompt) if self.render is not None else None
+        except TemplateRefusedError:
+            return None
 
     def judged(self, prompt: Prompt, judge: Callable[[Reply], Outcome], *, stream: bool = False) -> Outcome:
         """The first conclusive judgement in ``TRIALS`` answers.
@@ -193,7 +227,7 @@ class Context:
             body["chat_template_kwargs"] = dict(prompt.switches)
         body |= {"max_tokens": self.promise.max_tokens, **EXTRA[way], **self.promise.client_sampling}
         body |= prompt.extra
-        return self.client.chat(body, log)
+        return self.client.chat({k: v for k, v in body.items() if v is not None}, log)
 
     def _complete(self, prompt: Prompt, extra: Mapping[str, Any], log: list[Exchange]) -> Reply:
         """Go on from the rendered prompt; a beginning that the engine adds by itself is not sent twice."""

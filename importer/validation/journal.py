@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,8 +11,11 @@ from typing import Any
 
 from importer.engines import logs
 from importer.engines.base import Death
+from importer.validation.outcome import Attribution
 
 KEPT = 4000  # characters of an excerpt
+KILLED = 128 + 9  # as the guardian of an engine gives its signal
+LOOK = 0.05  # seconds between two looks at an engine that may have ended
 READ = 256 * 1024  # bytes that are looked at
 SECRET = 8  # characters of the shortest key that is one
 HEAD = 1024 * 1024  # bytes from a log's beginning: the engine's settings are said before the first request
@@ -24,13 +28,25 @@ _SECRET = re.compile(r"\b(?:hf_|sk-)[A-Za-z0-9_-]{8,}|(?<=Bearer )\S+|(?<=://)[^
 
 
 @dataclass(frozen=True, slots=True)
+class Ended:
+    """How an engine ended, and the part at fault."""
+
+    says: str
+    part: Attribution
+
+
+@dataclass(frozen=True, slots=True)
 class Journal:
-    """A log from ``start`` (bytes) on. ``alive`` says whether the engine runs, ``deaths`` what it dies of."""
+    """A log from ``start`` (bytes) on.
+
+    ``alive`` says whether the engine runs, ``deaths`` what it dies of, ``code`` its exit status.
+    """
 
     path: Path
     alive: Callable[[], bool]
     deaths: Sequence[Death] = ()
     start: int = 0
+    code: Callable[[], int | None] = lambda: None
 
     def from_here(self) -> Journal:
         """The same log from its present end on."""
@@ -57,14 +73,21 @@ class Journal:
         found = [m.group(1) for line in self._read() if (m := _RAISED.match(line))]
         return hidden(found[-1].strip())[:300] if found else None
 
-    def death(self) -> str | None:
-        """Why the engine ended; ``None`` while it runs."""
-        if self.alive():
-            return None
+    def death(self, wait: float = 0.0) -> Ended | None:
+        """Why the engine ended; ``None`` while it runs, as seen for ``wait`` seconds."""
+        deadline = time.monotonic() + wait
+        while self.alive():
+            if time.monotonic() >= deadline:
+                return None
+            time.sleep(LOOK)
         try:
-            return hidden(logs.explain(self.path, self.deaths))[:300]
+            known = logs.known(self.path, self.deaths)
+            if known is None and self.code() == KILLED:
+                return Ended("it was killed, as the system does where the memory runs out", "environment")
+            part = known.blames if known is not None else "engine"
+            return Ended(hidden(logs.explain(self.path, self.deaths))[:300], part)
         except OSError:
-            return "its log is gone"
+            return Ended("its log is gone", "engine")
 
     def _read(self) -> list[str]:
         try:

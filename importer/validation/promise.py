@@ -24,6 +24,7 @@ class Promise:
     ``sampling``         the document's own ``parameters`` but for the model, under the request's names.
     ``context``          tokens that fit, prompt and answer; ``None`` where the document does not say.
     ``images``           how many a request may hold; 0 where the document says nothing of any.
+    ``variables``        of the chat template, that the engine is started with.
     ``offers``           what the server has (``engines.base.OFFERS``); ``None`` where nobody knows: then a
                          probe asks, and takes a refusal for an answer.
     ``found``            what such a server was found to have beside the OpenAI API.
@@ -38,6 +39,7 @@ class Promise:
     sampling: Mapping[str, Any] = field(default_factory=dict)
     context: int | None = None
     images: int = 0
+    variables: Mapping[str, Any] = field(default_factory=dict)
     offers: frozenset[str] | None = None
     found: frozenset[str] = frozenset()
 
@@ -71,6 +73,7 @@ def promise_of(document: Mapping[str, Any], offers: frozenset[str] | None = None
         },
         context=None if limit is None else int(limit),
         images=_images(document),
+        variables=document.get("chat_template_kwargs") or {},
         offers=offers,
     )
 

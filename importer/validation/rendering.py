@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from threading import Lock
 from types import TracebackType
@@ -34,6 +35,9 @@ class Rendering:
         """Raises RepositoryError for a template that is no JSON or too large."""
         self._template = template or source.find(snapshot)
         self._names = vocabulary.read(snapshot).variables
+        claimed = snapshot.json("tokenizer_config.json").get("tool_parser_type")
+        self.claimed = claimed if isinstance(claimed, str) else None
+        self.others = () if template or self._template is None else source.others(snapshot, self._template)
         self._variables = dict(variables or {})
         self._renderer, self._lock = Renderer(), Lock()
         self._known: dict[str, str | TemplateRefusedError] = {}
@@ -47,6 +51,11 @@ class Rendering:
     def digest(self) -> str:
         """Of the template; empty where there is none."""
         return self._template.digest if self._template else ""
+
+    def knows(self, variable: str) -> bool:
+        """Whether the variable's name stands in the template."""
+        text = "" if self._template is None else self._template.text + self._template.plain
+        return re.search(rf"(?<!\w){re.escape(variable)}(?!\w)", text) is not None
 
     def __call__(self, prompt: Prompt) -> str | None:
         """The prompt's text; raises TemplateRefusedError with the template's words."""

@@ -10,16 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Protocol
 
 from importer.proof.result import Proof
-from importer.validation import blame
+from importer.validation import blame, roots, spoilt
 from importer.validation.client import TIME_LIMIT, Client
-from importer.validation.context import Context, Render
+from importer.validation.context import Context, Render, Shared
 from importer.validation.errors import ExchangeError
 from importer.validation.journal import Journal
 from importer.validation.outcome import Inconclusive, NotApplicable, Outcome, Pass, counts_as_passed
-from importer.validation.probes import PROBES, Probe, health, stops_cleanly
+from importer.validation.probes import PROBES, Probe, health, sampling_arrives, stops_cleanly
 from importer.validation.promise import promise_of
 from importer.validation.report import Report, Row
 
@@ -60,12 +61,14 @@ def validate(
     journal: Journal | None = None,
     memory: Callable[[], int | None] | None = None,
     fit: Callable[[], Mapping[str, Any]] | None = None,
+    told: tuple[str, ...] = (),
 ) -> Report:
     """Run ``probes`` (all by default) against ``served``, stop it, and report; partial if some were left out.
 
     ``offers`` is what the engine's server has; ``render`` writes a prompt as the model's own template does;
     ``proof`` says which parsers read that template; ``journal`` is the engine's log;
-    ``memory`` gives the bytes that its processes hold, ``fit`` what was predicted beside what was reported.
+    ``memory`` gives the bytes that its processes hold, ``fit`` what was predicted beside what was reported;
+    ``told`` is what the engine was started with.
     ``time_limit`` is seconds for one exchange; ``progress`` is called with each step, from several threads.
     What goes wrong in an exchange is an outcome; only a fault of the importer itself is raised, and then the
     engine is the caller's to stop.
@@ -78,7 +81,7 @@ def validate(
     promise = promise_of(document, offers)
     bench = Context(
         promise, served.model, client,
-        render=render, proof=proof, journal=journal, memory=memory, fit=fit,
+        render=render, proof=proof, journal=journal, memory=memory, fit=fit, told=told,
     )  # fmt: skip
     rows = probe(bench, chosen, tell)
     probed = time.monotonic() - begun
@@ -95,7 +98,8 @@ def probe(bench: Context, probes: Sequence[Probe], progress: Progress) -> list[R
 
     Each gets ``bench`` with a log of its own. Those that say ``ALONE`` follow the others, one at a time.
     """
-    healthy = _row(health, bench)
+    kept: dict[str, Shared] = {}
+    healthy = _row(health, bench, kept)
     unasked = Inconclusive(f"not asked: {healthy.outcome.reason}", "engine", trials=0)
 
     def row(one: Probe) -> Row:
@@ -103,7 +107,7 @@ def probe(bench: Context, probes: Sequence[Probe], progress: Progress) -> list[R
         if one is health:
             return healthy
         if isinstance(healthy.outcome, Pass):
-            return _row(one, bench)
+            return _row(one, bench, kept)
         return Row(one.NAME, one.LESSON, unasked)
 
     together = [one for one in probes if not alone(one)]
@@ -114,7 +118,7 @@ def probe(bench: Context, probes: Sequence[Probe], progress: Progress) -> list[R
         pool.shutdown(wait=False, cancel_futures=True)
     rows += [row(one) for one in probes if alone(one)]
     order = {one.NAME: place for place, one in enumerate(probes)}
-    return sorted(rows, key=lambda made: order[made.probe])
+    return sorted(roots.traced(rows), key=lambda made: order[made.probe])
 
 
 def alone(one: Probe) -> bool:
@@ -122,25 +126,31 @@ def alone(one: Probe) -> bool:
     return bool(getattr(one, "ALONE", False))
 
 
-def _row(one: Probe, bench: Context) -> Row:
+def _row(one: Probe, bench: Context, kept: dict[str, Shared]) -> Row:
     ctx, begun = bench.apart(), time.monotonic()
-    outcome = _outcome(one, ctx)
+    outcome = _outcome(one, ctx, kept)
     told = "" if counts_as_passed(outcome) or ctx.journal is None else ctx.journal.complaints()
     return Row(one.NAME, one.LESSON, outcome, time.monotonic() - begun, told)
 
 
-def _outcome(one: Probe, ctx: Context) -> Outcome:
+def _outcome(one: Probe, ctx: Context, kept: dict[str, Shared]) -> Outcome:
     """Run one probe; what it exchanged is its evidence, whatever came of it."""
     reason = one.needs(ctx.promise)
     if reason is not None:
         return NotApplicable(reason)
+    told = _blamed(one, ctx)
+    if not alone(one) and one is not sampling_arrives:
+        told = spoilt.without(ctx, told, partial(_blamed, one), kept)
+    log = ctx.log if len(ctx.log) <= EXCHANGES else [*ctx.log[: EXCHANGES // 2], *ctx.log[-EXCHANGES // 2 :]]
+    return replace(told, evidence=tuple(exchange.to_json() for exchange in log))
+
+
+def _blamed(one: Probe, ctx: Context) -> Outcome:
     try:
         outcome: Outcome = one.run(ctx)
     except ExchangeError as error:
         outcome = blame.failed(error, ctx)
-    told = blame.mended(outcome, ctx)
-    kept = ctx.log if len(ctx.log) <= EXCHANGES else [*ctx.log[: EXCHANGES // 2], *ctx.log[-EXCHANGES // 2 :]]
-    return replace(told, evidence=tuple(exchange.to_json() for exchange in kept))
+    return blame.mended(outcome, ctx)
 
 
 def _engine(document: Mapping[str, Any]) -> dict[str, Any]:

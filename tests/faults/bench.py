@@ -22,7 +22,7 @@ from importer.document.store import Store, Stored, load, receipt_path
 from importer.engines import environment, get
 from importer.engines.base import Document, Engine, Launch
 from importer.engines.sockets import free_port
-from importer.run import run_on
+from importer.run import ready, run_on
 from tests.faults import wire
 from tests.faults.fault import Fault, Site
 from tests.faults.steps import put
@@ -62,7 +62,8 @@ def imported(base: str, engine: str) -> tuple[Path, Stored]:
     folder = home / "model"
     shutil.copytree(FORMATS[base].folder, folder)
     (folder / "training.json").unlink()
-    words = [str(folder), "--name", NAME, "--backend", engine, "--output", str(home), "--yes"]
+    backend = {"vllm-cpu": "vllm"}.get(engine, engine)
+    words = [str(folder), "--name", NAME, "--backend", backend, "--output", str(home), "--yes"]
     command = [sys.executable, "-m", "importer", *words, "--no-validate", "--ignore-name"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -81,6 +82,7 @@ def run(fault: Fault, engine: str) -> Mapping[str, Any]:
         for step in (*fault.given, *fault.steps):
             step.plant(site)
         harmed = written(site.data, stored, home)
+        ready(harmed, engine, weights=folder, port=site.port)
         adapter: Any = Harmed(get(engine), site)
         return run_on(adapter, installed, harmed, engine, folder, port=site.port, progress=lambda _step: None)
 

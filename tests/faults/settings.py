@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.faults.fault import Fault
-from tests.faults.steps import Says, Served, Started
+from tests.faults.steps import Arguments, Says, Served, Started
 
 LIMITLESS = {"mlx": "its server has no limit to be started with", "mlx-vlm": "likewise"}
 
@@ -47,5 +47,20 @@ FAULTS = (
         (Says({"dtype": "float13"}),),
         apart=dict.fromkeys(("mlx", "mlx-vlm"), "its server takes no dtype"),
         mend="dtype",
+    ),
+    Fault(
+        "context-too-short-to-talk",
+        "The context is so short that a question with a tool does not fit.",
+        "configuration",
+        (Says({"max_model_len": 96}),),
+        apart=LIMITLESS,
+    ),
+    Fault(
+        "another-parser-at-the-start",
+        "The engine is started with another tool parser than the document names.",
+        "configuration",
+        (Arguments(drop=("--tool-call-parser",), add=("--tool-call-parser=qwen3_coder",)),),
+        apart=dict.fromkeys(("mlx", "mlx-vlm"), "it infers its parser and takes none"),
+        mend="Start the engine with the document",
     ),
 )

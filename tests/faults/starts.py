@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.faults.fault import Fault
-from tests.faults.steps import Cut, Json, PortTaken
+from tests.faults.steps import Cut, Json, NoModule, PortTaken
 
 FAULTS = (
     Fault(
@@ -18,5 +18,17 @@ FAULTS = (
         "The repository names a kind of model that the engine does not know.",
         "configuration",
         (Json("config.json", {"model_type": "qwen99", "architectures": ["Qwen99ForCausalLM"]}),),
+    ),
+    Fault(
+        "package-missing",
+        "A package that the engine needs is not in its environment.",
+        "environment",
+        (NoModule("tokenizers"),),
+    ),
+    Fault(
+        "shape-of-another-model",
+        "config.json speaks of more layers than there are weights for.",
+        "configuration",
+        (Json("config.json", {"num_hidden_layers": 4}),),
     ),
 )

@@ -11,6 +11,7 @@ from typing import Any
 
 from importer.engines.base import Launch
 from tests.faults.fault import Site, Step
+from tests.models import harmed
 from tests.models.formats import FORMATS
 
 TEMPLATE = "chat_template.jinja"
@@ -89,6 +90,47 @@ class FileOf:
 
     def plant(self, site: Site) -> None:
         shutil.copyfile(FORMATS[self.base].folder / self.file, site.folder / self.file)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The weights of a harmed model: one that ``tests/models/harmed.py`` makes of the demo model."""
+
+    name: str
+
+    def plant(self, site: Site) -> None:
+        shutil.copyfile(harmed.weights(self.name), site.folder / "model.safetensors")
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """Of each weight only the sign, the exponent and so many bits of the fraction are kept."""
+
+    bits: int
+
+    def plant(self, site: Site) -> None:
+        path = site.folder / "model.safetensors"
+        data = bytearray(path.read_bytes())
+        start = 8 + int.from_bytes(data[:8], "little")
+        mask = 0xFF & ~((1 << (7 - self.bits)) - 1)  # bf16 has seven bits of fraction, all in the low byte
+        data[start::2] = bytes(b & mask for b in data[start::2])
+        path.write_bytes(data)
+
+
+@dataclass(frozen=True)
+class TokenLost:
+    """An added token is none any more: its text is cut into pieces."""
+
+    text: str
+
+    def plant(self, site: Site) -> None:
+        tokenizer, settings = site.folder / "tokenizer.json", site.folder / "tokenizer_config.json"
+        data = json.loads(tokenizer.read_text(encoding="utf-8"))
+        data["added_tokens"] = [t for t in data["added_tokens"] if t["content"] != self.text]
+        tokenizer.write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
+        told = json.loads(settings.read_text(encoding="utf-8"))
+        kept = {i: t for i, t in told["added_tokens_decoder"].items() if t["content"] != self.text}
+        settings.write_text(json.dumps({**told, "added_tokens_decoder": kept}), encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -175,6 +217,21 @@ class Variable:
     def plant(self, site: Site) -> None:
         added = {self.name: self.value}
         site.launches.append(lambda launch: replace(launch, env={**launch.env, **added}))
+
+
+@dataclass(frozen=True)
+class NoModule:
+    """A package that the engine needs is not in its environment."""
+
+    name: str
+
+    def plant(self, site: Site) -> None:
+        folder = site.folder.parent / "packages"
+        folder.mkdir()
+        says = f"No module named {self.name!r}"
+        text = f"raise ModuleNotFoundError({says!r}, name={self.name!r})\n"
+        (folder / f"{self.name}.py").write_text(text, encoding="utf-8")
+        Variable("PYTHONPATH", str(folder)).plant(site)
 
 
 @dataclass(frozen=True)

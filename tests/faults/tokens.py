@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.faults.fault import Fault
-from tests.faults.steps import FileOf, Json, Says
+from tests.faults.steps import FileOf, Json, Says, TokenLost
 
 FAULTS = (
     Fault(
@@ -34,5 +34,14 @@ FAULTS = (
         (FileOf("mistral", "tokenizer.json"),),
         given=(Says({"max_model_len": 600}),),
         mend="tokenizer",
+    ),
+    Fault(
+        "marker-is-no-token",
+        "The token that begins a turn is no token of the tokenizer's: it is cut into pieces.",
+        "configuration",
+        (TokenLost("<|im_start|>"),),
+        given=(Says({"max_model_len": 600}),),
+        mend="tokenizer",
+        bitten="special tokens as plain text",
     ),
 )

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -17,6 +19,7 @@ from typing import Any
 
 Data = dict[str, Any]
 CHATS = "/v1/chat/completions"
+MIDWAY = 12  # chats
 
 
 class Conversation:
@@ -164,6 +167,13 @@ def names_invented(chat: Conversation, data: Data) -> None:
             part["content"], choice["finish_reason"] = None, "tool_calls"
 
 
+def dies_midway(chat: Conversation, _data: Data) -> None:
+    """Somebody kills the engine while it is asked, as the system does where the memory runs out."""
+    Handler.asked += 1
+    if Handler.asked == MIDWAY:
+        os.kill(Handler.engine, signal.SIGKILL)
+
+
 class Broken(Exception):
     """The server answers with an error of its own."""
 
@@ -175,7 +185,8 @@ def breaks_on_results(chat: Conversation, _data: Data) -> None:
 
 
 BEFORE: dict[str, Operation] = {
-    o.__name__: o for o in (limit_unheard, tools_dropped, system_dropped, last_turn_only, breaks_on_results)
+    o.__name__: o
+    for o in (limit_unheard, tools_dropped, system_dropped, last_turn_only, breaks_on_results, dies_midway)
 }
 AFTER: dict[str, Operation] = {
     o.__name__: o
@@ -198,7 +209,7 @@ AFTER: dict[str, Operation] = {
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.0"  # an answer ends with its connection
-    inner = 0
+    inner = engine = asked = 0
     operations: tuple[str, ...] = ()
 
     def do_GET(self) -> None:
@@ -274,9 +285,11 @@ def main() -> None:
     assert not unknown, unknown
     Handler.inner, Handler.operations = inner, tuple(operations)
     with subprocess.Popen([sys.executable, *sys.argv[4:]]) as engine:
+        Handler.engine = engine.pid
         server = Server(("127.0.0.1", port), Handler)
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        raise SystemExit(engine.wait())
+        code = engine.wait()
+        raise SystemExit(code if code >= 0 else 128 - code)
 
 
 if __name__ == "__main__":

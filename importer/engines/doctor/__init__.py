@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from importer.engines import ENGINES
-from importer.engines.doctor import cards, host, hubs, memory, model, packages, processor
+from importer.engines.doctor import cards, files, host, hubs, memory, model, packages, processor
 from importer.engines.doctor.case import Case, of_engine
 from importer.engines.doctor.result import Check, Finding, Fine, NotApplicable, Result, Trouble
 from importer.errors import EngineError
@@ -63,6 +63,10 @@ CHECKS: tuple[Check, ...] = (
           "A near name.", model.parsers),
     Check("snapshot", "document", "A shard that is cut, missing, a git-lfs pointer or a dead link.",
           "Fetch it again.", model.snapshot),
+    Check("tokenizer", "document", "A tokenizer of another model beside the weights: fluent noise, or a crash.",
+          "Fetch it from the repository of the weights.", files.tokenizer),
+    Check("context", "document", "A context longer than the model's: refused by one engine, noise far into a text on another.",
+          "Set max_model_len to the model's.", files.context),
     Check("rope", "document", "transformers 5 writes rope_theta under rope_parameters; mlx-vlm and vllm-mlx look at the top of config.json.",
           "Write it at the top too.", model.rope),
     Check("memory", "document", "Weights and KV cache above free memory or above the container's limit: the system kills the engine without a word.",
@@ -76,7 +80,7 @@ CHECKS: tuple[Check, ...] = (
 )  # fmt: skip
 
 
-INSIDE = {"snapshot", "rope"}  # look into the folder of the weights
+INSIDE = {"snapshot", "tokenizer", "context", "rope"}  # look into the folder of the weights
 
 
 def examine(case: Case, checks: Iterable[Check] = CHECKS) -> Iterator[Finding]:

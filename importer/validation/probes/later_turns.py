@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from importer.validation.blame import same_length
+from importer.validation.blame import unseen
 from importer.validation.calls import judge_call
 from importer.validation.context import Context
-from importer.validation.outcome import Fail, Outcome, Pass
+from importer.validation.outcome import Outcome, Pass
 from importer.validation.promise import no_tools
 from importer.validation.prompts import ROUNDS
 
@@ -19,9 +19,10 @@ needs = no_tools
 
 def run(ctx: Context) -> Outcome:
     """One conversation at three lengths; each must reach the prompt and end in a call."""
-    if same_length(ctx.first(ROUNDS[0]), ctx.first(ROUNDS[1])):
-        mend = "Use a chat template that renders every turn."
-        return Fail("earlier turns do not reach the prompt", "configuration", mend, trials=2)
+    mend = "Use a chat template that renders every turn."
+    lost = unseen(ctx, (ROUNDS[0], ROUNDS[1]), "earlier turns do not reach the prompt", mend)
+    if lost is not None:
+        return lost
     for number, prompt in enumerate(ROUNDS, 2):
         outcome = ctx.judged(prompt, partial(judge_call, prompt=prompt))
         if not isinstance(outcome, Pass):

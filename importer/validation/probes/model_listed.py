@@ -20,12 +20,12 @@ def needs(_promise: Promise) -> str | None:
 def run(ctx: Context) -> Outcome:
     """GET /v1/models and look for the name."""
     try:
-        listed = json.loads(ctx.client.get("/v1/models", ctx.log))
-        names = [entry["id"] for entry in listed["data"]]
+        answer = json.loads(ctx.client.get("/v1/models", ctx.log))
+        names = [entry["id"] for entry in answer["data"]]
     except (ValueError, RecursionError, KeyError, TypeError):
         return Fail("/v1/models is not a list of models", "engine")
     if ctx.model not in names:
-        return Fail(
-            f"{ctx.model} is not among the models listed: {', '.join(map(str, names))[:300]}", "configuration"
-        )
+        listed = ", ".join(map(str, names))[:300]
+        mend = f"Ask for the model by a name that is listed: {listed}." if names else ""
+        return Fail(f"{ctx.model} is not among the models listed: {listed}", "configuration", mend)
     return Pass(f"{ctx.model} is listed")

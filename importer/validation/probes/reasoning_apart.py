@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importer.validation.blame import OTHER_REASONING_PARSER, unread
+from importer.validation.blame import OTHER_REASONING_PARSER, streaming_fault, unread
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
 from importer.validation.promise import no_chat, no_reasoning
@@ -26,7 +26,13 @@ def run(ctx: Context) -> Outcome:
     if isinstance(whole, Inconclusive):  # some think only when told to
         told = ctx.judged(SUM_THINKING, judge)
         return whole if isinstance(told, Inconclusive) else told
-    return ctx.judged(SUM, judge, stream=True) if isinstance(whole, Pass) else whole
+    if not isinstance(whole, Pass):
+        return whole
+    streamed = ctx.judged(SUM, judge, stream=True)
+    if isinstance(streamed, Fail):
+        reason = f"streamed: {streamed.reason}; the whole answer is right"
+        return streaming_fault(ctx, SUM, reason, streamed.trials)
+    return streamed
 
 
 def _none_missing(ctx: Context, none: str) -> Outcome:

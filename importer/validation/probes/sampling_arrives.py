@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
+from importer.engines.running import mentions
 from importer.validation.context import Context
 from importer.validation.errors import Refused
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
@@ -17,6 +19,7 @@ from importer.validation.ways import together
 NAME = "sampling-arrives"
 LESSON = "An engine took its sampling values at the start, dropped some of them, and said nothing."
 NEUTRAL = {"repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
+SHOWN = {"temperature", "top_k", *NEUTRAL}
 GREEDY = 4  # answers that must be one
 DRAWN = 8  # answers that should not all be one
 SEEDS = (1, 2, 3)
@@ -28,8 +31,9 @@ Forms = Sequence[tuple[str, str]]
 def needs(promise: Promise) -> str | None:
     """A chat, and a value to look for that is not the client's to send."""
     set_at_start = promise.sampling.keys() - promise.client_sampling.keys()
-    shown = {"temperature", "top_k", *NEUTRAL} & set_at_start
-    return no_chat(promise) or (None if shown else "the document sets no value at the start that shows")
+    return no_chat(promise) or (
+        None if SHOWN & set_at_start else "the document sets no value at the start that shows"
+    )
 
 
 def run(ctx: Context) -> Outcome:
@@ -43,7 +47,20 @@ def run(ctx: Context) -> Outcome:
     for name, neutral in NEUTRAL.items():
         if at_start.get(name, neutral) != neutral:
             found[name] = _penalty(ctx, name, at_start[name])
-    return together(found) if found else NotApplicable("the document sets no value that would show")
+    if not found:
+        return NotApplicable("the document sets no value that would show")
+    return untold(together(found), at_start, ctx.told)
+
+
+def untold(outcome: Outcome, at_start: Mapping[str, Any], told: Sequence[str]) -> Outcome:
+    """No fault of the engine's where it was not even told the value; ``told`` is what it was started with."""
+    missing = [name for name in at_start if name in SHOWN and not mentions(told, name)]
+    if not told or not missing or not isinstance(outcome, Fail):
+        return outcome
+    names = " and ".join(missing)
+    mend = f"Start the engine with the document's {names}."
+    reason = f"{outcome.reason}; it was started without {names}"
+    return replace(outcome, reason=reason, attribution="configuration", mend=mend)
 
 
 def _draw(ctx: Context, sampling: Mapping[str, Any]) -> Outcome:

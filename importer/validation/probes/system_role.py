@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importer.validation.blame import same_length
+from importer.validation.blame import left_out, same_length
 from importer.validation.context import Context
 from importer.validation.errors import Refused
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
@@ -18,9 +18,12 @@ needs = no_chat
 def run(ctx: Context) -> Outcome:
     """Count the prompt with few words of the system and with many."""
     try:
-        return judge(ctx.first(SYSTEM), ctx.first(SYSTEM_LONGER))
+        outcome = judge(ctx.first(SYSTEM), ctx.first(SYSTEM_LONGER))
     except Refused as refused:
         return ctx.refused(refused)
+    if isinstance(outcome, Fail):
+        return left_out(ctx, (SYSTEM, SYSTEM_LONGER), outcome.reason, outcome.mend)
+    return outcome
 
 
 def judge(short: Reply, longer: Reply) -> Outcome:

@@ -87,6 +87,16 @@ WEATHER_ANSWERED_LONGER = weather_answered(
     "weather-answered-longer",
     {"temperature": -3, "condition": "snowy", "wind": "north", "humidity": 80, "pressure": 1021},
 )
+# The same turn after a call with longer arguments: a prompt of equal length means that no call reaches it.
+WEATHER_CALLED_LONGER = replace(
+    WEATHER_ANSWERED,
+    name="weather-called-longer",
+    messages=(
+        WEATHER_ANSWERED.messages[0],
+        call(1, "get_weather", {"location": "Paris, which is the capital of France, in the north of it"}),
+        *WEATHER_ANSWERED.messages[2:],
+    ),
+)
 # The conversation goes on, and a structured call is wanted again: after one, two and three of them.
 _TOLD = (
     *WEATHER_ANSWERED.messages,

@@ -1,0 +1,53 @@
+"""Calls of earlier turns reach the prompt, in the form in which the model writes them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from importer.validation.blame import left_out
+from importer.validation.context import Context
+from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
+from importer.validation.promise import no_tools
+from importer.validation.prompts import WEATHER, WEATHER_ANSWERED, WEATHER_CALLED_LONGER, Prompt
+
+NAME = "calls-kept"
+LESSON = (
+    "Templates that drop earlier calls, or write arguments in another form, teach the model to do so, too."
+)
+# How one and the same argument looks where it is not the JSON that models are trained on.
+FORMS = {
+    "text inside text": re.compile(r"""\\["']location\\["']\s*:\s*\\["']Paris"""),
+    "a Python dictionary": re.compile(r"""'location'\s*:\s*'Paris"""),
+}
+needs = no_tools
+
+
+def run(ctx: Context) -> Outcome:
+    """Count the prompt after a short call and after a longer one; then see how the call is written there."""
+    counts = [_counted(ctx, prompt) for prompt in (WEATHER_ANSWERED, WEATHER_CALLED_LONGER)]
+    if None in counts:
+        return NotApplicable("the engine does not count the prompt's tokens")
+    if counts[0] == counts[1]:
+        reason = "earlier calls do not reach the prompt: a longer one makes it no longer"
+        mend = "Use a chat template that renders tool_calls."
+        return left_out(ctx, (WEATHER_ANSWERED, WEATHER_CALLED_LONGER), reason, mend)
+    seen, rendered = ctx.look(WEATHER), ctx.rendered(WEATHER_ANSWERED)
+    return judge(rendered or "", seen.written if seen is not None else "")
+
+
+def _counted(ctx: Context, prompt: Prompt) -> int | None:
+    return ctx.first(replace(prompt, extra={"max_tokens": 1}, name=f"{prompt.name}-counted")).usage.prompt
+
+
+def judge(rendered: str, written: str) -> Outcome:
+    """The conversation as the template writes it, with a call in it, and a call as the model does."""
+    for name, form in FORMS.items():
+        found = form.search(rendered)
+        if found and written and not form.search(written):
+            return Fail(
+                f"the template writes a call's arguments as {name}: {found.group()!r}; the model does not",
+                "configuration",
+                "Use a chat template that writes arguments as the model does; most want them with tojson.",
+            )
+    return Pass("earlier calls reach the prompt", trials=2)

@@ -1,0 +1,58 @@
+"""The engine's prompt is the one that the model's own template writes."""
+
+from __future__ import annotations
+
+from importer.validation.context import Context
+from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
+from importer.validation.promise import no_chat, no_tools
+from importer.validation.prompts import GREETING, WEATHER
+from importer.validation.ways import together
+
+NAME = "prompt-rendered"
+LESSON = "A template file that was not read, a token written twice, a switch by another name: nobody looked."
+SLACK = 8  # tokens: a template may write the date, and ours is another day's
+SHARE = 0.05
+needs = no_chat
+
+
+def run(ctx: Context) -> Outcome:
+    """Read the rendered prompt, then count it beside the engine's own."""
+    text = ctx.rendered(GREETING)
+    if ctx.render is None or text is None:
+        return NotApplicable("nobody can tell what the template writes")
+    unknown = [name for name in ctx.promise.variables if not ctx.render.knows(name)]
+    found = {"beginning": judge_beginning(text, ctx.render.bos), "variables": judge_variables(unknown)}
+    for prompt in (GREETING,) if no_tools(ctx.promise) else (GREETING, WEATHER):
+        counts = ctx.counted(prompt)
+        if counts is not None:
+            found[prompt.name] = judge_counts(*counts, ctx.render.others)
+    return together(found)
+
+
+def judge_beginning(text: str, bos: str) -> Outcome:
+    """A rendered prompt; ``bos`` is the token that begins a text, where there is one."""
+    if bos and text.startswith(bos * 2):
+        mend = f"Take one {bos} out of the chat template."
+        return Fail(f"the template writes {bos} twice", "configuration", mend)
+    return Pass("begins once")
+
+
+def judge_variables(unknown: list[str]) -> Outcome:
+    """The document's template variables that the template does not speak of."""
+    if not unknown:
+        return Pass("every variable is known")
+    mend = f"Take {unknown[0]} out of chat_template_kwargs, or name it as the template does."
+    return Fail(f"the template does not know {unknown[0]}: it changes nothing", "configuration", mend)
+
+
+def judge_counts(chat: int, rendered: int, others: tuple[str, ...] = ()) -> Outcome:
+    """Prompt tokens of a chat, and of what the template renders for it; ``others`` hold another template."""
+    if abs(chat - rendered) <= SLACK + SHARE * rendered:
+        return Pass(f"{chat} tokens")
+    reason = f"the prompt has {chat} tokens, and what the template renders {rendered}"
+    if others:
+        where = " and ".join(others)
+        mend = f"Make the chat template in {where} the same as the model's, or name it in the document."
+        return Fail(f"{reason}: the engine reads another template", "configuration", mend, trials=2)
+    mend = "Use another version of the engine: it does not give the template all that a request holds."
+    return Fail(reason, "engine", mend, trials=2)

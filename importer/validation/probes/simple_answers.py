@@ -1,0 +1,82 @@
+"""Questions that every model answers are answered right; where not, what spoils the answers is looked for."""
+
+from __future__ import annotations
+
+from importer.validation.blame import endless
+from importer.validation.context import Context
+from importer.validation.errors import ExchangeError
+from importer.validation.outcome import Fail, Outcome, Pass
+from importer.validation.promise import no_chat
+from importer.validation.prompts import COUNT, GREETING, NAME_TOLD, SUM, Prompt
+from importer.validation.reply import Reply
+from importer.validation.signs import control_token
+
+NAME = "simple-answers"
+LESSON = (
+    "Values of another model, a foreign tokenizer, weights that were rounded away: fluent start, then noise."
+)
+ASKED = (SUM, COUNT, NAME_TOLD)
+needs = no_chat
+
+
+def run(ctx: Context) -> Outcome:
+    """Ask as clients do; where most answers are wrong, see whether tokenizer and template belong together."""
+    answers = {prompt.name: ctx.first(prompt) for prompt in ASKED}
+    missed = [prompt for prompt in ASKED if not right(answers[prompt.name], prompt)]
+    if 2 * len(missed) <= len(ASKED):
+        return Pass(f"{len(ASKED) - len(missed)} of {len(ASKED)} are right", trials=len(ASKED))
+    if any(control_token(reply.written or reply.content) for reply in answers.values()):
+        cut = [reply for reply in answers.values() if reply.finish_reason == "length"]
+        told = endless(cut[0], ctx.promise.markers) if cut else None
+        if isinstance(told, Fail):
+            return told
+    found = judge_missed(unknown_marker(ctx), len(missed), len(ASKED))
+    return template_fault(found, ctx) or found
+
+
+def template_fault(found: Fail, ctx: Context) -> Fail | None:
+    """The same, where the model is asked in another way than it was imported with."""
+    if ctx.render is None:
+        return None
+    if not ctx.render.digest:
+        reason, mend = "there is no chat template beside the weights", "Fetch the model's own chat template."
+    elif ctx.proof is not None and ctx.proof.template not in ("", ctx.render.digest):
+        reason = "the template beside the weights is not the one that was proved"
+        mend = "Fetch the model's own chat template, or import the model again."
+    else:
+        return None
+    return Fail(f"{found.reason}, and {reason}", "configuration", mend)
+
+
+def judge_missed(marker: str | None, missed: int, asked: int) -> Fail:
+    """Answers that are wrong; ``marker`` is one of the template's that the tokenizer does not know."""
+    reason = f"{missed} of {asked} simple questions are answered wrong"
+    if marker is not None:
+        return Fail(
+            f"{reason}, and the template's {marker} is no token of the tokenizer's",
+            "configuration",
+            "Use the tokenizer that belongs to the weights.",
+        )
+    return Fail(reason, "model", "Use weights that are whole, and not rounded as far.")
+
+
+def unknown_marker(ctx: Context) -> str | None:
+    """A control token in the rendered prompt that the engine counts as several; ``None`` if none is."""
+    marker = control_token(ctx.rendered(GREETING) or "")
+    if marker is None or ctx.promise.lacks("completions"):
+        return None
+    try:
+        one, two = (_tokens(ctx, marker * times) for times in (1, 2))
+    except ExchangeError:
+        return None
+    return marker if one is not None and two is not None and two - one > 1 else None
+
+
+def _tokens(ctx: Context, text: str) -> int | None:
+    body = {"model": ctx.model, "prompt": text, "max_tokens": 1}
+    return ctx.client.completion(body, ctx.log).usage.prompt
+
+
+def right(reply: Reply, prompt: Prompt) -> bool:
+    """Whether an answer holds what a right one does."""
+    return any(word in reply.content.casefold() for word in prompt.expects)

@@ -1,0 +1,81 @@
+"""What a proof says against what an engine serves: a parser that reads the model's text, and does not."""
+
+from __future__ import annotations
+
+import re
+
+from importer.proof.result import Proof
+from importer.validation.context import Context
+from importer.validation.prompts import SUM, WEATHER, WEATHER_ANSWERED
+from importer.validation.signs import control_token, thinking_markup
+
+INFERRING = ("mlx", "mlx-vlm")  # their servers take no parser; they infer it from the model's files
+THOUGHT_ENDS = re.compile(r"</\w*think\w*>|\[/THINK\]|<\|END_THINKING\|>", re.IGNORECASE)
+TAIL = 60  # characters that may follow a call's last argument: what closes it, and the end of the turn
+
+
+def same_template(ctx: Context, proof: Proof) -> bool:
+    """Whether the template beside the weights is the one that was proved, as far as anybody can tell."""
+    return ctx.render is None or ctx.render.digest in ("", proof.template)
+
+
+def claimed(key: str, ctx: Context) -> str | None:
+    """What the repository names, for engines that are not told."""
+    return ctx.render.claimed if ctx.render is not None and key == "tool_parser" else None
+
+
+def named(key: str, ctx: Context, proof: Proof) -> str | None:
+    """The parser in use: the document's, or what an engine takes that is told none."""
+    if proof.engine in INFERRING:
+        return claimed(key, ctx) or proof.inferred.get(key)
+    wanted: str | None = getattr(ctx.promise, key)
+    return wanted
+
+
+def wrong(key: str, ctx: Context, proof: Proof) -> bool:
+    """Whether the engine does not do what its own parser does, on text that the parser is proved to read."""
+    if ctx.render is None or not same_template(ctx, proof) or named(key, ctx, proof) not in proof.reads(key):
+        return False
+    runs = getattr(ctx.running(), key)
+    if runs is not None and runs != named(key, ctx, proof):
+        return False  # it was started with another one
+    return calls_as_proved(ctx) if key == "tool_parser" else thinks_as_proved(ctx, proof)
+
+
+def mend(key: str, ctx: Context, proof: Proof) -> str:
+    """What helps where the engine's own parser would have."""
+    name = named(key, ctx, proof)
+    return f"Use another version of the engine: asked by itself, its parser {name} reads this."
+
+
+def calls_as_proved(ctx: Context) -> bool:
+    """Whether the model writes a call, and nothing after it, as its template does."""
+    seen, rendered = ctx.look(WEATHER), ctx.rendered(WEATHER_ANSWERED)
+    if seen is None or rendered is None or seen.finish_reason == "length":
+        return False
+    return as_rendered(seen.written, rendered)
+
+
+def as_rendered(written: str, rendered: str) -> bool:
+    """Whether one call of the weather in Paris stands in ``written`` as it does in ``rendered``."""
+    thoughts = [found.end() for found in THOUGHT_ENDS.finditer(written)]
+    text = _compact(written[thoughts[-1] :] if thoughts else written)
+    calls = list(re.finditer(r".{0,2}get_weather.*?Paris.{0,2}", text))
+    if len(calls) != 1:
+        return False
+    return calls[0].group() in _compact(rendered) and len(text) - calls[0].end() <= TAIL
+
+
+def thinks_as_proved(ctx: Context, proof: Proof) -> bool:
+    """Whether the model thinks between the markers of its template, and then comes to an end."""
+    seen = ctx.look(SUM)
+    if seen is None or seen.finish_reason == "length":
+        return False
+    text = seen.written.strip()
+    marker, stray = thinking_markup(text), control_token(text)
+    ended = stray is None or text.endswith(stray) or marker == stray
+    return marker is not None and ended and any(marker in told for told in proof.written.values())
+
+
+def _compact(text: str) -> str:
+    return "".join(text.split())
