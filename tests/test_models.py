@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from importer.demo.recipe import file_digests
 from importer.engines.environment import Installed
 from tests.commandline import Desk, desk
+from tests.models import harmed
 from tests.models.formats import FORMATS
 
 __all__ = ["desk"]
@@ -57,3 +59,11 @@ def test_the_parser_each_is_made_for_is_proved(
 def test_none_is_large() -> None:
     for recipe in FORMATS.values():
         assert sum(path.stat().st_size for path in Path(recipe.folder).iterdir()) < 600_000
+
+
+def test_harmed_models_are_those_of_their_recipes() -> None:
+    record = json.loads(harmed.RECORD.read_text())
+    assert set(record) == set(harmed.TWISTS)
+    for name, told in record.items():
+        assert told["recipe"] == harmed.recipe(name)
+        assert told["weights"] == hashlib.sha256(harmed.weights(name).read_bytes()).hexdigest()

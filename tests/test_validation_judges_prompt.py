@@ -16,6 +16,7 @@ from importer.engines.doctor.case import Case
 from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble
 from importer.hub import local
 from importer.validation import blame, proved, roots, spoilt
+from importer.validation.calls import judge_call
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
@@ -38,7 +39,7 @@ from importer.validation.prompts import (
     Prompt,
 )
 from importer.validation.rendering import Rendering
-from importer.validation.reply import Reply, Usage
+from importer.validation.reply import Reply, ToolCall, Usage
 from importer.validation.report import Row
 from tests.test_validation_judges import WRITTEN
 
@@ -222,6 +223,35 @@ def test_a_call_in_another_form_than_the_templates() -> None:
     rendered = f"<tool_call>\n{CALL}\n</tool_call>"
     for other in WRITTEN[3:]:
         assert not proved.as_rendered(other, rendered), other
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (CALL, "fail configuration"),
+        ("<tool_call>get_weather\n<arg_key>location</arg_key>\n<arg_value>Paris", "fail configuration"),
+        ('{"name": "get_weather", "arguments": {}}', "inconclusive model"),
+        ("", "inconclusive model"),
+    ],
+)
+def test_an_argument_that_was_written_and_did_not_arrive(written: str, expected: str) -> None:
+    empty = (ToolCall(0, "call_1", "get_weather", "{}"),)
+    reply = Reply(tool_calls=empty, finish_reason="tool_calls", behind=written)
+    assert verdict(judge_call(reply, WEATHER)) == expected
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [(CALL, False), ('{"name": "get_weather", "arguments": "{\\"location\\": \\"Paris\\"}"}', True)],
+)
+def test_a_model_that_encodes_arguments_twice(
+    written: str, expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Context, "look", lambda *_: Reply(behind=written))
+    monkeypatch.setattr(Context, "rendered", lambda *_: CALL)
+    assert proved.encodes_twice(asked(None, monkeypatch)) is expected
+    monkeypatch.setattr(Context, "rendered", lambda *_: written)
+    assert not proved.encodes_twice(asked(None, monkeypatch)), "so its template wants it"
 
 
 def rendering(folder: Path) -> Rendering:

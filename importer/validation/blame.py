@@ -36,6 +36,9 @@ OTHER_TOOL_PARSER = "Choose the tool parser that reads what the model writes."
 OTHER_REASONING_PARSER = "Choose the reasoning parser that reads this model's markers."
 END_TOKEN = "Make the token that ends a turn an end-of-sequence token in generation_config.json."  # noqa: S105
 CUT_THOUGHT = "Choose a reasoning parser that reads a thought that is cut."
+ENCODES_TWICE = (
+    "Let the client decode arguments once more, or use weights that write them as the template does."
+)
 NO_REASONING_PARSER = "Leave the reasoning parser out, or choose the one that reads this model."
 PARSER_MENDS = {
     OTHER_TOOL_PARSER: "tool_parser",
@@ -197,6 +200,8 @@ def mended(outcome: Outcome, ctx: Context) -> Outcome:
         case = MISSED.get(outcome.mend)
         if case is None and outcome.attribution == "configuration" and proved.wrong(key, ctx, ctx.proof):
             return replace(outcome, attribution="engine", mend=proved.mend(key, ctx, ctx.proof))
+        if key == "tool_parser" and proved.same_template(ctx, ctx.proof) and proved.encodes_twice(ctx):
+            return replace(outcome, attribution="model", mend=ENCODES_TWICE)
         return replace(outcome, mend=parser_mend(key, ctx, ctx.proof, case) or outcome.mend)
     return replace(outcome, mend=_end_mend(ctx)) if outcome.mend == END_TOKEN else outcome
 

@@ -19,7 +19,7 @@ from importer.validation.context import Context
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
 from importer.validation.prompts import WEATHER, Prompt
 from importer.validation.reply import Reply, ToolCall
-from importer.validation.signs import call_markup, drafted, looks_like_call, outside
+from importer.validation.signs import call_markup, drafted, gives_argument, looks_like_call, outside
 
 
 def judge_call(reply: Reply, prompt: Prompt) -> Outcome:
@@ -29,7 +29,7 @@ def judge_call(reply: Reply, prompt: Prompt) -> Outcome:
     if reply.finish_reason == "length":
         return endless(reply)
     for call in reply.tool_calls:
-        flaw = _flaw(call, prompt)
+        flaw = _flaw(call, prompt, reply.written)
         if flaw is not None:
             return flaw
     remains = call_markup(reply.content) or looks_like_call(reply.content, prompt.tools)
@@ -121,7 +121,7 @@ def _places(reply: Reply) -> dict[str, str]:
     }
 
 
-def _flaw(call: ToolCall, prompt: Prompt) -> Fail | Inconclusive | None:
+def _flaw(call: ToolCall, prompt: Prompt, written: str) -> Fail | Inconclusive | None:
     """What is wrong with one call."""
     schemas = {t["function"]["name"]: t["function"].get("parameters", {}) for t in prompt.tools}
     if call.name not in schemas:
@@ -140,10 +140,10 @@ def _flaw(call: ToolCall, prompt: Prompt) -> Fail | Inconclusive | None:
         return Fail(
             f"the arguments are encoded twice: {call.arguments[:200]!r}", "configuration", OTHER_TOOL_PARSER
         )
-    return _schema_flaw(arguments, schemas[call.name])
+    return _schema_flaw(arguments, schemas[call.name], written)
 
 
-def _schema_flaw(arguments: Any, schema: Mapping[str, Any]) -> Fail | Inconclusive | None:
+def _schema_flaw(arguments: Any, schema: Mapping[str, Any], written: str) -> Fail | Inconclusive | None:
     from jsonschema import Draft202012Validator
 
     error = next(Draft202012Validator(schema).iter_errors(arguments), None)
@@ -152,6 +152,14 @@ def _schema_flaw(arguments: Any, schema: Mapping[str, Any]) -> Fail | Inconclusi
     if error.validator == "type" and isinstance(error.instance, str) and _is_json(error.instance):
         return Fail(
             f"a value is text where it is not meant to be: {error.message}",
+            "configuration",
+            OTHER_TOOL_PARSER,
+        )
+    wanted = error.validator_value if error.validator == "required" else ()
+    lost = [key for key in wanted if key not in error.instance and gives_argument(written, key)]
+    if lost:
+        return Fail(
+            f"the model wrote {lost[0]!r}, and the call arrived without it",
             "configuration",
             OTHER_TOOL_PARSER,
         )

@@ -11,6 +11,7 @@ from importer.validation.signs import control_token, thinking_markup
 
 INFERRING = ("mlx", "mlx-vlm")  # their servers take no parser; they infer it from the model's files
 THOUGHT_ENDS = re.compile(r"</\w*think\w*>|\[/THINK\]|<\|END_THINKING\|>", re.IGNORECASE)
+ENCODED = re.compile(r"""\\["']location\\["']\s*:\s*\\["']Paris""")
 TAIL = 60  # characters that may follow a call's last argument: what closes it, and the end of the turn
 
 
@@ -64,6 +65,14 @@ def as_rendered(written: str, rendered: str) -> bool:
     if len(calls) != 1:
         return False
     return calls[0].group() in _compact(rendered) and len(text) - calls[0].end() <= TAIL
+
+
+def encodes_twice(ctx: Context) -> bool:
+    """Whether the model itself writes arguments as JSON in a text, and its template does not."""
+    seen, rendered = ctx.look(WEATHER), ctx.rendered(WEATHER_ANSWERED)
+    if seen is None or rendered is None:
+        return False
+    return ENCODED.search(seen.written) is not None and ENCODED.search(rendered) is None
 
 
 def thinks_as_proved(ctx: Context, proof: Proof) -> bool:

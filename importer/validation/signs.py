@@ -113,6 +113,11 @@ def looks_like_call(text: str, tools: Iterable[Mapping[str, Any]]) -> str | None
     return None
 
 
+def gives_argument(text: str, key: str) -> bool:
+    """Whether ``text`` gives an argument of that name a value, in any format."""
+    return re.search(_argument(re.escape(key)), text) is not None
+
+
 def _argument(keys: str) -> str:
     """A pattern for one of ``keys`` (an alternation) as the name of an argument that is given a value."""
     return (

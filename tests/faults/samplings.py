@@ -13,7 +13,7 @@ FAULTS = (
         "The document's temperature is not what the engine is started with.",
         "configuration",
         (Started({"parameters.temperature": None}),),
-        given=(Says({"parameters.temperature": 1.0, "parameters.top_k": 0, "parameters.top_p": 1.0}),),
+        given=(Says({"parameters.temperature": 0.7, "parameters.top_k": 0, "parameters.top_p": 1.0}),),
         apart=REQUEST,
         bitten="a temperature that is ignored, vLLM 15241",
     ),

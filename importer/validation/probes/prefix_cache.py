@@ -109,6 +109,8 @@ def _found(when: str, reply: Reply) -> Found:
 
 def judge(first: int, answers: Sequence[Found]) -> Outcome:
     """Tokens of the first turn's prompt, and what the answers to the second found."""
+    if any(found.prompt < first for found in answers):
+        return NotApplicable("the second turn's prompt does not hold the first: see history")
     for found in answers:
         if found.cached > found.prompt:
             return Fail(f"{found.when}: {found.cached} of {found.prompt} tokens are cached", "engine")
