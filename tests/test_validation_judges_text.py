@@ -29,6 +29,7 @@ from importer.validation.probes import (
     usage_counts,
 )
 from importer.validation.promise import Promise
+from importer.validation.prompts import GREETING
 from importer.validation.reply import Reply, Usage
 from importer.validation.ways import together
 
@@ -244,7 +245,9 @@ def test_the_systems_words() -> None:
 @pytest.mark.parametrize("probe", [system_role, two_user_turns])
 def test_a_refusal_is_clean_unless_the_server_breaks(probe: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def refusing(status: int) -> Callable[..., Reply]:
-        def chat(*_: object) -> Reply:
+        def chat(_client: Client, body: dict[str, Any], _log: object) -> Reply:
+            if body["messages"] == list(GREETING.messages):
+                return said("Hello!")
             raise Refused(status, "Roles must alternate")
 
         return chat
