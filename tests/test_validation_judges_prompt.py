@@ -395,3 +395,24 @@ def test_an_engine_that_was_not_told_is_not_at_fault(told: tuple[str, ...], expe
     missed = Fail("8 answers are one", "engine")
     assert verdict(sampling_arrives.untold(missed, at_start, told)) == expected
     assert sampling_arrives.untold(Pass("x"), at_start, told) == Pass("x")
+
+
+@pytest.mark.parametrize(
+    ("alone", "expected"),
+    [
+        (CALL, "fail configuration"),
+        ('{"name": "get_weather", "arguments": {}}', "inconclusive model"),
+        ('{"name": "get_time", "arguments": {"location": "Paris"}}', "inconclusive model"),
+    ],
+)
+def test_an_engine_that_lets_a_call_be_written_in_its_parsers_format_only(
+    alone: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """vLLM holds the model to the format of the parser that is named; left alone it writes its own."""
+    shown = "<tool_call>get_weather</tool_call>"
+    reply = Reply(
+        tool_calls=(ToolCall(0, "c", "get_weather", "{}"),), finish_reason="tool_calls", behind=shown
+    )
+    monkeypatch.setattr(Context, "raw", lambda *_: alone)
+    ctx = asked(lambda _: reply, monkeypatch)
+    assert verdict(ctx.judged(WEATHER, lambda answer: judge_call(answer, WEATHER))) == expected

@@ -193,6 +193,8 @@ class Context:
                 return replace(outcome, trials=trial, agreed=1)
         seen = self.look(prompt)
         closer = outcome if seen is None else judge(seen)
+        if seen is not None and seen.tool_calls and not isinstance(closer, Fail):
+            closer = judge(replace(seen, logprobs=(), behind=self._alone(prompt, seen)))
         return replace(closer if isinstance(closer, Fail) else outcome, trials=TRIALS, agreed=TRIALS)
 
     def running(self) -> Running:
@@ -202,6 +204,11 @@ class Context:
         except ExchangeError:
             health = b""
         return running.read(self.journal.opening() if self.journal else "", health)
+
+    def _alone(self, prompt: Prompt, seen: Reply) -> str:
+        """What the model writes where nothing holds it to a parser's format, if it calls the same tools."""
+        text = self.raw(prompt) or ""
+        return text if all(call.name in text for call in seen.tool_calls) else seen.written
 
     def _first(self, prompt: Prompt, way: Way) -> Reply:
         answer = self.shared.answer(prompt.name, way)
