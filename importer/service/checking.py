@@ -39,17 +39,25 @@ def pointer(path: tuple[str | int, ...]) -> str:
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
 
 
-def checked(text: str, name: str) -> dict[str, Any]:
-    """The text's data; raises DocumentError("invalid") with every mistake."""
+def looked_at(text: str, name: str) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+    """The text's data where it is a document of that name, and every mistake."""
     found = mistakes(text)
     if found:
+        return None, found
+    data = parse(text)
+    if data.get("name") == name:
+        return data, []
+    says = f"it is {data.get('name')!r} and cannot be changed here"
+    at = Places(text).problem(("name",), says)
+    return None, [{"pointer": "/name", "line": at.line, "column": at.column, "detail": at.says}]
+
+
+def checked(text: str, name: str) -> dict[str, Any]:
+    """The text's data; raises DocumentError("invalid") with every mistake."""
+    data, found = looked_at(text, name)
+    if data is None or found:
         said = "; ".join(f"line {m['line']}: {m['detail']}" for m in found[:5])
         raise DocumentError("invalid", path=f"{name}.yaml", problem=said, errors=found)
-    data = parse(text)
-    if data.get("name") != name:
-        detail = f"name: it is {name!r} and cannot be changed here"
-        errors = [{"pointer": "/name", "detail": detail}]
-        raise DocumentError("invalid", path=f"{name}.yaml", problem=detail, errors=errors)
     return data
 
 

@@ -11,6 +11,8 @@ from importer.reports.html.markup import Content, Markup, el, join, verbatim
 from importer.reports.sheet import Sheet
 
 CSS = files(__name__).joinpath("page.css").read_text(encoding="utf-8")
+DIGEST = base64.b64encode(hashlib.sha256(CSS.encode()).digest()).decode()
+POLICY = f"default-src 'none'; style-src 'sha256-{DIGEST}'; base-uri 'none'; form-action 'none'"
 
 
 def write(sheet: Sheet) -> str:
@@ -48,12 +50,10 @@ def section(title: str, content: Content) -> Markup:
 
 def page(title: str, body: Markup) -> str:
     """A whole page; a policy in it forbids whatever is not its own style, should anything slip in."""
-    digest = base64.b64encode(hashlib.sha256(CSS.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     head = el(
         "head",
         el("meta", charset="utf-8"),
-        el("meta", http_equiv="Content-Security-Policy", content=policy),
+        el("meta", http_equiv="Content-Security-Policy", content=POLICY),
         el("meta", name="viewport", content="width=device-width, initial-scale=1"),
         el("meta", name="referrer", content="no-referrer"),
         el("meta", name="color-scheme", content="light dark"),

@@ -6,7 +6,7 @@ from importlib import import_module
 
 from fastapi import APIRouter
 
-ALL = ("imports", "jobs", "configs", "review", "keys", "about")
+ALL = ("imports", "jobs", "configs", "review", "looking", "keys", "about", "pages")
 
 
 def routers() -> list[APIRouter]:

@@ -1,0 +1,111 @@
+"""The page in a real browser, watched: what it asks for, what it complains of, what its policy had to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
+
+from tests.browser import chromium
+from tests.serving import PATIENCE
+
+WIDE = {"width": 1200, "height": 900}
+PHONE = {"width": 390, "height": 844}
+WATCH = (
+    "window.stopped = []; addEventListener('securitypolicyviolation', "
+    "(e) => window.stopped.push(`${e.violatedDirective} ${e.blockedURI}`));"
+)
+# What no part of the page ever makes, so that it can only have come out of a text.
+STRANGE = (
+    "script:not([src='page/main.js']), link:not([href^='page/']), meta[http-equiv], style, [style], img, "
+    "image, svg, iframe, object, embed, base, video, audio, [onerror], [onload], [onclick]"
+)
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """Debian's chromium, without a window."""
+    with sync_playwright() as play:
+        one = play.chromium.launch(executable_path=str(chromium()), args=["--no-sandbox"])
+        try:
+            yield one
+        finally:
+            one.close()
+
+
+class Seen:
+    """A page, and all that happened in it."""
+
+    def __init__(self, one: Browser, url: str, **options: Any) -> None:
+        self.url = url
+        self.context = one.new_context(**{"viewport": WIDE, "base_url": url, **options})
+        self.context.set_default_timeout(PATIENCE * 1000)
+        self.context.add_init_script(WATCH)
+        self.page = self.context.new_page()
+        self.asked: list[str] = []
+        self.complaints: list[str] = []
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.on("console", lambda said: self.complaints.append(f"{said.type}: {said.text}"))
+        self.page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
+
+    def go(self, place: str = "") -> Page:
+        """Open a place of the page as a link from elsewhere would."""
+        self.page.goto("about:blank")
+        self.page.goto(f"{self.url}/#/{place}")
+        self.heading()
+        return self.page
+
+    def heading(self, name: str | None = None) -> Locator:
+        """The page's title, once it is there."""
+        found = self.page.get_by_role("heading", level=1, **({} if name is None else {"name": name}))
+        found.wait_for()
+        return found
+
+    def check(self, *expected: str) -> None:
+        """Nothing was asked of others, stopped, made of text, or complained of but what was ``expected``."""
+        assert [
+            a for a in self.asked if not a.startswith((f"{self.url}/", f"blob:{self.url}/", "about:"))
+        ] == []
+        assert self.page.evaluate("window.stopped") == []
+        assert self.page.locator(STRANGE).count() == 0
+        assert self.page.evaluate("window.harmed") is None
+        odd = [c for c in self.complaints if not any(e in c for e in expected)]
+        assert odd == []
+
+    def close(self) -> None:
+        self.context.close()
+
+    # With the keyboard alone.
+
+    def focused(self) -> str:
+        """What has the focus, as a person names it."""
+        said: str = self.page.evaluate(
+            "(() => { const e = document.activeElement; return (e.getAttribute('aria-label') || e.labels?.[0]?.textContent "
+            "|| e.textContent || e.id || e.tagName).trim(); })()"
+        )
+        return said
+
+    def tab(self, name: str, most: int = 80) -> None:
+        """Press Tab until it is there."""
+        for _ in range(most):
+            if self.focused() == name:
+                return
+            self.page.keyboard.press("Tab")
+        raise AssertionError(f"{name!r} cannot be reached by keys")
+
+    def press(self, name: str, key: str = "Enter") -> None:
+        self.tab(name)
+        self.page.keyboard.press(key)
+
+    def write(self, name: str, text: str) -> None:
+        self.tab(name)
+        self.page.keyboard.press("Control+a")
+        self.page.keyboard.insert_text(text)
+
+
+def picture(seen: Seen, folder: Path, name: str) -> bytes:
+    """A screenshot of what is seen without scrolling."""
+    return seen.page.screenshot(path=folder / f"page-{name}.png", animations="disabled", caret="hide")
