@@ -1,4 +1,4 @@
-"""The page in a real browser, watched: what it asks for, what it complains of, what its policy had to stop."""
+"""The page in a real browser, watched: what it asks for, what it complains of, what was stopped."""
 
 from __future__ import annotations
 
@@ -36,12 +36,18 @@ def browser() -> Iterator[Browser]:
             one.close()
 
 
+FOCUSED = """(() => {
+    const e = document.activeElement;
+    return (e.getAttribute("aria-label") || e.labels?.[0]?.textContent || e.textContent || e.tagName).trim();
+})()"""
+
+
 class Seen:
     """A page, and all that happened in it."""
 
     def __init__(self, one: Browser, url: str, **options: Any) -> None:
         self.url = url
-        self.context = one.new_context(**{"viewport": WIDE, "base_url": url, **options})
+        self.context = one.new_context(**{"viewport": WIDE, "reduced_motion": "reduce", **options})
         self.context.set_default_timeout(PATIENCE * 1000)
         self.context.add_init_script(WATCH)
         self.page = self.context.new_page()
@@ -82,13 +88,10 @@ class Seen:
 
     def focused(self) -> str:
         """What has the focus, as a person names it."""
-        said: str = self.page.evaluate(
-            "(() => { const e = document.activeElement; return (e.getAttribute('aria-label') || e.labels?.[0]?.textContent "
-            "|| e.textContent || e.id || e.tagName).trim(); })()"
-        )
+        said: str = self.page.evaluate(FOCUSED)
         return said
 
-    def tab(self, name: str, most: int = 80) -> None:
+    def tab(self, name: str, most: int = 250) -> None:
         """Press Tab until it is there."""
         for _ in range(most):
             if self.focused() == name:
@@ -108,4 +111,4 @@ class Seen:
 
 def picture(seen: Seen, folder: Path, name: str) -> bytes:
     """A screenshot of what is seen without scrolling."""
-    return seen.page.screenshot(path=folder / f"page-{name}.png", animations="disabled", caret="hide")
+    return seen.page.screenshot(path=folder / f"page-{name}.png", animations="allow", caret="initial")

@@ -58,7 +58,7 @@ function buttons(state) {
 function number(state) {
   const bad = new Set(state.errors.map((e) => e.line)), count = state.area.value.split("\n").length;
   fill(state.gutter, Array.from({ length: count }, (_, at) => el("div", { class: bad.has(at + 1) ? "bad" : null }, at + 1)));
-  state.area.rows = Math.min(Math.max(count + 1, 12), 40);
+  state.area.rows = Math.min(Math.max(count + 1, 12), 26);
   state.gutter.scrollTop = state.area.scrollTop;
 }
 

@@ -1,7 +1,7 @@
 // Importing: one model or many, at once or only to look what it would be.
 
 import { post } from "./api.js";
-import { changes, el, fill, link, mark, place, section } from "./dom.js";
+import { changes, el, fill, link, place, section } from "./dom.js";
 import { decisions } from "./decisions.js";
 import { numbered } from "./lines.js";
 import { clashes } from "./progress.js";
@@ -85,7 +85,15 @@ async function preview(body, result, signal) {
     found = await post(["imports", "preview"], { body, signal });
   } catch (error) {
     if (!error.said?.candidates) throw error;
-    fill(result, problem(error), el("p", {}, "It could be: ", error.said.candidates.map((c) => [mark(c.backend), " "])));
+    const choose = (backend) => {
+      document.getElementById("backend").value = backend;
+      return preview({ ...body, backend }, result, signal);
+    };
+    const failed = el("div");
+    fill(result, problem(error), el("p", { class: "buttons" }, "Preview it for", error.said.candidates.map((c) => {
+      const button = el("button", { type: "button", on: { click: () => run(button, failed, () => choose(c.backend)) } }, c.backend);
+      return button;
+    })), failed);
     return;
   }
   fill(result,

@@ -16,7 +16,7 @@ export const open = (job) => job.state === "queued" || job.state === "running";
 // A node that follows the job until it ends, then calls ``ended`` with it.
 export function follow(job, signal, ended = () => {}) {
   const parts = [el("p", { "aria-live": "polite" }), el("div"), el("div")];
-  const state = { job, step: job.step, said: [], parts, signal, ended };
+  const state = { job, step: job.step, said: [], last: 0, parts, signal, ended };
   begin(state);
   return el("div", { class: "job" }, parts);
 }
@@ -36,7 +36,8 @@ function begin(state) {
 async function pursue(state) {
   const { job: { id }, signal } = state;
   try {
-    for await (const event of watch(id, signal)) {
+    for await (const event of watch(id, signal, state.last)) {
+      state.last = event.number;
       if (event.data.job !== id) await refresh(state);
       else if (event.type === "step") Object.assign(state, { step: event.data.step, job: { ...state.job, state: "running" } });
       else if (event.type === "progress" && event.data.says) state.said.push(event.data.says);
@@ -112,7 +113,7 @@ function failure(job, again) {
   return el("div", {},
     problem({ said: job.error }),
     candidates ? [el("p", {}, "Which one is it to be for?"),
-      table("Candidates", ["backend", "why"], candidates.map((c) => [retry(c.backend, { backend: c.backend }), [c.engine, soft(`: ${c.says}`)]]))] : null,
+      table("Candidates", ["backend", "engine"], candidates.map((c) => [retry(c.backend, { backend: c.backend }), [c.engine, c.says ? soft(`: ${c.says}`) : null]]), "several")] : null,
     conflicts ? [clashes(conflicts), el("p", { class: "buttons" }, retry("Keep mine", { take: "mine" }), retry("Take theirs", { take: "theirs" }))] : null,
     candidates || conflicts || job.kind === "imports" ? null : el("p", { class: "buttons" }, retry("Try again", {})),
     place);

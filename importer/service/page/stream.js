@@ -2,24 +2,24 @@
 
 import { Problem, address, headers, words } from "./api.js";
 
-const ENDS = new Set(["succeeded", "failed", "cancelled"]);
 const LONGEST = 8000; // milliseconds between two attempts
 
-// Yields {number, type, data}; goes on behind the last one wherever a connection breaks.
-export async function* watch(job, signal) {
-  let last = 0, pause = 250;
+// Yields {number, type, data} behind the event ``last``; goes on wherever a connection breaks, until the server
+// says that nothing more will come. An end among the events may be that of an earlier attempt.
+export async function* watch(job, signal, last = 0) {
+  let pause = 250;
   while (!signal.aborted) {
     try {
       const answer = await fetch(address(["jobs", job, "events"]), {
-        signal, cache: "no-store", headers: headers({ Accept: "text/event-stream", "Last-Event-ID": String(last) }),
+        signal, cache: "no-store", headers: headers({ Accept: "text/event-stream", "Last-Event-ID": last }),
       });
       if (answer.status === 204) return;
       if (!answer.ok) throw new Problem(await words(answer), answer.status);
       for await (const event of events(answer.body)) {
         [last, pause] = [event.number, 250];
         yield event;
-        if (event.data.job === job && ENDS.has(event.type)) return;
       }
+      continue;
     } catch (error) {
       if (signal.aborted) return;
       if (error instanceof Problem && error.status < 500 && error.status !== 429) throw error;

@@ -1,4 +1,4 @@
-"""What a person looks at before they say or change anything: who they are, reports, an edit that is not kept."""
+"""What a person looks at before they change anything: who they are, reports, an edit that is not kept."""
 
 from __future__ import annotations
 
