@@ -16,7 +16,7 @@ from importer.reports.html import CSS
 from importer.service.etags import IfNoneMatch, same
 from importer.service.guard import HEADERS
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(tags=["page"], include_in_schema=False)
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 # Beside what holds for every answer: no text ever becomes markup or a script, whoever asks for it.
 POLICY = f"{HEADERS['Content-Security-Policy']}; require-trusted-types-for 'script'; trusted-types 'none'"
