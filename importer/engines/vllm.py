@@ -32,7 +32,7 @@ from importer.engines.base import (
     word,
 )
 from importer.engines.registries import PINNED
-from importer.engines.vllm_arguments import extra, flag, with_flags
+from importer.engines.vllm_arguments import extra, flag, parsers, with_flags
 from importer.template.ours import PYTHONIC
 
 VERSION = PINNED["vllm"]
@@ -221,7 +221,7 @@ class Vllm(ABC):
         arguments.append(f"--served-model-name={document['name']}")
         if revision is not None:
             arguments += [f"--{of}revision={revision}" for of in ("", "tokenizer-", "code-")]
-        arguments += [*_parsers(document), *_sampling(document), *_limits(document), *extra(document)]
+        arguments += [*parsers(document), *_sampling(document), *_limits(document), *extra(document)]
         if document.get("trust_remote_code") is True:
             arguments.append("--trust-remote-code")
         if document.get("enforce_eager") is True or self._eager():
@@ -330,15 +330,6 @@ def _plugged(document: Document) -> bool:
 
 def _beside(path: Path) -> str:
     return f"{PYTHONIC}/{path.name}"
-
-
-def _parsers(document: Document) -> Iterator[str]:
-    tools, thoughts = (options.parser(document, key) for key in ("tool_parser", "reasoning_parser"))
-    if tools is not None:
-        yield "--enable-auto-tool-choice"
-        yield f"--tool-call-parser={word(document, 'tool_parser', tools)}"
-    if thoughts is not None:
-        yield f"--reasoning-parser={word(document, 'reasoning_parser', thoughts)}"
 
 
 def _sampling(document: Document) -> Iterator[str]:

@@ -28,6 +28,16 @@ CHOICES = {"distributed_executor_backend": ("mp", "ray", "uni")}
 SPECULATION = {"method", "num_speculative_tokens"}  # the model's own heads; no second model, no class by name
 
 
+def parsers(document: Document) -> Iterator[str]:
+    """The flags for the document's parsers; vllm-mlx has the same."""
+    tools, thoughts = (options.parser(document, key) for key in ("tool_parser", "reasoning_parser"))
+    if tools is not None:
+        yield "--enable-auto-tool-choice"
+        yield f"--tool-call-parser={word(document, 'tool_parser', tools)}"
+    if thoughts is not None:
+        yield f"--reasoning-parser={word(document, 'reasoning_parser', thoughts)}"
+
+
 def with_flags(document: Document) -> Document:
     """The document with the flags among its options as ``engine_args``, which win over them, as in LocalAI.
 

@@ -24,11 +24,11 @@ from importer.engines.base import (
     number,
     numeric_options,
     parameters,
-    word,
 )
 from importer.engines.mlx import MLX_DEATHS, check_code
 from importer.engines.registries import PINNED
 from importer.engines.vllm import PYTORCH_INDEX
+from importer.engines.vllm_arguments import parsers
 
 VERSION = PINNED["vllm-mlx"]
 CONSTRAINTS = Path(__file__).with_name("constraints") / "vllm-mlx.txt"
@@ -124,7 +124,7 @@ class VllmMlx:
         """
         given_template(document, template)
         arguments = [f"--host={address.host}", f"--port={address.port}", "--offline"]
-        arguments += [f"--served-model-name={document['name']}", *_parsers(document), *_sampling(document)]
+        arguments += [f"--served-model-name={document['name']}", *parsers(document), *_sampling(document)]
         variables = _variables(document)
         if variables:
             arguments.append(f"--default-chat-template-kwargs={json.dumps(variables)}")
@@ -139,15 +139,6 @@ class VllmMlx:
         Stop words end a streamed answer, and are shown; whole answers go on.
         """
         return {}
-
-
-def _parsers(document: Document) -> Iterator[str]:
-    tools, thoughts = (options.parser(document, key) for key in ("tool_parser", "reasoning_parser"))
-    if tools is not None:
-        yield "--enable-auto-tool-choice"
-        yield f"--tool-call-parser={word(document, 'tool_parser', tools)}"
-    if thoughts is not None:
-        yield f"--reasoning-parser={word(document, 'reasoning_parser', thoughts)}"
 
 
 def _sampling(document: Document) -> Iterator[str]:

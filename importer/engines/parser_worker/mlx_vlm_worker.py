@@ -7,11 +7,10 @@ opening marker, and is asked as if its pair were the only one: else each would r
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import gc
 import importlib
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -31,7 +30,7 @@ from mlx_vlm.tokenizer_utils import (
 )
 from mlx_vlm.tools import _infer_tool_parser_from_processor
 
-from .serving import Pair, Server, by_module, from_stream, from_whole, texts, tool_module
+from .serving import Pair, Server, by_module, served, texts, tool_module
 from .vocabulary import encode, synthetic
 from .wire import Operation
 
@@ -99,20 +98,7 @@ def answer(composed: Composed, sample: Mapping[str, Any], stream: bool) -> dict[
         stream=stream,
         context_management=[],
     )
-    return asyncio.run(_served(request))
-
-
-async def _served(request: ChatRequest) -> dict[str, Any]:
-    response = await ENDPOINT.chat_completions_endpoint(request, None)
-    if not request.stream:
-        return from_whole(response.model_dump())
-    return from_stream([line async for line in _lines(response.body_iterator)])
-
-
-async def _lines(events: AsyncIterator[str]) -> AsyncIterator[str]:
-    async for event in events:
-        for line in event.splitlines():
-            yield line
+    return served(ENDPOINT.chat_completions_endpoint(request, None), stream=stream)
 
 
 class Generator:

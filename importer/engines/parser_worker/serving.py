@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import json
 import logging
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -140,3 +141,21 @@ def _delta(delta: Mapping[str, Any]) -> dict[str, Any]:
 def _thoughts(part: Mapping[str, Any]) -> str | None:
     """Servers name them in one of two ways."""
     return part.get("reasoning") or part.get("reasoning_content")
+
+
+def served(response: Awaitable[Any], *, stream: bool) -> dict[str, Any]:
+    """What an endpoint of FastAPI answers, called without its server."""
+    return asyncio.run(_answered(response, stream=stream))
+
+
+async def _answered(response: Awaitable[Any], *, stream: bool) -> dict[str, Any]:
+    answer = await response
+    if not stream:
+        return from_whole(answer.model_dump())
+    return from_stream([line async for line in _lines(answer.body_iterator)])
+
+
+async def _lines(events: AsyncIterator[str]) -> AsyncIterator[str]:
+    async for event in events:
+        for line in event.splitlines():
+            yield line

@@ -6,7 +6,6 @@ may read a whole answer all the same, and fail in a stream.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import gc
 import json
@@ -25,7 +24,7 @@ from vllm_mlx.api.utils import clean_output_text
 from vllm_mlx.engine.base import GenerationOutput
 from vllm_mlx.tool_parsers import ToolParserManager
 
-from .serving import Pair, Server, from_stream, from_whole, texts
+from .serving import Pair, Server, served, texts
 from .vocabulary import encode, synthetic
 from .wire import Operation
 
@@ -104,20 +103,7 @@ def answer(composed: Composed, sample: Mapping[str, Any], stream: bool) -> dict[
         chat_template_kwargs=sample["kwargs"] or None,
         stream=stream,
     )
-    return asyncio.run(_served(request))
-
-
-async def _served(request: Any) -> dict[str, Any]:
-    response = await endpoint.create_chat_completion(request, None)
-    if not request.stream:
-        return from_whole(response.model_dump())
-    return from_stream([line async for line in _lines(response.body_iterator)])
-
-
-async def _lines(events: AsyncIterator[str]) -> AsyncIterator[str]:
-    async for event in events:
-        for line in event.splitlines():
-            yield line
+    return served(endpoint.create_chat_completion(request, None), stream=stream)
 
 
 class Generator:
