@@ -82,6 +82,26 @@ class Cut:
 
 
 @dataclass(frozen=True)
+class Blank:
+    """The embedding's rows of these added tokens hold nothing."""
+
+    tokens: tuple[str, ...]
+
+    def plant(self, site: Site) -> None:
+        path = site.folder / "model.safetensors"
+        data = bytearray(path.read_bytes())
+        start = 8 + int.from_bytes(data[:8], "little")
+        rows = json.loads(data[8:start])["model.embed_tokens.weight"]
+        first, last = (start + offset for offset in rows["data_offsets"])
+        width = (last - first) // rows["shape"][0]
+        for token in json.loads((site.folder / "tokenizer.json").read_text(encoding="utf-8"))["added_tokens"]:
+            if token["content"] in self.tokens:
+                at = first + token["id"] * width
+                data[at : at + width] = bytes(width)
+        path.write_bytes(data)
+
+
+@dataclass(frozen=True)
 class FileOf:
     """A file of another of our models lies where the model's own belongs."""
 
