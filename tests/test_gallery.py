@@ -197,7 +197,12 @@ def test_states_follow_from_the_receipt(stored: Stored) -> None:
 def test_the_index_has_a_new_number_when_it_changes(gallery: Gallery, stored: Stored) -> None:
     def index() -> tuple[int, list[str]]:
         with gallery.database.reading() as connection:
-            mark = connection.execute(select(tables.marks.c.value)).scalar() or 0
+            mark = (
+                connection.execute(
+                    select(tables.marks.c.value).where(tables.marks.c.key == "published")
+                ).scalar()
+                or 0
+            )
             return mark, [*connection.execute(select(tables.published.c.name)).scalars()]
 
     version = stored.data["importer"]["engine"]["version"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from importer.document.receipt import Receipt
@@ -13,25 +15,51 @@ from importer.exports.text import yaml_text
 HUB = "https://huggingface.co"
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A document as LocalAI's galleries have it.
+
+    ``item``   one item of an index, with the configuration in it; its last key is ``urls``.
+    ``file``   the file that an entry may name instead, with the configuration as text.
+    ``about``  what LocalAI lists of it.
+    ``lost``   what neither can carry.
+    """
+
+    item: str
+    file: str
+    about: Mapping[str, Any]
+    lost: tuple[str, ...]
+
+
 def export(document: Document, receipt: Receipt | None, _options: Options) -> Exported | Refused:
     """A list, as LocalAI fetches it; it has no ``files``, for with them LocalAI fetches no artifact."""
+    made = entry(document, receipt)
+    return made if isinstance(made, Refused) else Exported({"index.yaml": made.item}, made.lost)
+
+
+def entry(document: Document, receipt: Receipt | None) -> Entry | Refused:
+    """Everything that a gallery shows of a document; raises DocumentError("invalid") as the export does."""
     found = model(document, receipt)
     if isinstance(found, Refused):
         return found
     origin, data, lost = found
     block = document.get("importer") or {}
-    entry: dict[str, Any] = {
+    about: dict[str, Any] = {
         "name": origin.name,
-        "description": data.pop("description", f"Imported from {origin.model}"),
-        "urls": [f"{HUB}/{origin.hub_id}"],
-        "tags": _tags(document, block),
-        "config_file": data,
+        "description": data.pop("description", None) or f"Imported from {origin.model}",
     }
     if block.get("license"):
-        entry["license"] = block["license"]
+        about["license"] = block["license"]
+    urls, tags = [f"{HUB}/{origin.hub_id}"], _tags(document, block)
+    item: dict[str, Any] = {**about, "tags": tags, "config_file": data}
     if data.get("known_usecases"):
-        entry["overrides"] = {"known_usecases": data["known_usecases"]}  # where its filters look
-    return Exported({"index.yaml": yaml_text([entry], [*origin.says(), *lost])}, tuple(lost))
+        item["overrides"] = {"known_usecases": data["known_usecases"]}  # where its filters look
+    says = [*origin.says(), *lost]
+    file = {**about, "urls": urls, "config_file": yaml_text(data, ())}
+    return Entry(
+        yaml_text([item | {"urls": urls}], says), yaml_text(file, says),
+        about | {"urls": urls, "tags": tags, "backend": document["backend"]}, tuple(lost),
+    )  # fmt: skip
 
 
 def _tags(document: Document, block: Document) -> list[str]:

@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, func, insert, select, update
 
 from importer.document.store import Stored
 from importer.errors import DocumentError, ServiceError
-from importer.gallery import audit, tables
+from importer.gallery import audit, published, tables
 from importer.gallery.act import Act
 from importer.gallery.checkout import Checkout, Kept, without_folder
 from importer.gallery.database import Database
@@ -77,7 +77,7 @@ class Change:
         connection.execute(insert(tables.versions).values(gone))
         row = {"version": last.number + 1, "deleted_at": at, "updated_at": at, "state": "deleted"}
         connection.execute(update(tables.configs).where(T.name == name).values(row))
-        _publish(connection, name, 0, None, at)
+        published.put(connection, name, 0, None, at)
         audit.record(connection, self.act, name, {"version": last.number + 1})
 
 
@@ -216,7 +216,7 @@ def _save(connection: Connection, checkout: Checkout, name: str, act: Act) -> in
     }  # fmt: skip
     if connection.execute(update(tables.configs).where(T.name == name).values(row)).rowcount == 0:
         connection.execute(insert(tables.configs).values(row | {"name": name, "created_at": at}))
-    _publish(connection, name, number, found.entry, at)
+    published.put(connection, name, number, found.entry, at)
     details = {"version": number, "digest": stored.digest, "state": found.state}
     audit.record(connection, act, name, details)
     return number
@@ -226,23 +226,3 @@ def _about(stored: Stored) -> dict[str, Any]:
     block = stored.data.get("importer")
     said: Mapping[str, Any] = block if isinstance(block, Mapping) else {}
     return {key: said.get(key) for key in ("revision", "family")} | {"kind": said.get("kind", "chat")}
-
-
-def _publish(connection: Connection, name: str, number: int, entry: str | None, at: str) -> None:
-    """Put the document's entry into the index, or take it out; the index has a new number then."""
-    rows = tables.published
-    old = connection.execute(select(rows.c.entry).where(rows.c.name == name)).scalar()
-    if old == entry:
-        return
-    connection.execute(delete(rows).where(rows.c.name == name))
-    if entry is not None:
-        connection.execute(insert(rows).values(name=name, version=number, entry=entry, at=at))
-    count(connection, "published")
-
-
-def count(connection: Connection, key: str) -> None:
-    """Let a mark grow."""
-    marks = tables.marks
-    grown = update(marks).where(marks.c.key == key).values(value=marks.c.value + 1)
-    if connection.execute(grown).rowcount == 0:
-        connection.execute(insert(marks).values(key=key, value=1))

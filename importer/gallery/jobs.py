@@ -108,6 +108,12 @@ def page(
     return [read(row) for row in connection.execute(query.limit(limit)).mappings()]
 
 
+def newest(connection: Connection, kind: Kind, limit: int) -> list[Job]:
+    """The newest jobs of a kind, those of lists, too."""
+    query = select(*COLUMNS).where(J.kind == kind).order_by(J.id.desc()).limit(limit)
+    return [read(row) for row in connection.execute(query).mappings()]
+
+
 def counts(connection: Connection, root: str) -> dict[str, int]:
     """How many jobs of a list are in which state."""
     query = select(J.state, func.count()).where(J.root == root, J.id != root).group_by(J.state)

@@ -9,8 +9,8 @@ from typing import Any, Literal, get_args
 from importer.document.receipt import Receipt
 from importer.document.store import Stored
 from importer.errors import DocumentError
-from importer.exports import get
-from importer.exports.base import Exported, Options
+from importer.exports.base import Refused
+from importer.exports.localai_gallery import Entry, entry
 
 State = Literal["draft", "approved", "validated", "published", "rejected", "stale"]
 STATES: tuple[State, ...] = get_args(State)
@@ -28,7 +28,7 @@ class Standing:
     review: str
     validation: str
     reason: str | None = None
-    entry: str | None = None
+    entry: Entry | None = None
 
 
 def standing(stored: Stored) -> Standing:
@@ -55,12 +55,12 @@ def standing(stored: Stored) -> Standing:
 
 def _published(stored: Stored, review: str) -> Standing:
     try:
-        made = get("localai-gallery").export(stored.data, stored.receipt, Options())
+        made = entry(stored.data, stored.receipt)
     except DocumentError as error:
         return Standing("validated", review, "passed", error.message)
-    if isinstance(made, Exported):
-        return Standing("published", review, "passed", None, next(iter(made.files.values())))
-    return Standing("validated", review, "passed", f"LocalAI cannot be given it: {made.reason}")
+    if isinstance(made, Refused):
+        return Standing("validated", review, "passed", f"LocalAI cannot be given it: {made.reason}")
+    return Standing("published", review, "passed", None, made)
 
 
 def _validation(stored: Stored, receipt: Receipt) -> tuple[str, str | None]:

@@ -28,17 +28,17 @@ versions = Table(
     *(Column(name, Text) for name in ("by", "at", "why")),
 )
 
-# What LocalAI is shown of a published document, rendered when it was published.
+# What LocalAI is shown of a published document, rendered when it was published: its item of the index, a
+# file of its own, and as JSON what is listed of it.
 published = Table(
     "published",
     METADATA,
     Column("name", Text, primary_key=True),
     Column("version", Integer),
-    Column("entry", Text),
-    Column("at", Text),
+    *(Column(name, Text) for name in ("item", "file", "about", "at")),
 )
 
-# Counters: ``published`` grows whenever the table of that name changes.
+# ``published`` grows whenever the table of that name changes; ``published_at`` is when, in epoch seconds.
 marks = Table("marks", METADATA, Column("key", Text, primary_key=True), Column("value", BigInteger))
 
 audit = Table(

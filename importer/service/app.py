@@ -24,6 +24,7 @@ from importer.gallery.migrations import migrate
 from importer.service.auth import Limiter
 from importer.service.desk import Desk
 from importer.service.guard import Guard
+from importer.service.index import Index
 from importer.service.jobs.crew import Crew
 from importer.service.openapi import describe, methods
 from importer.service.problems import answer
@@ -75,7 +76,7 @@ def _open(settings: Settings) -> Desk:
     migrate(database)
     gallery = Gallery(database)
     crew = Crew(gallery, settings).__enter__()
-    return Desk(settings, database, gallery, crew, Watching(database))
+    return Desk(settings, database, gallery, crew, Watching(database), Index(database))
 
 
 def _failed(request: Request, error: Exception) -> Response:

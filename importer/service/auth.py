@@ -75,7 +75,11 @@ def said_key(request: Request) -> str | None:
 
 def caller(request: Request, at: Annotated[Desk, Depends(desk)]) -> Caller:
     """Raises ServiceError: "no-key", "too-many"."""
-    said = said_key(request)
+    return identify(request, at, said_key(request))
+
+
+def identify(request: Request, at: Desk, said: str | None) -> Caller:
+    """Whose key was said; raises ServiceError: "no-key", "too-many"."""
     if said is None and at.settings.loopback:
         found = Caller(LOCAL, frozenset(keys.SCOPES))
     else:

@@ -12,6 +12,7 @@ from fastapi.responses import Response
 
 from importer.gallery.database import Database
 from importer.gallery.gallery import Gallery
+from importer.service.index import Index
 from importer.service.jobs.crew import Crew
 from importer.service.settings import Settings
 from importer.service.watching import Watching
@@ -26,6 +27,7 @@ class Desk:
     gallery: Gallery
     crew: Crew
     watching: Watching
+    index: Index
 
 
 def desk(request: Request) -> Desk:

@@ -84,7 +84,7 @@ class Guard:
     def _ours(self, host: str) -> bool:
         """Whether the name is one of this server's: on loopback a page's own name may lead here, too."""
         name = (urlsplit(f"//{host}").hostname or "") if host.isprintable() else ""
-        if name.lower() in {h.lower() for h in self._settings.allowed_host}:
+        if name.lower() in self._settings.names:
             return True
         if self._settings.loopback:
             return is_loopback(name)

@@ -30,6 +30,8 @@ def describe(app: FastAPI) -> dict[str, Any]:
         for method, operation in _operations(found):
             _problems(operation)
             _preconditions(method, operation)
+            if "localai" in operation["tags"]:
+                operation["responses"].pop("422", None)  # LocalAI's is 400
             if app.state.settings.loopback and "security" in operation:
                 operation["security"] = [{}, *operation["security"]]  # on loopback nobody needs a key
         app.openapi_schema = found

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from importer import backends, settings
 from importer.errors import ServiceError
 
 PREFIX = "IMPORTER_SERVE_"
+PUBLIC = re.compile(
+    r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?"
+)
 LOCAL = ("localhost",)  # names that mean loopback wherever they are looked up
 
 
@@ -31,6 +36,8 @@ class Settings:
     port: int = _set(8080, "the port; 0 takes a free one", least=0, most=65535)
     database: str = _set("", "sqlite:///FILE or postgresql://… (default: a file in IMPORTER_HOME)")
     allowed_host: list[str] = _set([], "a further name of this server, as clients send it; repeatable")
+    public_url: str = _set("", "how clients reach this server from elsewhere, such as https://host/importer")
+    open_gallery: bool = _set(False, "let anybody read the published entries without a key")
     backend: list[str] = _set(
         [], "a backend that imports are for (default: all); one alone needs no question"
     )
@@ -57,6 +64,12 @@ class Settings:
     def backends(self) -> tuple[str, ...]:
         """The backends that imports may be for."""
         return tuple(self.backend) or backends.NAMES
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that the operator gave this server, in small letters."""
+        public = urlsplit(self.public_url).hostname
+        return frozenset(name.lower() for name in (*self.allowed_host, public) if name)
 
     @property
     def loopback(self) -> bool:
@@ -146,6 +159,8 @@ def _checked(one: Field[Any], given: Any, place: str) -> Any:
     elif kind is int and not one.metadata.get("least", value) <= value <= one.metadata.get("most", value):
         least, most = one.metadata.get("least"), one.metadata.get("most", "any")
         problem = f"it lies between {least} and {most}"
+    elif one.name == "public_url" and value and not PUBLIC.fullmatch(value):
+        problem = "it is http://HOST or https://HOST, and perhaps a path"
     elif one.name == "backend" and (odd := [b for b in value if b not in backends.NAMES]):
         problem = f"{odd[0]!r} is none of {', '.join(backends.NAMES)}"
     if problem is not None:

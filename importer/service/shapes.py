@@ -226,4 +226,6 @@ def config_json(found: Summary) -> dict[str, Any]:
     base = f"/v1/configs/{found.name}"
     parts = ("decisions", "receipt", "history")
     links = {"self": {"href": base}} | {part: {"href": f"{base}/{part}"} for part in parts}
+    if found.state == "published":
+        links["entry"] = {"href": f"/gallery/{found.name}.yaml"}
     return {**{f: getattr(found, f) for f in Summary.__dataclass_fields__}, "links": links}

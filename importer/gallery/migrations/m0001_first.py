@@ -17,7 +17,8 @@ STATEMENTS = (
         digest TEXT NOT NULL, state TEXT NOT NULL,
         "by" TEXT NOT NULL, at TEXT NOT NULL, why TEXT, PRIMARY KEY (name, number))""",
     """CREATE TABLE published (
-        name TEXT PRIMARY KEY, version INTEGER NOT NULL, entry TEXT NOT NULL, at TEXT NOT NULL)""",
+        name TEXT PRIMARY KEY, version INTEGER NOT NULL, item TEXT NOT NULL, file TEXT NOT NULL,
+        about TEXT NOT NULL, at TEXT NOT NULL)""",
     "CREATE TABLE marks (key TEXT PRIMARY KEY, value BIGINT NOT NULL)",
     """CREATE TABLE audit (
         id COUNTED, at TEXT NOT NULL, who TEXT NOT NULL, action TEXT NOT NULL, subject TEXT,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
@@ -11,19 +10,19 @@ from fastapi.responses import Response
 
 from importer.document.diff import differences
 from importer.document.edit import rewrite
-from importer.document.files import write_all
 from importer.document.review import change_json, page
 from importer.document.where import Unreadable, parse
 from importer.errors import DocumentError, ServiceError
 from importer.exports import FORMATS, get
 from importer.exports.base import Exported, Options, Origin
 from importer.gallery.entry import Summary, Version
-from importer.gallery.gallery import Filters, check_version
+from importer.gallery.gallery import Filters
 from importer.gallery.standing import State
 from importer.service.asked import Spoken, Text
 from importer.service.auth import Approver, Caller, Importer, Reader, act
-from importer.service.checking import checked, json_object, merged
+from importer.service.checking import json_object, merged
 from importer.service.desk import AtDesk, Desk, json_answer
+from importer.service.editing import Edit, edit
 from importer.service.etags import IfMatch, IfNoneMatch, etag, needed, same
 from importer.service.routes.said import problems
 from importer.service.shapes import Configs, Decisions, Export, History, Whole, config_json
@@ -32,7 +31,6 @@ router = APIRouter(prefix="/v1/configs", tags=["configs"])
 YAML = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")
 JSON = ("application/json",)
 PATCHES = ("application/merge-patch+json", "application/json")
-Edit = Callable[[str], str]
 Why = Annotated[Spoken | None, Query(description="why, for the history")]
 DOCUMENT = {"schema": {"type": "object"}, "example": {"parameters": {"temperature": 0.5}}}
 TEXT = {
@@ -255,20 +253,8 @@ export.__doc__ = f"{export.__doc__}{', '.join(FORMATS)}."
 def _edit(
     name: str, request: Request, at: Desk, who: Caller, wanted: list[int] | None, why: str | None, text: Edit
 ) -> Response:
-    """One more version with another text, which the schema has to allow.
-
-    A text takes its time to be read: nobody waits for that, and an edit of an old version is refused.
-    """
-    last = at.gallery.get(name)[1]
-    check_version(name, last.number, wanted)
-    new = text(last.text)
-    checked(new, name)
-    with at.gallery.change(act(request, who, "edit", why)) as change:
-        change.expect(name, [last.number])
-        write_all({change.checkout.path(name): new})
-        summary = change.save(name)
-    whole = _whole(summary, at.gallery.version(name, summary.version))
-    return json_answer(whole, headers={"ETag": etag(summary.version)})
+    summary, version = edit(name, at, act(request, who, "edit", why), wanted, text)
+    return json_answer(_whole(summary, version), headers={"ETag": etag(summary.version)})
 
 
 def _whole(summary: Summary, version: Version) -> dict[str, Any]:

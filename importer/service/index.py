@@ -1,0 +1,85 @@
+"""The gallery's index as it goes out, rendered once after each change of what is published."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from email.utils import formatdate, parsedate_to_datetime
+from threading import Lock
+
+from importer.gallery import published
+from importer.gallery.database import Database
+from importer.gallery.published import Mark
+
+BASES = 4  # addresses of this server for which an index is held
+LEVEL = 4  # of gzip: an index of 10,000 entries within half a second
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Something to send: ``packed`` is the same in gzip; ``at`` is when it changed, in epoch seconds."""
+
+    body: bytes
+    packed: bytes
+    tag: str
+    at: int
+
+    @classmethod
+    def of(cls, text: str, at: int) -> Page:
+        """Render it."""
+        body = text.encode()
+        digest = hashlib.sha256(body).hexdigest()[:32]
+        return cls(body, gzip.compress(body, LEVEL, mtime=0), digest, at)
+
+    @property
+    def modified(self) -> str | None:
+        """Its time as HTTP has it; ``None`` while another change could still fall into the same second."""
+        return formatdate(self.at, usegmt=True) if 0 < self.at < int(time.time()) else None
+
+    def unchanged_since(self, said: str | None) -> bool:
+        """Whether ``If-Modified-Since`` is no older."""
+        if said is None or self.modified is None:
+            return False
+        try:
+            return self.at <= parsedate_to_datetime(said).timestamp()
+        except (TypeError, ValueError, OverflowError):
+            return False
+
+
+class Index:
+    """The index of one database, for any thread; ``base`` is how clients reach this server."""
+
+    def __init__(self, database: Database) -> None:
+        self._database, self._lock = database, Lock()
+        self._held: dict[str, tuple[Mark, Page]] = {}
+
+    def get(self, base: str) -> Page:
+        """As it is now: it is rendered while the first who asks waits."""
+        with self._database.reading() as connection:
+            now = published.mark(connection)
+        if (found := self._known(base, now)) is not None:
+            return found
+        with self._lock:
+            return self._known(base, now) or self._render(base)
+
+    def _known(self, base: str, mark: Mark) -> Page | None:
+        held = self._held.get(base)
+        return held[1] if held is not None and held[0].number >= mark.number else None
+
+    def _render(self, base: str) -> Page:
+        with self._database.reading() as connection:
+            mark = published.mark(connection)
+            page = Page.of(text(published.items(connection), base), mark.at)
+        kept = [*self._held.items()][-(BASES - 1) :]
+        self._held = {key: held for key, held in kept if key != base} | {base: (mark, page)}
+        return page
+
+
+def text(items: Sequence[tuple[str, str]], base: str) -> str:
+    """One YAML list; each item's ``urls``, with which it ends, goes on with the entry's own file."""
+    told = [f"{item}  - {json.dumps(f'{base}/gallery/{name}.yaml')}\n" for name, item in items]
+    return "".join(told) or "[]\n"

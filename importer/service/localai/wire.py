@@ -1,0 +1,93 @@
+"""Failures as LocalAI tells them: one envelope for most routes, a flat one for those of its configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from sqlalchemy.exc import OperationalError
+from starlette.exceptions import HTTPException
+
+from importer.errors import ImporterError, ServiceError
+from importer.service.desk import json_answer
+from importer.service.problems import status_of
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+# What keeps its status; all else that a request is to blame for is 400.
+KEPT = (401, 403, 404, 413, 429)
+OWN_403 = ("wrong-scope", "foreign-page")  # others come of the Hub, and are no word on the caller's key
+CONFLICT = ("precondition-failed",)
+NO_KEY = "An authentication key is required"
+NO_SCOPE = "Admin access required"
+
+
+class Envelope(APIRoute):
+    """A route that fails with ``{"error": {"code", "message", "type"}}``."""
+
+    flat = False
+
+    def get_route_handler(self) -> Handler:
+        """The handler, with LocalAI's words for what it raises."""
+        handler = super().get_route_handler()
+
+        async def answered(request: Request) -> Response:
+            try:
+                return await handler(request)
+            except (ImporterError, RequestValidationError, HTTPException, OperationalError) as error:
+                return failure(error, flat=self.flat)
+
+        return answered
+
+
+class Flat(Envelope):
+    """A route that fails with ``{"error": "…"}``."""
+
+    flat = True
+
+
+def failure(error: Exception, *, flat: bool = False, says: str = "") -> Response:
+    """The answer, its message behind ``says``; what is said of keys has the same envelope everywhere."""
+    known = _known(error)
+    status, message, headers = (
+        wire_status(known),
+        f"{says}{known.message} {known.hint}".strip(),
+        _headers(known),
+    )
+    kind = ""
+    if known.kind == "no-key":
+        message, kind, flat = NO_KEY, "invalid_request_error", False
+    elif known.kind == "wrong-scope":
+        message, kind, flat = NO_SCOPE, "authorization_error", False
+    if flat:
+        return json_answer({"error": message}, status, headers)
+    return json_answer({"error": {"code": status, "message": message, "type": kind}}, status, headers)
+
+
+def wire_status(error: ImporterError) -> int:
+    """400 and 404 where LocalAI answers 500 for what the request is to blame for."""
+    status = status_of(error)
+    if error.kind in CONFLICT:
+        return 409
+    if status >= 500 or (status in KEPT and not (status == 403 and error.kind not in OWN_403)):
+        return status
+    return 400
+
+
+def _known(error: Exception) -> ImporterError:
+    if isinstance(error, ImporterError):
+        return error
+    if isinstance(error, RequestValidationError):
+        said = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        return ServiceError("bad-request", problem=said)
+    if isinstance(error, OperationalError):
+        return ServiceError("no-database", seconds=5)
+    return ServiceError("bad-request", problem=str(getattr(error, "detail", error)))
+
+
+def _headers(error: ImporterError) -> dict[str, str]:
+    seconds = error.details.get("seconds")
+    headers = {"Retry-After": f"{seconds:.0f}"} if isinstance(seconds, int | float) else {}
+    return headers | ({"WWW-Authenticate": "Bearer"} if error.kind == "no-key" else {})

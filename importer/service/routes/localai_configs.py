@@ -1,0 +1,95 @@
+"""``/api/models/config-json`` as LocalAI has it: a document's data, and a deep merge into them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import Response
+
+from importer.document.edit import rewrite
+from importer.document.where import Unreadable, parse
+from importer.errors import DocumentError
+from importer.service.auth import Caller, act
+from importer.service.checking import json_object
+from importer.service.desk import AtDesk, Desk, json_answer
+from importer.service.editing import edit
+from importer.service.etags import IfMatch, etag, numbers
+from importer.service.localai import shapes, wire
+from importer.service.localai.keys import Importer, Reader
+from importer.service.localai.patching import merge
+from importer.service.routes.localai import FAILED
+
+router = APIRouter(prefix="/api/models/config-json", tags=["localai"], route_class=wire.Flat)
+MISSING: dict[int | str, dict[str, Any]] = {
+    404: {"model": shapes.FlatFailed, "description": "There is no such document"}
+}
+REFUSED: dict[int | str, dict[str, Any]] = {
+    400: {"model": shapes.FlatFailed, "description": "It is no patch, or the result is no document"},
+    409: {"model": shapes.FlatFailed, "description": "Somebody was quicker"},
+}
+BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {"type": "object"}, "example": {"parameters": {"temperature": 0.5}},
+            }
+        },
+    }
+}  # fmt: skip
+EMPTY = "request body is empty or unreadable"
+
+
+@router.get("/{name}", response_model=dict[str, Any], responses=FAILED | MISSING, summary="A document's data")
+def config(name: str, at: AtDesk, who: Reader) -> Response:
+    """As they are written: no default is filled in."""
+    del who
+    summary, version = at.gallery.get(name)
+    return json_answer(version.stored.data, headers={"ETag": etag(summary.version)})
+
+
+@router.patch(
+    "/{name}",
+    response_model=shapes.Patched,
+    responses=FAILED | MISSING | REFUSED,
+    openapi_extra=BODY,
+    summary="Change values of a document",
+)
+async def patch_config(
+    name: str, request: Request, at: AtDesk, who: Importer, match: IfMatch = None
+) -> Response:
+    """A deep merge: lists replace, maps of free keys such as `engine_args` are taken whole, null is a value.
+
+    Comments stay. The name cannot be changed.
+    """
+    body = await request.body()
+    return await run_in_threadpool(_patched, name, body, request, at, who, numbers(match))
+
+
+def _patched(
+    name: str, body: bytes, request: Request, at: Desk, who: Caller, wanted: list[int] | None
+) -> Response:
+    patch = json_object(body) if body.strip() else {}
+    if not patch:
+        return json_answer({"error": EMPTY}, 400)
+
+    def text(old: str) -> str:
+        try:
+            data = parse(old)
+        except Unreadable as error:
+            raise DocumentError("invalid", path=f"{name}.yaml", problem=error.problem) from None
+        return rewrite(old, merge(data, patch), path=f"{name}.yaml")
+
+    summary, _ = edit(name, at, act(request, who, "edit"), wanted, text)
+    return json_answer(
+        {
+            "success": True,
+            "message": f"Model '{name}' updated successfully",
+            "config_revision": re.sub("^sha256:", "", summary.digest),
+            "pending_cleanup": 0,
+        },
+        headers={"ETag": etag(summary.version)},
+    )
