@@ -19,7 +19,7 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 # What keeps its status; all else that a request is to blame for is 400.
 KEPT = (401, 403, 404, 413, 429)
 OWN_403 = ("wrong-scope", "foreign-page")  # others come of the Hub, and are no word on the caller's key
-CONFLICT = ("precondition-failed",)
+OTHERWISE = {"precondition-failed": 409, "private": 404}  # private or missing: the Hub does not say which
 NO_KEY = "An authentication key is required"
 NO_SCOPE = "Admin access required"
 
@@ -68,9 +68,9 @@ def failure(error: Exception, *, flat: bool = False, says: str = "") -> Response
 
 def wire_status(error: ImporterError) -> int:
     """400 and 404 where LocalAI answers 500 for what the request is to blame for."""
-    status = status_of(error)
-    if error.kind in CONFLICT:
-        return 409
+    status = OTHERWISE.get(error.kind, status_of(error))
+    if error.kind in OTHERWISE:
+        return status
     if status >= 500 or (status in KEPT and not (status == 403 and error.kind not in OWN_403)):
         return status
     return 400

@@ -1,0 +1,42 @@
+"""Documents that are published, without an engine: the receipts of a validation that nobody ran."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from importer.document.receipt import Word
+from importer.document.store import Stored
+from importer.gallery.act import Act
+from importer.gallery.database import Database
+from importer.gallery.gallery import Gallery
+from importer.gallery.migrations import migrate
+from tests.serving import Service
+
+
+def gallery_of(service: Service) -> Gallery:
+    """The service's own database."""
+    database = Database(service.env["IMPORTER_SERVE_DATABASE"])
+    migrate(database)
+    return Gallery(database)
+
+
+def validated(gallery: Gallery, name: str) -> None:
+    """As a worker would write it after a run in which everything passed."""
+    with gallery.change(Act("worker", "validate")) as change:
+        stored = change.checkout.load(name)
+        engine = {"name": stored.backend, "version": _version(stored)}
+        report = {"engine": engine, "passed": True, "outcomes": [], "seconds": {}}
+        change.checkout.amend(name, lambda receipt: receipt.with_validation(report, stored.digest))
+
+
+def published(gallery: Gallery, name: str) -> None:
+    """Approved by somebody, and validated."""
+    validated(gallery, name)
+    with gallery.change(Act("ann", "approve")) as change:
+        stored = change.checkout.load(name)
+        word = Word("approved", "ann", "2026-01-01T00:00:00+00:00", None)
+        change.checkout.amend(name, lambda receipt: receipt.with_review(word, stored.data))
+
+
+def _version(stored: Stored) -> Any:
+    return stored.data["importer"]["engine"]["version"]
