@@ -88,7 +88,6 @@ def test_an_entry_leaves_the_gallery_when_its_proof_no_longer_holds(service: Ser
 def test_an_entry_and_its_file_give_the_same_configuration(service: Service) -> None:
     out(service, "entry")
     items = index(service)
-    item = next(i for i in items if i["name"] == "entry")
     links = [i["urls"].pop() for i in items]  # the entries' own files, on this server
     assert links == [f"{service.url}/gallery/{i['name']}.yaml" for i in items]
     schema.check("localai-gallery", items, "index.yaml")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
-from pydantic.config import JsonDict, JsonValue
+from pydantic.config import JsonDict
 
 from importer import preferences
 from importer.errors import ServiceError
@@ -32,7 +32,12 @@ Spoken = Annotated[str, Field(max_length=NOTE), AfterValidator(_spoken)]
 Text = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_spoken)]
 Template = Literal["pythonic", "json", "none"]
 EXAMPLE: JsonDict = {"reference": "Qwen/Qwen3-8B", "backend": "vllm", "set": {"temperature": 0.6}}
-ONE: list[JsonValue] = [{"required": ["reference"]}, {"required": ["references"]}]
+# Exactly one of both; said so, and not as ``oneOf``, generators of clients still make one type of it.
+ONE: JsonDict = {
+    "if": {"required": ["references"]},
+    "then": {"not": {"required": ["reference"]}},
+    "else": {"required": ["reference"]},
+}
 
 
 class Body(BaseModel):
@@ -44,7 +49,7 @@ class Body(BaseModel):
 class Import(Body):
     """What to import: one reference, or a list of them; and what the user says about it."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE], "oneOf": ONE})
+    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE], **ONE})
 
     reference: Annotated[str, Field(min_length=1, max_length=LONGEST)] | None = Field(
         default=None, description="owner/name, owner/name@revision, hf://owner/name, or a Hub URL"

@@ -6,7 +6,19 @@ from importlib import import_module
 
 from fastapi import APIRouter
 
-ALL = ("imports", "jobs", "configs", "review", "looking", "keys", "about", "pages", "gallery", "localai", "localai_configs")
+ALL = (
+    "imports",
+    "jobs",
+    "configs",
+    "review",
+    "looking",
+    "keys",
+    "about",
+    "pages",
+    "gallery",
+    "localai",
+    "localai_configs",
+)
 
 
 def routers() -> list[APIRouter]:

@@ -35,7 +35,7 @@ Since = Annotated[str | None, Header(alias="If-Modified-Since", max_length=100)]
 Coding = Annotated[str | None, Header(alias="Accept-Encoding", max_length=500)]
 
 
-class Shown(BaseModel):
+class GalleryItem(BaseModel):
     """A document, and why the gallery has it or not."""
 
     name: str
@@ -49,19 +49,19 @@ class Shown(BaseModel):
     entry: str | None = Field(description="its file for LocalAI, where it is published")
 
 
-class Published(BaseModel):
+class GalleryPage(BaseModel):
     """A page of documents by name; ``gallery`` is what LocalAI's ``GALLERIES`` takes."""
 
     gallery: dict[str, str]
     published: int
-    items: list[Shown]
+    items: list[GalleryItem]
     total: int
     next: str | None = Field(description="the cursor of the next page")
 
 
 @router.get(
     "/v1/gallery",
-    response_model=Published,
+    response_model=GalleryPage,
     responses=problems(),
     summary="What is published, and what is not",
 )
