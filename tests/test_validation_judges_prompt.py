@@ -19,7 +19,7 @@ from importer.validation import blame, proved, roots, spoilt
 from importer.validation.calls import judge_call
 from importer.validation.client import Client
 from importer.validation.context import Context
-from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
+from importer.validation.outcome import Attribution, Fail, Inconclusive, Outcome, Pass
 from importer.validation.outcome import NotApplicable as Skipped
 from importer.validation.probes import (
     calls_kept,
@@ -207,6 +207,20 @@ def test_what_rests_on_noise_is_blamed_on_what_made_the_noise() -> None:
         "system-role": "fail configuration",
         "health": "pass",
     }
+    assert roots.traced(rows[1:]) == rows[1:]
+
+
+@pytest.mark.parametrize("part", ["configuration", "engine"])
+def test_what_is_judged_over_a_thought_is_blamed_on_who_let_it_through(part: Attribution) -> None:
+    outcomes: dict[str, Outcome] = {
+        "reasoning-apart": Fail("the thinking marker <think> is in the content", part, "Another parser."),
+        "structured-output": Fail("the content is not JSON: '<think>\\nA person'", "engine"),
+        "tool-choice": Fail("a call was required, and none came: 'Hello.'", "engine"),
+        "guided-output": Inconclusive("the answer came to the limit of tokens", "model"),
+    }
+    rows = [Row(name, "", outcome) for name, outcome in outcomes.items()]
+    told = [verdict(row.outcome) for row in roots.traced(rows)]
+    assert told == [f"fail {part}", f"fail {part}", "fail engine", "inconclusive model"]
     assert roots.traced(rows[1:]) == rows[1:]
 
 

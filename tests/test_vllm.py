@@ -188,6 +188,9 @@ def test_the_constraints_pin_everything_and_agree_with_the_adapter() -> None:
 
 
 LACKS = "Jamba Tool parser could not locate tool calls start/end tokens in the tokenizer!"
+UNMARKED = (
+    "DeepSeekR1ReasoningParser reasoning parser could not locate think start/end tokens in the tokenizer!"
+)
 TOO_LONG = (
     "User-specified max_model_len (99999) is greater than the derived max_model_len (len=2048.0 or None)"
 )
@@ -201,6 +204,11 @@ NMS = "operator torchvision::nms does not exist"
             f"TypeError: --tool-call-parser jamba cannot be used with the tokenizer of '/w': {LACKS}",
             f"the parser --tool-call-parser jamba does not fit the tokenizer: {LACKS}",
         ),
+        (
+            f"(APIServer pid=7) RuntimeError: {UNMARKED}",
+            f"{UNMARKED[:-1]}; another reasoning_parser, or none, is this model's",
+        ),
+        (f"RuntimeError: {LACKS}", f"{LACKS[:-1]}; another tool_parser is this model's"),
         (
             "KeyError: 'invalid tool call parser: nonsense (chose from { apertus,hermes })'",
             "invalid tool call parser: nonsense",

@@ -82,6 +82,16 @@ DEATHS = (
         "the parser --{0} does not fit the tokenizer: {1}",
         "configuration",
     ),
+    Death(
+        r"((?i:\w[\w ]{0,60} reasoning parser) could not locate [^\n]* in the tokenizer)",
+        "{0}; another reasoning_parser, or none, is this model's",
+        "configuration",
+    ),
+    Death(
+        r"((?i:\w[\w ]{0,60} tool parser) could not locate [^\n]* in the tokenizer)",
+        "{0}; another tool_parser is this model's",
+        "configuration",
+    ),
     Death(r"KeyError: .*?(invalid (?:tool call|reasoning) parser: \S+)", "{0}", "configuration"),
     Death(
         r"(Model architectures \[.*?\] (?:are not supported|failed to be inspected))",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Callable, Mapping
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from importer.engines.base import Launch
+from tests.models.formats import FORMATS
 
 Part = Literal["configuration", "model", "engine", "environment"]
 Harm = Callable[[Launch], Launch]
@@ -85,8 +87,10 @@ class Fault:
 
     @property
     def digest(self) -> str:
-        """Of what is done to what, not of the words around it."""
-        return _digest([self.base, repr(self.steps), repr(self.given)])[:16]
+        """Of what is done to what, models as they were trained; not of the words around it."""
+        taken = [trained(FORMATS[self.base].folder)]
+        taken += [trained(path) for step in (*self.given, *self.steps) for path in sources(step)]
+        return _digest([self.base, repr(self.steps), repr(self.given), taken])[:16]
 
 
 # Engines without a parser for a base's format, or with one that loses calls: there is no good twin on them.
@@ -97,6 +101,19 @@ UNREAD: Mapping[str, Mapping[str, str]] = {
     "deepseek": {"mlx": NO_PARSER, "mlx-vlm": NO_PARSER, "vllm-mlx": STREAMS},
     "mistral": {"vllm-mlx": STREAMS},
 }
+
+
+def sources(step: Step) -> tuple[Path, ...]:
+    """The files of our own that a step puts into the model's folder."""
+    return getattr(step, "sources", ())
+
+
+@functools.cache
+def trained(path: Path) -> str:
+    """sha256 of a file, or of all in a model's folder: a model that is trained again is another one."""
+    if path.is_file():
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    return _digest([[file.name, trained(file)] for file in sorted(path.iterdir())])
 
 
 def _digest(data: object) -> str:

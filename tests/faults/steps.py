@@ -7,10 +7,11 @@ import shutil
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from importer.engines.base import Launch
-from tests.faults.fault import Site, Step
+from tests.faults.fault import Site, Step, sources
 from tests.models import harmed
 from tests.models.formats import FORMATS
 
@@ -108,8 +109,12 @@ class FileOf:
     base: str
     file: str
 
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        return (FORMATS[self.base].folder / self.file,)
+
     def plant(self, site: Site) -> None:
-        shutil.copyfile(FORMATS[self.base].folder / self.file, site.folder / self.file)
+        shutil.copyfile(self.sources[0], site.folder / self.file)
 
 
 @dataclass(frozen=True)
@@ -118,8 +123,12 @@ class Weights:
 
     name: str
 
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        return (harmed.weights(self.name),)
+
     def plant(self, site: Site) -> None:
-        shutil.copyfile(harmed.weights(self.name), site.folder / "model.safetensors")
+        shutil.copyfile(self.sources[0], site.folder / "model.safetensors")
 
 
 @dataclass(frozen=True)
@@ -282,6 +291,10 @@ class Only:
     engines: tuple[str, ...]
     steps: tuple[Step, ...]
     otherwise: tuple[Step, ...] = field(default=())
+
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        return tuple(path for step in (*self.steps, *self.otherwise) for path in sources(step))
 
     def plant(self, site: Site) -> None:
         for step in self.steps if site.engine in self.engines else self.otherwise:

@@ -14,7 +14,7 @@ FAULTS = (
         "configuration",
         (Option("reasoning_parser", None),),
         apart=FLAGS,
-        mend="qwen3",
+        mend="Set reasoning_parser:",
         bitten="<think> in the content, vLLM 34625",
     ),
     Fault(
