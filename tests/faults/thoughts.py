@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.faults.fault import Fault
-from tests.faults.steps import Arguments, Option, Text
+from tests.faults.steps import Arguments, Option, Says, Text
 
 FLAGS = dict.fromkeys(("mlx", "mlx-vlm"), "it infers its parser and takes none")
 
@@ -56,5 +56,14 @@ FAULTS = (
         apart=FLAGS,
         mend="reasoning",
         bitten="no opening <think> in the answer, vLLM 22507",
+    ),
+    Fault(
+        "template-leaves-the-thought-open",
+        "Told not to think, the template opens a thinking block and does not close it.",
+        "configuration",
+        (Text("'<think>\\n\\n</think>\\n\\n'", "'<think>\\n\\n'"),),
+        given=(Says({"chat_template_kwargs": {"enable_thinking": False}}),),
+        mend="template",
+        bitten="an unclosed block, and the answer inside of it",
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.faults.fault import Fault
-from tests.faults.steps import FileOf, Rounded, Weights
+from tests.faults.steps import Blank, FileOf, Rounded, Weights
 
 FAULTS = (
     Fault(
@@ -31,5 +31,12 @@ FAULTS = (
         "model",
         (Weights("encodes_twice"),),
         bitten="nested values encoded twice, vllm-mlx",
+    ),
+    Fault(
+        "thought-never-closed",
+        "The row of </think> is empty: the model opens a thinking block, answers in it and never closes it.",
+        "model",
+        (Blank(("</think>",)),),
+        bitten="an unclosed block, and the answer inside of it",
     ),
 )

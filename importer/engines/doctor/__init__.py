@@ -65,6 +65,8 @@ CHECKS: tuple[Check, ...] = (
           "Fetch it again.", model.snapshot),
     Check("tokenizer", "document", "A tokenizer of another model beside the weights: fluent noise, or a crash.",
           "Fetch it from the repository of the weights.", files.tokenizer),
+    Check("ends", "document", "End tokens by number, copied from a model with another vocabulary: answers end amid words.",
+          "Take the number out of eos_token_id.", files.ends),
     Check("context", "document", "A context longer than the model's: refused by one engine, noise far into a text on another.",
           "Set max_model_len to the model's.", files.context),
     Check("rope", "document", "transformers 5 writes rope_theta under rope_parameters; mlx-vlm and vllm-mlx look at the top of config.json.",
@@ -80,7 +82,7 @@ CHECKS: tuple[Check, ...] = (
 )  # fmt: skip
 
 
-INSIDE = {"snapshot", "tokenizer", "context", "rope"}  # look into the folder of the weights
+INSIDE = {"snapshot", "tokenizer", "ends", "context", "rope"}  # look into the folder of the weights
 
 
 def examine(case: Case, checks: Iterable[Check] = CHECKS) -> Iterator[Finding]:

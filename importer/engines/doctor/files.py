@@ -17,6 +17,7 @@ from importer.template import source
 
 TOKENIZER, SETTINGS = "tokenizer.json", "tokenizer_config.json"
 MARKER = re.compile(r"<[^<>\s{}'\"]{2,40}>")
+PLAIN = re.compile(r"[\u0120\u2581]?[A-Za-z]{1,40}")  # a word, behind the sign of a space or not
 LARGEST = 64 * 2**20  # bytes of a tokenizer that are read
 
 
@@ -68,6 +69,27 @@ def _decoder(table: Any) -> Iterator[tuple[int, str]]:
     for number, token in table.items() if isinstance(table, dict) else ():
         if number.isdecimal() and isinstance(token, dict):
             yield int(number), str(token.get("content"))
+
+
+def ends(case: Case) -> Result:
+    """Whether the tokens that end a text are markers, and none of them a plain word."""
+    if case.weights is None:
+        return NotApplicable("the model's files are not on this disk")
+    data = _json(case.weights / TOKENIZER)
+    model = data.get("model")
+    vocabulary = model.get("vocab") if isinstance(model, dict) else None
+    if not isinstance(vocabulary, dict):
+        return NotApplicable(f"{TOKENIZER} lists no tokens by name")
+    added = {number for number, _ in _added(data.get("added_tokens"))}
+    words = {i: text for text, i in vocabulary.items() if i not in added and PLAIN.fullmatch(text)}
+    for file in ("generation_config.json", "config.json"):
+        told = _json(case.weights / file).get("eos_token_id")
+        wrong = [i for i in (told if isinstance(told, list) else [told]) if isinstance(i, int) and i in words]
+        if wrong:
+            says = f"{file} ends texts at token {wrong[0]}, which is the word {words[wrong[0]]!r}"
+            remedy = f"Take {wrong[0]} out of eos_token_id in {file}, or fetch that file anew."
+            return Trouble(says, remedy, stops=True, part="configuration")
+    return Fine("no text ends at a plain word")
 
 
 def context(case: Case) -> Result:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.promise import no_chat, no_tools
@@ -12,6 +15,7 @@ NAME = "prompt-rendered"
 LESSON = "A template file that was not read, a token written twice, a switch by another name: nobody looked."
 SLACK = 8  # tokens: a template may write the date, and ours is another day's
 SHARE = 0.05
+NO = ("false", "no", "off")
 needs = no_chat
 
 
@@ -22,6 +26,10 @@ def run(ctx: Context) -> Outcome:
         return NotApplicable("nobody can tell what the template writes")
     unknown = [name for name in ctx.promise.variables if not ctx.render.knows(name)]
     found = {"beginning": judge_beginning(text, ctx.render.bos), "variables": judge_variables(unknown)}
+    found["switches"] = judge_switches(
+        {k: v for k, v in ctx.promise.variables.items() if isinstance(v, str)},
+        lambda name, value: ctx.rendered(replace(GREETING, switches={name: value})),
+    )
     for prompt in (GREETING,) if no_tools(ctx.promise) else (GREETING, WEATHER):
         counts = ctx.counted(prompt)
         if counts is not None:
@@ -43,6 +51,15 @@ def judge_variables(unknown: list[str]) -> Outcome:
         return Pass("every variable is known")
     mend = f"Take {unknown[0]} out of chat_template_kwargs, or name it as the template does."
     return Fail(f"the template does not know {unknown[0]}: it changes nothing", "configuration", mend)
+
+
+def judge_switches(switches: Mapping[str, str], write: Callable[[str, object], str | None]) -> Outcome:
+    """The document's variables that are texts, by name; ``write`` renders with another value of one."""
+    for name, value in switches.items():
+        if value.strip().casefold() in NO and write(name, value) == write(name, True) != write(name, False):
+            mend = f"Write {name} in chat_template_kwargs without quotes."
+            return Fail(f"the template takes {name}, the text {value!r}, for yes", "configuration", mend)
+    return Pass("no switch is taken for its contrary")
 
 
 def judge_counts(chat: int, rendered: int, others: tuple[str, ...] = ()) -> Outcome:

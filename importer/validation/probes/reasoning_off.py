@@ -14,6 +14,7 @@ from importer.validation.ways import WAYS, together
 
 NAME = "reasoning-off"
 LESSON = "With thinking switched off, parsers that wait for the end of a thought took the answer for one."
+TAIL = 24  # characters at the end of a prompt in which its last marker stands
 
 
 def needs(promise: Promise) -> str | None:
@@ -31,6 +32,8 @@ def run(ctx: Context) -> Outcome:
             for way, stream in WAYS.items()
         }
     )
+    if not isinstance(found, Pass) and (left := left_open(ctx.rendered(SUM_SILENT) or "")) is not None:
+        return left
     if isinstance(found, Inconclusive) and ctx.render is None:
         return NotApplicable(f"{found.reason}; nobody can tell whether its template has a switch")
     return found
@@ -44,6 +47,18 @@ def switched(ctx: Context) -> bool:
         return len({ctx.render(prompt) for prompt in (SUM, SUM_SILENT, SUM_THINKING)}) > 1
     except TemplateRefusedError:
         return True
+
+
+def left_open(rendered: str) -> Fail | None:
+    """A prompt for an answer without a thought that ends in a block that nothing closes."""
+    marker = thinking_markup(rendered[-TAIL:].strip())
+    if marker is None or not rendered.strip().endswith(marker) or "/" in marker or "END" in marker:
+        return None
+    return Fail(
+        f"told not to think, the template opens {marker} and does not close it",
+        "configuration",
+        "Use a chat template that closes the block where thinking is off.",
+    )
 
 
 def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:

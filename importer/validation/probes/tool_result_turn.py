@@ -6,7 +6,7 @@ from importer.validation.blame import results_unseen, swallowed
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
 from importer.validation.promise import no_tools
-from importer.validation.prompts import WEATHER_ANSWERED
+from importer.validation.prompts import BOTH_ANSWERED, WEATHER_ANSWERED
 from importer.validation.reply import Reply
 
 NAME = "tool-result-turn"
@@ -16,7 +16,20 @@ needs = no_tools
 
 def run(ctx: Context) -> Outcome:
     """Give the result, see that it reaches the prompt, and that the answer shows it."""
-    return results_unseen(ctx) or ctx.judged(WEATHER_ANSWERED, judge)
+    both = judge_rendered(ctx.rendered(BOTH_ANSWERED))
+    return results_unseen(ctx) or both or ctx.judged(WEATHER_ANSWERED, judge)
+
+
+def judge_rendered(text: str | None) -> Fail | None:
+    """Two results, as the template renders them; ``None`` where nobody can tell, or it refuses them."""
+    lost = [word for word in BOTH_ANSWERED.expects if text and word not in text]
+    if not lost or len(lost) == len(BOTH_ANSWERED.expects):
+        return None
+    return Fail(
+        "of the results of two calls only one reaches the prompt",
+        "configuration",
+        "Use a chat template that renders every turn of the role 'tool'.",
+    )
 
 
 def judge(reply: Reply) -> Outcome:
