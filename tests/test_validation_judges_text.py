@@ -292,3 +292,21 @@ def test_the_worst_of_several_ways_is_told() -> None:
     assert together({"whole": unsure, "streamed": good}).outcome == "inconclusive"
     assert together({"a": good, "b": NotApplicable("no")}).reason == "well"
     assert together({"a": NotApplicable("no")}).outcome == "not-applicable"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("\u0120Your\u0120name is\u0120Mira.", True),
+        ("\u010a \u010a H ello", True),
+        ("\u2581Two\u2581plus two", True),
+        ("one<0x0A>two<0x0A>", True),
+        ("\u0120gantija and \u010aenturju are Maltese", False),
+        ("the byte <0x0A> ends a line", False),
+        ("Hello!", False),
+    ],
+)
+def test_pieces_that_nobody_decoded(text: str, told: bool) -> None:
+    found = no_special_tokens.leak(Reply(content=text, finish_reason="stop"))
+    assert (found is not None) is told
+    assert found is None or "tokenizer.json" in found.mend

@@ -31,6 +31,9 @@ _THINKING = re.compile(
 )
 # A pair of tags that opens an answer is a block no reader took, whatever its name.
 _LEADING_BLOCK = re.compile(r"^\s*(<([A-Za-z][\w:|]{0,30})>).*?</\2>", re.DOTALL)
+# Pieces of words as tokenizers store them: a space is Ġ or ▁, a line's end Ċ, a byte <0x0A>.
+_PIECE = re.compile(r"\u0120[A-Za-z]|\u010a(?!\w)|\u2581\w|<0x[0-9A-F]{2}>")
+_PIECES = 2  # one alone may be a letter
 _NEXT_TURN = re.compile(r"\n\s*(?:assistant|user|model|human)\s*(?:\n|:)", re.IGNORECASE)
 
 
@@ -69,6 +72,12 @@ def control_token(text: str, markers: Iterable[str] = ()) -> str | None:
             return marker.strip()
     found = _CONTROL.search(text)
     return found.group(0) if found else None
+
+
+def undecoded(text: str) -> str | None:
+    """The first piece of a word in ``text`` that nobody has made text of, where there are several."""
+    found = _PIECE.findall(text)
+    return found[0] if len(found) >= _PIECES else None
 
 
 def outside(text: str, reasoning: str = "") -> str:

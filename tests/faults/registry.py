@@ -35,6 +35,5 @@ FAULTS: tuple[Fault, ...] = (
 OPEN = (
     "beginning-left-to-the-tokenizer",
     "accents-stripped",
-    "decoder-lost",
     "template-forbids-tools",
 )

@@ -10,7 +10,7 @@ from importer.validation.outcome import Fail, Outcome, Pass
 from importer.validation.promise import Promise, no_chat, no_tools
 from importer.validation.prompts import GREETING, WEATHER, WEATHER_ANSWERED
 from importer.validation.reply import Reply
-from importer.validation.signs import call_markup, control_token, drafted, thinking_markup
+from importer.validation.signs import call_markup, control_token, drafted, thinking_markup, undecoded
 
 NAME = "no-special-tokens"
 LESSON = (
@@ -40,6 +40,11 @@ def signs(promise: Promise) -> tuple[str, ...]:
 def leak(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | None:
     """The first markup in a reply, and whose fault it is."""
     for place, text in _texts(reply):
+        if piece := undecoded(text):
+            mend = (
+                "Fetch tokenizer.json anew: its decoder, which makes text of pieces, is missing or another's."
+            )
+            return Fail(f"pieces of words as {piece!r} are in the {place}", "configuration", mend)
         # A block that no parser took is the document's; a lone token is what this probe is for.
         if marker := thinking_markup(text):
             return Fail(f"the thinking marker {marker} is in the {place}", "configuration",
