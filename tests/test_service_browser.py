@@ -185,10 +185,10 @@ def test_an_edit_is_checked_at_its_line_kept_and_compared(seen: Seen, folder: Pa
     expect(page.locator(".mistakes")).to_contain_text(f"line {line}: ")
     expect(page.locator(".gutter .bad")).to_have_text(str(line))
     expect(page.get_by_role("button", name="Save")).to_be_disabled()
-    page.get_by_role("button", name="Save").scroll_into_view_if_needed()
-    picture(seen, folder, "editor")
     page.get_by_role("button", name=f"line {line}").click()
     assert page.evaluate(MARKED).startswith("temperature: hot")
+    page.get_by_role("button", name="Save").scroll_into_view_if_needed()
+    picture(seen, folder, "editor")
     text.fill(first.replace("temperature: 0.1", "temperature: 0.3"))
     expect(page.locator(".changes")).to_contain_text("parameters.temperature: 0.1 → 0.3")
     page.get_by_role("link", name="Probes").click()
@@ -321,6 +321,75 @@ def test_a_list_is_one_job_and_the_lists_have_pages_and_filters(seen: Seen, serv
     seen.go("jobs?state=failed")
     expect(page.get_by_role("region", name="Jobs").get_by_text("succeeded")).to_have_count(0)
     seen.check()
+
+
+def test_an_import_that_clashes_with_an_edit_shows_all_sides_and_asks(seen: Seen, service: Service) -> None:
+    name = imported(service, "merged")
+    edit = {"parameters": {"temperature": 0.5}}
+    service.client.patch(f"/v1/configs/{name}", json=edit, headers={"If-Match": service.etag(name)})
+    page = seen.go("import")
+    page.get_by_label("Models").fill("acme/demo")
+    page.get_by_label("Backend").select_option("mlx")
+    page.get_by_label("Name").fill(name)
+    page.get_by_text("More", exact=True).click()
+    page.get_by_label("Values that win").fill("temperature=0.9\ntop_k=7")
+    page.get_by_role("button", name="Preview").click()
+    clash = page.get_by_role("region", name="Conflicts").get_by_role("row", name="parameters.temperature")
+    expect(clash).to_have_text("parameters.temperature0.10.50.9")
+    page.get_by_role("button", name="Import", exact=True).click()
+    expect(clash).to_have_text("parameters.temperature0.10.50.9")
+    page.get_by_role("button", name="Take theirs").click()
+    page.get_by_role("link", name="Review merged").click()
+    expect(page.get_by_role("row", name="parameters.temperature").locator("code").first).to_have_text("0.9")
+    seen.check()
+
+
+def test_progress_goes_on_over_a_server_that_was_killed_and_a_run_can_be_cancelled(
+    seen: Seen, service: Service
+) -> None:
+    name = imported(service, "killed")
+    page = seen.go(f"documents/{name}")
+    page.get_by_role("button", name="Validate").click()
+    service.wait(service.engines)
+    service.kill()
+    service.wait(lambda: not service.engines())
+    service.start()
+    expect(page.locator(".facts").get_by_text("passed")).to_be_visible()
+    expect(page.locator("#running")).to_be_empty()
+    page.get_by_role("button", name="Validate").click()
+    service.wait(service.engines)
+    page.reload()  # it is still watched
+    page.locator("#running").get_by_role("button", name="Cancel").click()
+    expect(page.locator("#running")).to_contain_text("cancelled")
+    service.wait(lambda: not service.engines())
+    expect(page.get_by_role("button", name="Try again")).to_be_visible()
+    seen.check("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_EMPTY_RESPONSE", "409")
+
+
+def test_long_lists_have_pages(seen: Seen, service: Service) -> None:
+    text = service.client.get(f"/v1/configs/{imported(service)}").json()["text"]
+    database = Database(service.env["IMPORTER_SERVE_DATABASE"])
+    with Gallery(database).change(Act("many", "import")) as change:
+        for number in range(60):
+            name = f"many-{number:02}"
+            change.checkout.path(name).write_text(text.replace("name: demo", f"name: {name}"))
+            change.save(name)
+    database.close()
+    page = seen.go("documents?q=many")
+    expect(page.locator("#count")).to_have_text("60 documents")
+    expect(page.get_by_role("row")).to_have_count(51)
+    page.get_by_role("link", name="Next page").press("Enter")
+    expect(page.get_by_role("row")).to_have_count(11)
+    expect(page.get_by_role("link", name="many-59")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_role("link", name="many-00")).to_be_visible()
+    page = seen.go("gallery")
+    page.get_by_role("link", name="More of").click()
+    expect(page.get_by_role("link", name="many-59")).to_be_visible()
+    expect(page.get_by_text("it has no receipt").first).to_be_visible()
+    page = seen.go("documents/many-00")
+    expect(page.get_by_text("It has no receipt, so nobody knows")).to_be_visible()
+    seen.check("409")
 
 
 def test_it_is_read_in_the_dark_and_on_a_phone(chrome: Browser, service: Service, folder: Path) -> None:

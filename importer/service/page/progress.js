@@ -73,7 +73,8 @@ function draw(state) {
 function foot(state) {
   const again = (job) => { Object.assign(state, { job, step: null, said: [] }); begin(state); };
   const { job } = state;
-  fill(state.parts[2], job.error ? failure(job, again) : null, open(job) ? cancel(job) : null);
+  const ended = job.error || job.state === "cancelled";
+  fill(state.parts[2], ended ? failure(job, again) : null, open(job) ? cancel(job) : null);
 }
 
 function now({ job, step, said }) {
@@ -109,9 +110,9 @@ function failure(job, again) {
     const button = el("button", { type: "button", on: { click: () => run(button, place, async () => again(await post(["jobs", job.id, "retry"], { body }))) } }, label);
     return button;
   };
-  const { candidates, conflicts } = job.error;
+  const { candidates, conflicts } = job.error ?? {};
   return el("div", {},
-    problem({ said: job.error }),
+    job.error ? problem({ said: job.error }) : null,
     candidates ? [el("p", {}, "Which one is it to be for?"),
       table("Candidates", ["backend", "engine"], candidates.map((c) => [retry(c.backend, { backend: c.backend }), [c.engine, c.says ? soft(`: ${c.says}`) : null]]), "several")] : null,
     conflicts ? [clashes(conflicts), el("p", { class: "buttons" }, retry("Keep mine", { take: "mine" }), retry("Take theirs", { take: "theirs" }))] : null,
