@@ -1,7 +1,7 @@
 // A person's word on the document as they see it, and its validation.
 
 import { post } from "./api.js";
-import { el, moment, say } from "./dom.js";
+import { code, el, moment, say } from "./dom.js";
 import { run } from "./problem.js";
 import { attend } from "./progress.js";
 
@@ -44,5 +44,6 @@ export function review(context) {
 // Every word that was said, the newest first.
 export function words(said) {
   return el("ul", { class: "plain" }, [...said].reverse().map((w) => el("li", { class: "break" },
-    el("strong", {}, w.state), ` by ${w.by}, ${moment(w.at)}`, w.note ? `: ${w.note}` : "")));
+    el("strong", {}, w.state), ` by ${w.by}, ${moment(w.at)}`, w.note ? `: ${w.note}` : "",
+    w.digest ? el("div", { class: "soft small" }, "of ", code(w.digest)) : null)));
 }
