@@ -16,6 +16,8 @@ from importer.engines.doctor import files
 from importer.engines.doctor.case import Case
 from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble
 from importer.hub import local
+from importer.proof.prove import NO_THINKING
+from importer.proof.result import Proof, Verdict
 from importer.validation import blame, proved, roots, spoilt
 from importer.validation.calls import judge_call
 from importer.validation.client import Client
@@ -197,7 +199,7 @@ def test_what_rests_on_noise_is_blamed_on_what_made_the_noise() -> None:
     outcomes: dict[str, Outcome] = {
         "simple-answers": Fail("noise", "model", "Other weights."),
         "tool-call": Inconclusive("declined", "model"),
-        "no-tool-needed": Fail("called", "engine"),
+        "no-tool-needed": Fail("called", "engine", "Other weights."),
         "system-role": Fail("dropped", "configuration"),
         "health": Pass("up"),
     }
@@ -211,6 +213,42 @@ def test_what_rests_on_noise_is_blamed_on_what_made_the_noise() -> None:
         "health": "pass",
     }
     assert roots.traced(rows[1:]) == rows[1:]
+
+
+@pytest.mark.parametrize(
+    ("cause", "mend", "follows"),
+    [
+        ("model-listed", "Ask by a name that is listed.", {"messages"}),
+        ("plain-chat", blame.END_TOKEN, {"messages", "long-prompt", "tool-call"}),
+        ("plain-chat", "Allow more tokens.", set()),
+        (
+            "stream-equals-whole",
+            "Leave reasoning_parser out of options.",
+            {"messages", "long-prompt", "tool-call"},
+        ),
+        ("stream-equals-whole", "Use whole answers.", set()),
+        (
+            "settings-read-back",
+            "Start it with the document's tool parser.",
+            {"messages", "long-prompt", "tool-call"},
+        ),
+        ("settings-read-back", "Lower the context.", set()),
+        ("no-special-tokens", "Its decoder is missing.", {"messages", "long-prompt", "tool-call"}),
+        ("no-special-tokens", "Declare it.", set()),
+    ],
+)
+def test_a_cause_explains_what_an_engine_is_blamed_for(cause: str, mend: str, follows: set[str]) -> None:
+    outcomes: dict[str, Outcome] = {
+        "messages": Fail("the engine answered 500: no such model", "engine"),
+        "long-prompt": Fail("600 words were answered: 'again'", "engine"),
+        "tool-call": Fail("half a call", "engine"),
+        "context-length": Fail("another value", "engine"),
+        cause: Fail("seen", "configuration", mend),
+        "tool-choice": Fail("declined", "model"),
+    }
+    rows = roots.traced([Row(name, "", outcome) for name, outcome in outcomes.items()])
+    told = {row.probe for row in rows if verdict(row.outcome) == "fail configuration"}
+    assert told == {cause, *follows}
 
 
 @pytest.mark.parametrize("part", ["configuration", "engine"])
@@ -488,3 +526,36 @@ def test_an_end_token_that_is_a_word(tmp_path: Path) -> None:
     assert isinstance(files.ends(case), Fine)
     (folder / "tokenizer.json").write_text("[]")
     assert isinstance(files.ends(case), NotApplicable)
+
+
+PIECES = "in pieces: read no call"
+
+
+@pytest.mark.parametrize(
+    ("used", "better", "told"),
+    [
+        (Verdict("a", "A", ("call",), {}, ("call",), PIECES), True, "Set tool_parser:b"),
+        (Verdict("a", "A", (), {"call": "no call"}, ("call",)), True, "Set tool_parser:b"),
+        (Verdict("a", "A", ("call",), {}, ("call",)), True, ""),
+        (Verdict("a", "A", ("call",), {}, ("call",), PIECES), False, ""),
+    ],
+)
+def test_streamed_calls_that_another_parser_reads(used: Verdict, better: bool, told: str) -> None:
+    other = Verdict("b", "B", ("call",), {}, ("call",), None if better else PIECES)
+    proof = Proof("vllm", "1", "", {"tool_parser": (used, other)}, {})
+    ctx = Context(Promise(tool_parser="a"), "m", Client("http://127.0.0.1:1"), proof=proof)
+    assert not proved.thinks_never(ctx)
+    found = proved.whole_in_pieces(ctx) or ""
+    assert found.startswith(told)
+    assert bool(found) is bool(told)
+
+
+@pytest.mark.parametrize(
+    ("parser", "unasked", "never"),
+    [("qwen3", NO_THINKING, True), (None, NO_THINKING, False), ("qwen3", "not asked", False)],
+)
+def test_a_reader_of_thoughts_for_a_template_without(parser: str | None, unasked: str, never: bool) -> None:
+    proof = Proof("vllm", "1", "", {}, {}, {"reasoning_parser": unasked})
+    promise = Promise(reasoning_parser=parser)
+    assert proved.thinks_never(Context(promise, "m", Client("http://127.0.0.1:1"), proof=proof)) is never
+    assert not proved.thinks_never(Context(promise, "m", Client("http://127.0.0.1:1")))

@@ -148,6 +148,11 @@ def streaming_fault(ctx: Context, prompt: Prompt, reason: str, trials: int) -> F
         if looks_like_call(seen.written, prompt.tools) and not seen.tool_calls:
             mend = OTHER_TOOL_PARSER
         return Fail(f"{reason}; {wrong}", "configuration", mend, trials)
+    if proved.thinks_never(ctx):
+        return Fail(reason, "configuration", NO_REASONING_PARSER, trials)
+    better = proved.whole_in_pieces(ctx) if prompt.tools else None
+    if better is not None:
+        return Fail(reason, "configuration", better, trials)
     return Fail(reason, "engine", "Use whole answers until the engine is mended.", trials)
 
 

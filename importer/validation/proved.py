@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from importer.proof.prove import NO_THINKING
 from importer.proof.result import Proof
 from importer.validation.context import Context
 from importer.validation.prompts import SUM, WEATHER, WEATHER_ANSWERED
@@ -47,6 +48,28 @@ def mend(key: str, ctx: Context, proof: Proof) -> str:
     """What helps where the engine's own parser would have."""
     name = named(key, ctx, proof)
     return f"Use another version of the engine: asked by itself, its parser {name} reads this."
+
+
+def whole_in_pieces(ctx: Context) -> str | None:
+    """The change to a tool parser that reads streamed calls as whole ones, where the one in use does not."""
+    proof = ctx.proof
+    if proof is None or proof.engine in INFERRING or not same_template(ctx, proof):
+        return None
+    verdicts = {v.parser: v for v in proof.verdicts.get("tool_parser", ())}
+    used = verdicts.get(named("tool_parser", ctx, proof) or "")
+    better = next((name for name, v in verdicts.items() if v.reads and v.streaming is None), None)
+    if used is None or better is None or (used.reads and used.streaming is None):
+        return None
+    return (
+        f"Set tool_parser:{better} in options: it reads calls in pieces, too, which {used.parser} does not."
+    )
+
+
+def thinks_never(ctx: Context) -> bool:
+    """Whether a reader of thoughts is named, and the template has none."""
+    if ctx.proof is None or ctx.promise.reasoning_parser is None or not same_template(ctx, ctx.proof):
+        return False
+    return ctx.proof.unasked.get("reasoning_parser") == NO_THINKING
 
 
 def calls_as_proved(ctx: Context) -> bool:

@@ -1,8 +1,8 @@
-"""What follows from what: where answers are noise, or hold thoughts, the verdicts that rest on them do."""
+"""What follows from what: a cause that one probe shows explains what others blame on the engine."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from importer.validation.outcome import Fail, Inconclusive
@@ -12,11 +12,14 @@ from importer.validation.probes import (
     health,
     long_prompt,
     model_listed,
+    no_special_tokens,
+    plain_chat,
     prompt_rendered,
     reasoning_apart,
     settings_read_back,
     simple_answers,
     stops_cleanly,
+    stream_equals_whole,
     system_role,
     tokenize_round_trip,
     tools_in_prompt,
@@ -39,25 +42,53 @@ APART = {
 def traced(rows: Sequence[Row]) -> list[Row]:
     """The rows; those that did not pass for another row's reason are blamed on what that is blamed on.
 
-    That is all that rests on answers, where simple ones are noise; and where thoughts are not told apart,
-    what was judged over an answer that holds one.
+    Where simple answers are noise, that is all that rests on answers; for another cause it is what an engine
+    is blamed for and the cause explains.
     """
     failed = {row.probe: row.outcome for row in rows if isinstance(row.outcome, Fail)}
     if ROOT in failed:
         return [row if row.probe in (ROOT, *APART) else _following(row, ROOT, failed[ROOT]) for row in rows]
-    if THOUGHTS not in failed:
-        return list(rows)
-    return [_following(row, THOUGHTS, failed[THOUGHTS]) if _thinks(row) else row for row in rows]
+    told = list(rows)
+    for root, words, explains in CAUSES:
+        if root in failed and words in (failed[root].mend or ""):
+            told = [_following(row, root, failed[root]) if explains(row) else row for row in told]
+    return told
+
+
+def _of_engine(row: Row) -> bool:
+    return isinstance(row.outcome, Fail) and row.outcome.attribution == "engine"
+
+
+def _refused(row: Row) -> bool:
+    """Whether an engine is blamed for a refusal."""
+    return _of_engine(row) and "the engine answered" in row.outcome.reason
+
+
+def _answered(row: Row) -> bool:
+    """Whether an engine is blamed for an answer."""
+    return _of_engine(row) and row.probe not in APART - {long_prompt.NAME}
 
 
 def _thinks(row: Row) -> bool:
-    """Whether an engine is blamed for an answer that begins with a thought."""
-    blamed = isinstance(row.outcome, Fail) and row.outcome.attribution == "engine"
-    return blamed and thinking_markup(row.outcome.reason) is not None
+    """Whether an engine is blamed for an answer that holds a thought."""
+    return _of_engine(row) and thinking_markup(row.outcome.reason) is not None
+
+
+# The probe that shows the cause, words of the change that it tells, and what the cause explains.
+CAUSES: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
+    (model_listed.NAME, "", _refused),
+    (settings_read_back.NAME, "parser", _answered),
+    (stream_equals_whole.NAME, "reasoning_parser", _answered),
+    (plain_chat.NAME, "end-of-sequence", _answered),
+    (no_special_tokens.NAME, "decoder", _answered),
+    (THOUGHTS, "", _thinks),
+)
 
 
 def _following(row: Row, root: str, cause: Fail) -> Row:
-    if not isinstance(row.outcome, Fail | Inconclusive) or row.outcome.mend == cause.mend:
+    if not isinstance(row.outcome, Fail | Inconclusive):
+        return row
+    if (row.outcome.attribution, row.outcome.mend) == (cause.attribution, cause.mend):
         return row
     reason = f"{row.outcome.reason}; see {root}"
     told = replace(row.outcome, reason=reason, attribution=cause.attribution, mend=cause.mend)

@@ -67,7 +67,7 @@ FAULTS = (
         "configuration",
         (ToolParser(JSON),),
         base="llama3",
-        mend="llama3_json",
+        mend="Set tool_parser:llama",
     ),
     Fault(
         "llama3-read-as-pythonic",
@@ -75,7 +75,8 @@ FAULTS = (
         "configuration",
         (ToolParser("llama4_pythonic"),),
         base="llama3",
-        mend="llama3_json",
+        apart={"vllm-mlx": "it has no parser of that name"},
+        mend="Set tool_parser:llama",
         bitten="Llama 4 Scout writes JSON while llama4_pythonic parses, vLLM 46863",
     ),
     Fault(

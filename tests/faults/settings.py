@@ -45,7 +45,7 @@ FAULTS = (
         "The document names a dtype that there is not.",
         "configuration",
         (Says({"dtype": "float13"}),),
-        apart=dict.fromkeys(("mlx", "mlx-vlm"), "its server takes no dtype"),
+        apart=dict.fromkeys(("mlx", "mlx-vlm", "vllm-mlx"), "its server takes no dtype"),
         mend="dtype",
     ),
     Fault(
