@@ -1,10 +1,12 @@
-"""Serves in a process of its own, to be interrupted or killed: arguments ``toy|mlx PYTHON MODEL``.
+"""Serves in a process of its own, to be interrupted or killed: ``toy|stubborn|mlx PYTHON MODEL [LOCK]``.
 
 It prints ``PID PORT`` of the engine once that serves, then waits in the block.
 """
 
 from __future__ import annotations
 
+import fcntl
+import os
 import sys
 import time
 from pathlib import Path
@@ -14,9 +16,13 @@ from importer.engines.process import serve
 from tests.toy_engine import adapter
 
 if __name__ == "__main__":
-    name, python, model = sys.argv[1:]
-    engine = adapter("parent") if name == "toy" else get(name)
+    name, python, model, *lock = sys.argv[1:]
+    modes = {"toy": "parent", "stubborn": "stubborn"}
+    engine = adapter(modes[name]) if name in modes else get(name)
     document = {"name": "demo", "parameters": {"temperature": 0}}
-    with serve(engine, Path(python), document, Path(model)) as served:
+    held = [os.open(path, os.O_RDWR | os.O_CREAT) for path in lock]
+    for descriptor in held:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with serve(engine, Path(python), document, Path(model), hold=held) as served:
         print(served.pid, served.port, flush=True)
         time.sleep(600)

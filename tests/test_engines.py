@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import http.client
 import json
 import os
@@ -460,8 +461,10 @@ def test_an_error_in_the_block_ends_the_engine(importer_home: Path, weights: Pat
 
 
 @contextlib.contextmanager
-def serving_elsewhere(weights: Path) -> Iterator[tuple[subprocess.Popen[str], int, int]]:
-    command = [sys.executable, "-m", "tests.serving_script", "toy", sys.executable, str(weights)]
+def serving_elsewhere(
+    weights: Path, mode: str = "toy", *lock: str
+) -> Iterator[tuple[subprocess.Popen[str], int, int]]:
+    command = [sys.executable, "-m", "tests.serving_script", mode, sys.executable, str(weights), *lock]
     owner = subprocess.Popen(command, cwd=REPO, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert owner.stdout is not None
     pid, port = (int(word) for word in owner.stdout.readline().split())
@@ -482,6 +485,29 @@ def test_no_engine_outlives_its_owner(number: signal.Signals, importer_home: Pat
         owner.wait(30)
         assert wait_until(lambda: not group.alive(pid))
         assert wait_until(lambda: is_free(port))
+
+
+@pytest.mark.slow
+def test_a_lock_is_held_until_the_engine_is_gone(importer_home: Path, weights: Path, tmp_path: Path) -> None:
+    path = tmp_path / "device.lock"
+
+    def free() -> bool:
+        with path.open() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                return False
+            return True
+
+    with serving_elsewhere(weights, "stubborn", str(path)) as (owner, pid, _):
+        assert not free()
+        owner.kill()
+        owner.wait()
+        assert group.alive(pid)
+        assert not free()
+        assert wait_until(lambda: free() or not group.alive(pid))
+        assert not group.alive(pid)
+        assert wait_until(free)
 
 
 def test_logs_are_kept_but_not_for_ever(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_validations_survive_workers_that_die_and_workers_that_were_only_slow(se
     service.kill(slow)
     ended = [service.ended(ident) for ident in idents]
     assert {j["state"] for j in ended} == {"succeeded"}
-    assert not [problem for j in ended for problem in wrong(service, j, attempt=j["attempt"], kills=2)]
+    assert not [problem for j in ended for problem in wrong(service, j, kills=2)]
     assert sum(j["attempt"] for j in ended) in (4, 5)  # one was slow; one died, if it still had work
     assert job(service, nobody)["state"] == "queued"
     assert {str(j["device"]).rpartition("/")[2] for j in ended} <= {"a", "b"}
@@ -111,7 +111,7 @@ def test_a_version_of_the_importer_that_nobody_runs_any_more_strands_no_job(serv
     service.start("--device", "a", command="worker", **newer)
     for ident in (first, second):
         ended = service.ended(ident)
-        assert not wrong(service, ended, attempt=ended["attempt"])
+        assert not wrong(service, ended)
     assert job(service, first)["attempt"] == 2
     assert any("version 1" in e["data"].get("says", "") for e in story(service, first))
 

@@ -26,7 +26,7 @@ def wrong(
 
 
 def _wrong(service: Service, job: dict[str, Any], kills: int, state: str, attempt: int) -> Iterator[str]:
-    if (job["state"], job["attempt"]) != (state, attempt):
+    if (job["state"], job["attempt"]) != (state, attempt + released(service, job)):
         yield f"{job['kind']} {job['state']} in attempt {job['attempt']}: {job['error']}"
         return
     if job["kind"] == "imports":
@@ -40,14 +40,12 @@ def _wrong(service: Service, job: dict[str, Any], kills: int, state: str, attemp
     if job["parent"] is None and numbers != [*range(1, len(seen) + 1)]:
         yield f"events have the numbers {numbers}"
     mine = [e for e in seen if e["job"] == job["id"]]
-    ends = [e["type"] for e in mine if e["type"] in ENDS]
-    if ends != [state] or mine[-1]["type"] != state:
+    latest = mine[max((n for n, e in enumerate(mine) if e["type"] == "queued"), default=0) :]
+    ends = [e["type"] for e in latest if e["type"] in ENDS]
+    if ends != [state] or mine[-1]["type"] != state or [e["type"] for e in mine].count(state) != 1:
         yield f"it ended with {ends}"
     if state == "succeeded" and job["kind"] != "imports":
-        begun = max((n for n, e in enumerate(mine) if e["type"] == "queued"), default=0)
-        yield from _steps(
-            job["kind"], [e["data"]["step"] for e in mine[begun:] if e["type"] == "step"], kills
-        )
+        yield from _steps(job["kind"], [e["data"]["step"] for e in latest if e["type"] == "step"], kills)
         yield from _document(service, job)
     yield from _workflow(service, job, state)
 
@@ -60,6 +58,12 @@ def story(service: Service, job: str) -> list[dict[str, Any]]:
             return jobs.events(connection, jobs.get(connection, job), 0, 100_000)
     finally:
         database.close()
+
+
+def released(service: Service, job: dict[str, Any]) -> int:
+    """How often a job began from its start, since its device or its version was gone for too long."""
+    said = [e["data"].get("says", "") for e in story(service, job["id"]) if e["type"] == "queued"]
+    return sum(text.endswith(" is gone") for text in said)
 
 
 def _steps(kind: str, steps: list[str], kills: int) -> Iterator[str]:
@@ -78,9 +82,8 @@ def _document(service: Service, job: dict[str, Any]) -> Iterator[str]:
     action = "import" if job["kind"] == "import" else "validate"
     if job["kind"] == "import" and [v["action"] for v in versions].count(action) != 1:
         yield f"versions of {name}: {[v['action'] for v in versions]}"
-    newest = next(v for v in versions if v["action"] == action)
-    if newest["version"] != job["result"]["version"]:
-        yield f"version {newest['version']} of {name}, and the job says {job['result']['version']}"
+    if job["result"]["version"] not in [v["version"] for v in versions if v["action"] == action]:
+        yield f"{name} has no version {job['result']['version']}"
     entries = [e for e in service.client.get("/v1/audit?limit=1000").json() if e["request"] == job["id"]]
     if [e["action"] for e in entries] != [action]:
         yield f"the audit log has {[e['action'] for e in entries]}"
@@ -91,23 +94,23 @@ def _workflow(service: Service, job: dict[str, Any], state: str) -> Iterator[str
     if job["kind"] == "imports":
         return
     found = service.wait(lambda: _over(service, job["id"]))
-    if state == "succeeded" and found.count("SUCCESS") != 1:
+    if state == "succeeded" and found.get(f"{job['id']}.{job['attempt']}") != "SUCCESS":
         yield f"its workflows are {found}"
 
 
-def _over(service: Service, job: str) -> list[str]:
-    """The states of a job's workflows, once none is open."""
+def _over(service: Service, job: str) -> dict[str, str]:
+    """The states of a job's workflows, one for each attempt, once none is open."""
     url = parsed(service.env["IMPORTER_SERVE_DATABASE"])
     sqlite = url.get_backend_name() == "sqlite"
     engine = create_engine(make_url(f"sqlite:///{url.database}.jobs") if sqlite else url)
     table = "workflow_status" if sqlite else "dbos.workflow_status"
     try:
         with engine.connect() as connection:
-            query = text(f"SELECT status FROM {table} WHERE workflow_uuid LIKE :job")
-            found = [str(row[0]) for row in connection.execute(query, {"job": f"{job}.%"})]
+            query = text(f"SELECT workflow_uuid, status FROM {table} WHERE workflow_uuid LIKE :job")
+            found = {str(row[0]): str(row[1]) for row in connection.execute(query, {"job": f"{job}.%"})}
     finally:
         engine.dispose()
-    return [] if {*found} & {"PENDING", "ENQUEUED"} else found
+    return {} if {*found.values()} & {"PENDING", "ENQUEUED"} else found
 
 
 def left(token: str, mine: set[int]) -> list[int]:

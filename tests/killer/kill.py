@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 
 from tests.hubserver import Repo
-from tests.killer.check import ENDS, TOKEN, left, story, wrong
+from tests.killer.check import ENDS, TOKEN, left, released, story, wrong
 from tests.killer.points import Kind, Point, Process
 from tests.serving import Service, running
 
@@ -31,7 +31,8 @@ class Kill:
     """One kill and what became; times in seconds from the kill, ``None`` where there was nothing to wait for.
 
     ``step``  the one that the job, or the newest of a list, was at. ``gone``  until no process was left of
-    the one that was killed. ``on``  until the job was gone on with.
+    the one that was killed. ``on``  until the job was gone on with. ``anew``  how often it was begun from its
+    start, since another process came too late.
     """
 
     kind: Kind
@@ -41,6 +42,7 @@ class Kill:
     gone: float
     on: float | None
     wrong: list[str] = field(default_factory=list)
+    anew: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,8 @@ class Killer:
         """Kill a process at a point, begin it again, and look what became."""
         if point.at.startswith("cancelled"):
             return self._at_cancel(point)
+        if point.at.startswith("again"):
+            return self._at_retry(point)
         if point.process == "server":
             self.serve(at=point.at)
         else:
@@ -99,6 +103,25 @@ class Killer:
             point.kind, point.process, point.at, ended["step"], gone, None,
             wrong(self.service, ended, state="cancelled"),
         )  # fmt: skip
+
+    def _at_retry(self, point: Point) -> Kill:
+        """A retry whose server dies: asked again, it is the second attempt and no third."""
+        self.serve(at=point.at)
+        self.work()
+        reference = self._model()
+        repo = self.service.hub.repos.pop(reference)
+        job = str(self._ask("import", reference))
+        assert self.service.ended(job)["state"] == "failed"
+        self.service.hub.repos[reference] = repo
+        self._post(f"/v1/jobs/{job}/retry", None)
+        self.service.wait(lambda: self.server.poll() is not None)
+        killed = time.monotonic()
+        self.serve()
+        self._post(f"/v1/jobs/{job}/retry", None)
+        ended = self.service.ended(job)
+        on = time.monotonic() - killed
+        found = wrong(self.service, ended, attempt=2)
+        return Kill(point.kind, point.process, point.at, None, 0.0, on, found)
 
     # What is killed at a moment
 
@@ -139,7 +162,8 @@ class Killer:
             self.service.wait(lambda: len(story(self.service, job)) > len(said))
             on = time.monotonic() - killed
         ended = self.service.ended(job)
-        return Kill(kind, process, at, step, gone, on, wrong(self.service, ended))
+        found = wrong(self.service, ended)
+        return Kill(kind, process, at, step, gone, on, found, released(self.service, ended))
 
     # Its processes
 
@@ -159,13 +183,13 @@ class Killer:
 
     # Its jobs
 
-    def _ask(self, kind: Kind, *, several: bool = False) -> str | None:
+    def _ask(self, kind: Kind, reference: str = "", *, several: bool = False) -> str | None:
         """Ask for a job; ``None`` where the server died before it could answer."""
         key = secrets.token_hex(8)
         if kind == "validation":
             self._asked: tuple[str, Any, str] = ("/v1/configs/demo/validate", None, key)
         else:
-            names = [self._model() for _ in range(LIST if several else 1)]
+            names = [reference or self._model() for _ in range(LIST if several else 1)]
             which = {"references": names} if several else {"reference": names[0]}
             self._asked = ("/v1/imports", {**which, "backend": "mlx"}, key)
         return self._again()

@@ -41,6 +41,7 @@ def _every() -> Iterator[Point]:
                 yield Point(what, "worker", "succeeded written", "all is written and not committed")
             yield Point(what, "worker", f"{step} done", f"'{step}' is done, its result is not kept")
             yield Point(what, "worker", f"{step} kept", f"the result of '{step}' is kept")
+    yield Point("import", "server", "again written", "a retry is written and not committed")
     yield Point("validation", "server", "cancelled written", "a cancel is written and not committed")
     yield Point("validation", "server", "cancelled", "a cancel is committed, the engine still runs")
 
