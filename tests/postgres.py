@@ -26,7 +26,7 @@ ACCOUNTS = ("postgres", "nobody")  # who runs it where the tests are root, which
 
 
 class Postgres:
-    """A running server; ``fresh`` makes an empty database and gives its URL."""
+    """A running server; ``fresh`` makes an empty database of a role that may do nothing else."""
 
     def __init__(self, port: int) -> None:
         self.port, self._made = port, 0
@@ -37,9 +37,13 @@ class Postgres:
     def fresh(self) -> str:
         self._made += 1
         name = f"gallery{self._made}"
-        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}")
+        self.admin(f"CREATE DATABASE {name} OWNER importer")
         return self.url(name)
+
+    def admin(self, statement: str) -> None:
+        url = f"postgresql://admin:secret@127.0.0.1:{self.port}/postgres"
+        with psycopg.connect(url, autocommit=True, connect_timeout=5) as connection:
+            connection.execute(statement)
 
 
 def here() -> Path | None:
@@ -64,7 +68,7 @@ def serving() -> Iterator[Postgres]:
         secret.chmod(0o644)
         data, port = folder / "data", free_port()
         _run(
-            [programs / "initdb", "-D", data, "-U", "importer", "-A", "scram-sha-256", "--pwfile", secret,
+            [programs / "initdb", "-D", data, "-U", "admin", "-A", "scram-sha-256", "--pwfile", secret,
              "-E", "UTF8", "--locale=C", "--no-sync"],
             who,
         )  # fmt: skip
@@ -111,7 +115,7 @@ def _await(found: Postgres, process: subprocess.Popen[bytes], log: Path) -> None
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
-            psycopg.connect(found.url("postgres"), connect_timeout=5).close()
+            found.admin("CREATE ROLE importer LOGIN PASSWORD 'secret'")
         except psycopg.OperationalError:
             said = log.read_text(errors="replace")
             assert process.poll() is None, said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -194,3 +195,20 @@ def test_a_process_that_was_taken_for_dead_finds_that_out(database: Database) ->
         ]
         executors.forget(connection, [one.id])
         assert executors.sign(connection, one)
+
+
+def test_silence_is_told_by_the_clock_of_who_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(executors.time, "monotonic", lambda: clock[0])
+    one = Executor("vm-1-2", "here", "vm", 1, "", seen=-5000.0)  # its clock is an hour behind
+    silence = executors.Silence()
+    for _ in range(4):  # it gives signs
+        one = replace(one, seen=one.seen + 10)
+        assert silence.of([one]) == set()
+        clock[0] += 10
+    assert silence.of([one]) == set()
+    clock[0] += 10
+    assert silence.of([one]) == {one.id}
+    assert silence.of([replace(one, seen=0.0)]) == set()
+    clock[0] += 100  # who looks was away itself
+    assert silence.of([replace(one, seen=0.0)]) == set()

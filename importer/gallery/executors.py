@@ -66,8 +66,28 @@ def forget(connection: Connection, idents: Sequence[str]) -> None:
 
 
 def overdue(one: Executor) -> bool:
-    """Whether a process has not been seen for longer than it may be silent."""
+    """Whether a process has not been seen for longer than it may be silent, if its clock is right."""
     return time.time() - one.seen > LEASE
+
+
+class Silence:
+    """Who gives no sign for too long, by the clock of the process that looks: those of others may differ."""
+
+    def __init__(self) -> None:
+        self._signs: dict[str, tuple[float, float]] = {}
+        self._looked = time.monotonic()
+
+    def of(self, found: Sequence[Executor]) -> set[str]:
+        """The ids of those whose last sign was there ``LEASE`` seconds ago and is the last one still."""
+        now = time.monotonic()
+        # Whoever was away for that long itself, or whose database was, knows nothing of the others.
+        old = self._signs if now - self._looked < LEASE else {}
+        self._looked = now
+        self._signs = {
+            one.id: old[one.id] if old.get(one.id, (None,))[0] == one.seen else (one.seen, now)
+            for one in found
+        }
+        return {ident for ident, (_, since) in self._signs.items() if now - since > LEASE}
 
 
 def _executor(row: Row[tuple[object, ...]]) -> Executor:

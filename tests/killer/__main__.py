@@ -50,7 +50,7 @@ def _told(kill: Kill, lines: Path | None) -> Kill:
 
 def table(kills: Sequence[Kill], says: dict[tuple[str, str, str], str]) -> str:
     """Markdown: a row for each point, one for all random moments of a kind and a process."""
-    heads = ("job", "killed", "where", "kills", "as it should be", "its processes gone", "goes on")
+    heads = ("job", "killed", "where", "kills", "as it should be", "begun anew", "processes gone", "goes on")
     rows = [heads, ("---",) * len(heads)]
     groups: dict[tuple[str, str, str], list[Kill]] = {}
     for kill in kills:
@@ -61,7 +61,7 @@ def table(kills: Sequence[Kill], says: dict[tuple[str, str, str], str]) -> str:
         fine = sum(not kill.wrong for kill in found)
         on = [kill.on for kill in found if kill.on is not None]
         rows.append(
-            (*key, str(len(found)), str(fine), f"{max(k.gone for k in found):.1f} s",
+            (*key, str(len(found)), str(fine), str(sum(k.anew for k in found)), f"{max(k.gone for k in found):.1f} s",
              f"{max(on):.1f} s" if on else "–")
         )  # fmt: skip
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)

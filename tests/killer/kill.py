@@ -86,7 +86,7 @@ class Killer:
         return self._after(point.kind, point.process, point.at, job)
 
     def _at_cancel(self, point: Point) -> Kill:
-        """A cancel whose server dies: asked again, it is one that has been cancelled."""
+        """A cancel whose server dies: asked again, the job has been cancelled, or it had ended meanwhile."""
         self.serve(at=point.at)
         self.work()
         job = self._ask("validation")
@@ -95,13 +95,15 @@ class Killer:
         self.service.wait(lambda: self.server.poll() is not None)
         killed = time.monotonic()
         self.serve()
-        self._post(f"/v1/jobs/{job}/cancel", None)
+        again = self._post(f"/v1/jobs/{job}/cancel", None)
         ended = self.service.ended(str(job))
         self.service.wait(lambda: not self.service.engines())
         gone = time.monotonic() - killed
+        late = point.at == "cancelled written" and again is not None and again.status_code == 409
+        state = "succeeded" if late else "cancelled"
         return Kill(
             point.kind, point.process, point.at, ended["step"], gone, None,
-            wrong(self.service, ended, state="cancelled"),
+            wrong(self.service, ended, state=state),
         )  # fmt: skip
 
     def _at_retry(self, point: Point) -> Kill:

@@ -21,7 +21,7 @@ from importer.fit import devices
 from importer.fit.devices import Device
 from importer.gallery import executors, jobs, queue
 from importer.gallery.database import CLAIMS
-from importer.gallery.executors import Executor
+from importer.gallery.executors import Executor, Silence
 from importer.gallery.gallery import Gallery
 from importer.gallery.jobs import Job
 from importer.pipeline import now
@@ -90,7 +90,7 @@ class Crew:
         self.importing = Importing(gallery, self.bench, settings, self.held)
         self.validating = Validating(gallery, self.device or me.host, self.held)
         self._ending, self._new = threading.Event(), threading.Event()
-        self._next_review = 0.0
+        self._next_review, self._silence = 0.0, Silence()
         duties = {"crew": self._live, "feeder": self._feed}
         self._threads = [threading.Thread(target=d, name=n, daemon=True) for n, d in duties.items()]
 
@@ -228,15 +228,15 @@ class Crew:
         with self.gallery.database.reading() as connection:
             everyone = executors.everyone(connection)
         others = [one for one in everyone if one.id != self.me.id]
-        dead = [one for one in others if _dead(one)]
+        silent = self._silence.of(others)
+        dead = [one for one in others if one.id in silent or _gone(one)]
         if dead:
             DBOS._recover_pending_workflows([one.id for one in dead])  # noqa: SLF001 - its service calls the same
         # A device may come back: its jobs stay with it until it has been silent for long.
-        over = [one.id for one in dead if executors.overdue(one)]
-        if over:
+        if silent:
             with self.gallery.database.writing() as connection:
                 self.gallery.database.alone(connection, CLAIMS)
-                executors.forget(connection, over)
+                executors.forget(connection, [*silent])
                 left = {one.device for one in executors.everyone(connection) if one.device}
                 lost = queue.release(connection, left)
             DBOS.cancel_workflows([job.workflow for job in lost]) if lost else None
@@ -248,13 +248,16 @@ class Crew:
         self._next_review = time.monotonic() + REVIEW
         with self.gallery.database.reading() as connection:
             found = {job.workflow: job for job in queue.begun(connection)}
-            versions = {one.version for one in executors.everyone(connection) if not _dead(one)}
+            there = [one for one in executors.everyone(connection) if not _gone(one)]
+        idents, versions = {one.id for one in there}, {one.version for one in there}
         for workflow in DBOS.list_workflows(workflow_ids=[*found], load_input=False) if found else []:
             job = found[workflow.workflow_id]
             if workflow.status in OVER:
                 self.fail(job, problem(ServiceError("gave-up", job=job.id, status=workflow.status)))
             elif workflow.app_version not in versions:
                 self._anew(job, f"version {workflow.app_version} of its workflow is gone")
+            elif workflow.status == "PENDING" and workflow.executor_id not in idents:
+                DBOS._recover_pending_workflows([str(workflow.executor_id)])  # noqa: SLF001 - as above
 
     def _anew(self, job: Job, says: str) -> None:
         """Begin a job from its start: its steps so far are another version's."""
@@ -294,8 +297,8 @@ class Crew:
         return devices.size(self.settings.memory) if self.settings.memory else own.memory
 
 
-def _dead(one: Executor) -> bool:
-    return gone(one.place, one.pid, one.born) or executors.overdue(one)
+def _gone(one: Executor) -> bool:
+    return gone(one.place, one.pid, one.born)
 
 
 def _there(name: str) -> bool:
