@@ -58,10 +58,10 @@ def table(kills: Sequence[Kill], says: dict[tuple[str, str, str], str]) -> str:
         where = "random moments" if said is None else f"{kill.at}: {said}"
         groups.setdefault((kill.kind, kill.process, where), []).append(kill)
     for key, found in groups.items():
-        fine = sum(not kill.wrong for kill in found)
+        fine, anew = sum(not kill.wrong for kill in found), sum(kill.anew for kill in found)
         on = [kill.on for kill in found if kill.on is not None]
         rows.append(
-            (*key, str(len(found)), str(fine), str(sum(k.anew for k in found)), f"{max(k.gone for k in found):.1f} s",
+            (*key, str(len(found)), str(fine), str(anew), f"{max(k.gone for k in found):.1f} s",
              f"{max(on):.1f} s" if on else "–")
         )  # fmt: skip
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
