@@ -59,8 +59,8 @@ def on(service: Service, device: str) -> list[str]:
 def test_validations_survive_workers_that_die_and_workers_that_were_only_slow(service: Service) -> None:
     slow = worker(service, "a", "--imports", "0")
     worker(service, "b", "--imports", "0")
-    worker(service, "small", "--imports", "0", "--memory", "1KiB")
-    idents = validations(service, 3)
+    small = worker(service, "small", "--imports", "0", "--memory", "1MiB")
+    idents = validations(service, 2)
     nobody = service.client.post("/v1/configs/demo/validate", json={"engine": "vllm-cuda"}).json()["id"]
     first = service.wait(lambda: on(service, "a"))[0]
     service.wait(lambda: any(e["data"].get("step") == "run" for e in story(service, first)))
@@ -69,15 +69,15 @@ def test_validations_survive_workers_that_die_and_workers_that_were_only_slow(se
         service.wait(lambda: job(service, first)["attempt"] == 2)
     finally:
         os.kill(slow.pid, signal.SIGCONT)
-    taken = service.wait(lambda: on(service, "a"))  # it is there again, and has left the engine that it had
-    assert first not in taken or job(service, first)["attempt"] == 2
+    service.wait(lambda: job(service, first)["state"] != "queued")  # by either of them
     service.kill(slow)
     ended = [service.ended(ident) for ident in idents]
     assert {j["state"] for j in ended} == {"succeeded"}
     assert not [problem for j in ended for problem in wrong(service, j, kills=2)]
-    assert sum(j["attempt"] for j in ended) in (4, 5)  # one was slow; one died, if it still had work
+    assert sum(j["attempt"] for j in ended) in (3, 4)  # one was slow; one died, if it had work by then
     assert job(service, nobody)["state"] == "queued"
-    assert {str(j["device"]).rpartition("/")[2] for j in ended} <= {"a", "b"}
+    assert small.poll() is None
+    assert {str(j["device"]).rpartition("/")[2] for j in ended} == {"b"}
     times = sorted((j["device"], j["started_at"], j["ended_at"]) for j in ended if j["attempt"] == 1)
     for one, other in pairwise(times):
         assert one[0] != other[0] or one[2] <= other[1]

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 from importer.gallery.tables import executors
 from importer.pipeline import now
 
-LEASE = 15.0  # seconds without a sign of life after which a process counts as dead
+LEASE = 30.0  # seconds without a sign of life after which a process counts as dead
 X = executors.c
 
 

@@ -22,18 +22,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.killer", description=__doc__)
     parser.add_argument("--random", type=int, default=50, metavar="N", help="kills at random moments")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--kind", action="append", choices=KINDS, help="only these; repeatable")
     parser.add_argument("--no-points", action="store_true", help="random moments alone")
     parser.add_argument("--database", metavar="URL", help="postgresql://… in place of an SQLite file")
     parser.add_argument("--lines", type=Path, help="where each kill is noted as JSON, too")
     options = parser.parse_args()
-    points = () if options.no_points else POINTS
+    kinds = options.kind or KINDS
+    points = [point for point in POINTS if point.kind in kinds and not options.no_points]
     with (
         tempfile.TemporaryDirectory(prefix="importer-killer-") as folder,
         killing(Path(folder), options.database) as killer,
     ):
         kills = [_told(killer.at(point), options.lines) for point in points]
-        for kind in KINDS if options.random else ():
-            found = moments(options.seed, options.random // 2, kind, killer.events(kind))
+        for kind in kinds if options.random else ():
+            found = moments(options.seed, options.random // len(kinds), kind, killer.events(kind))
             kills.extend(_told(killer.sometime(one), options.lines) for one in found)
     says = {(p.kind, p.process, p.at): p.says for p in POINTS}
     sys.stdout.write(table(kills, says))
