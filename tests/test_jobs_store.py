@@ -198,17 +198,17 @@ def test_a_process_that_was_taken_for_dead_finds_that_out(database: Database) ->
 
 
 def test_silence_is_told_by_the_clock_of_who_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = [0.0]
+    clock, step = [0.0], executors.LEASE * 0.6
     monkeypatch.setattr(executors.time, "monotonic", lambda: clock[0])
     one = Executor("vm-1-2", "here", "vm", 1, "", seen=-5000.0)  # its clock is an hour behind
     silence = executors.Silence()
     for _ in range(4):  # it gives signs
-        one = replace(one, seen=one.seen + 10)
+        one = replace(one, seen=one.seen + step)
         assert silence.of([one]) == set()
-        clock[0] += 10
+        clock[0] += step
     assert silence.of([one]) == set()
-    clock[0] += 10
+    clock[0] += step
     assert silence.of([one]) == {one.id}
     assert silence.of([replace(one, seen=0.0)]) == set()
-    clock[0] += 100  # who looks was away itself
+    clock[0] += 2 * step  # who looks was away itself
     assert silence.of([replace(one, seen=0.0)]) == set()
