@@ -226,6 +226,7 @@ def test_what_rests_on_noise_is_blamed_on_what_made_the_noise() -> None:
             "Leave reasoning_parser out of options.",
             {"messages", "long-prompt", "tool-call"},
         ),
+        ("stream-equals-whole", "Set tool_parser:auto.", {"messages", "long-prompt", "tool-call"}),
         ("stream-equals-whole", "Use whole answers.", set()),
         (
             "settings-read-back",

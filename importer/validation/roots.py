@@ -78,7 +78,7 @@ def _thinks(row: Row) -> bool:
 CAUSES: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
     (model_listed.NAME, "", _refused),
     (settings_read_back.NAME, "parser", _answered),
-    (stream_equals_whole.NAME, "reasoning_parser", _answered),
+    (stream_equals_whole.NAME, "_parser", _answered),
     (plain_chat.NAME, "end-of-sequence", _answered),
     (no_special_tokens.NAME, "decoder", _answered),
     (THOUGHTS, "", _thinks),

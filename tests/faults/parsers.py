@@ -34,7 +34,7 @@ FAULTS = (
         "configuration",
         (ToolParser("mistral"),),
         apart=INFERRED,
-        mend="json_tools",
+        mend="Set ",
     ),
     Fault(
         "mistral-read-as-hermes",
