@@ -1,4 +1,4 @@
-"""The audit log: every change, by whom, when, on which request."""
+"""The audit log: every change, by whom, when, on which request, from which address."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from importer.pipeline import now
 
 def record(connection: Connection, act: Act, subject: str | None, details: Mapping[str, Any]) -> None:
     """Note what is done, in the transaction that does it."""
-    said = dict(details) | ({} if act.why is None else {"why": act.why})
+    beside = {"why": act.why, "address": act.address}
+    said = dict(details) | {key: value for key, value in beside.items() if value is not None}
     row = {"at": now(), "who": act.who, "action": act.action, "subject": subject, "request": act.request}
     connection.execute(insert(audit).values(**row, details=json.dumps(said, ensure_ascii=False)))
 

@@ -21,11 +21,12 @@ from importer.gallery.answers import Again
 from importer.gallery.database import Database
 from importer.gallery.gallery import Gallery
 from importer.gallery.migrations import migrate
-from importer.service.auth import Limiter
+from importer.service.auth import limits
 from importer.service.desk import Desk
 from importer.service.guard import Guard
 from importer.service.index import Index
 from importer.service.jobs.crew import Crew
+from importer.service.metrics import Metrics
 from importer.service.openapi import describe, methods
 from importer.service.problems import answer
 from importer.service.routes import routers
@@ -43,13 +44,13 @@ def create(settings: Settings) -> FastAPI:
         docs_url=None, redoc_url=None, generate_unique_id_function=_id,
     )  # fmt: skip
     app.state.settings, app.state.ending = settings, False
-    app.state.limiter = Limiter(settings.rate)
+    app.state.limits, app.state.metrics = limits(settings), Metrics()
     for router in routers():
         app.include_router(router)
     for kind, handler in HANDLERS.items():
         app.add_exception_handler(kind, handler)
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]
-    app.add_middleware(Guard, settings=settings)
+    app.add_middleware(Guard, settings=settings, metrics=app.state.metrics)
     return app
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from threading import Lock
 from typing import Annotated, cast
 
 from fastapi import Depends, Request
@@ -17,9 +14,11 @@ from importer.errors import ServiceError
 from importer.gallery import keys
 from importer.gallery.act import Act
 from importer.service.desk import Desk, desk
+from importer.service.limiter import Limiter
+from importer.service.settings import Settings
 
 LOCAL = "local"  # who asks on loopback without a key
-MINUTE = 60.0
+REFUSED = 60  # wrong keys a minute that one address is told about
 SAFE = ("GET", "HEAD", "OPTIONS")
 # Told to OpenAPI; what they read is read below, so that a key is refused in our own words.
 SCHEMES = (
@@ -42,26 +41,18 @@ class Caller:
             raise ServiceError("wrong-scope", name=self.name, scope=scope, has=has)
 
 
-class Limiter:
-    """So many changes a minute for each caller."""
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Requests a minute: changes and other requests of each caller, refused keys of each address."""
 
-    def __init__(self, most: int) -> None:
-        self._most, self._lock = most, Lock()
-        self._times: dict[str, deque[float]] = {}
+    changes: Limiter
+    reads: Limiter
+    refused: Limiter
 
-    def count(self, who: str) -> None:
-        """Raises ServiceError("too-many")."""
-        if not self._most:
-            return
-        now = time.monotonic()
-        with self._lock:
-            times = self._times.setdefault(who, deque())
-            while times and now - times[0] > MINUTE:
-                times.popleft()
-            if len(times) >= self._most:
-                seconds = int(MINUTE - (now - times[0])) + 1
-                raise ServiceError("too-many", seconds=seconds)
-            times.append(now)
+
+def limits(settings: Settings) -> Limits:
+    """As the settings say."""
+    return Limits(Limiter(settings.rate), Limiter(settings.reads), Limiter(REFUSED))
 
 
 def said_key(request: Request) -> str | None:
@@ -80,16 +71,17 @@ def caller(request: Request, at: Annotated[Desk, Depends(desk)]) -> Caller:
 
 def identify(request: Request, at: Desk, said: str | None) -> Caller:
     """Whose key was said; raises ServiceError: "no-key", "too-many"."""
+    limited = cast(Limits, request.app.state.limits)
     if said is None and at.settings.loopback:
-        found = Caller(LOCAL, frozenset(keys.SCOPES))
+        found, ident = Caller(LOCAL, frozenset(keys.SCOPES)), LOCAL
     else:
         with at.database.reading() as connection:
             key = keys.find(connection, said or "")
         if key is None:
+            limited.refused.count(address(request))
             raise ServiceError("no-key")
-        found = Caller(key.name, key.scopes)
-    if request.method not in SAFE:
-        cast(Limiter, request.app.state.limiter).count(found.name)
+        found, ident = Caller(key.name, key.scopes), key.id
+    (limited.reads if request.method in SAFE else limited.changes).count(ident)
     request.state.caller = found.name
     return found
 
@@ -116,4 +108,9 @@ Admin = Annotated[Caller, Depends(needs("admin"))]
 
 def act(request: Request, who: Caller, action: str, why: str | None = None) -> Act:
     """What a caller does, for versions and the audit log."""
-    return Act(who.name, action, why, getattr(request.state, "id", None))
+    return Act(who.name, action, why, getattr(request.state, "id", None), address(request))
+
+
+def address(request: Request) -> str:
+    """Where a request came from."""
+    return "" if request.client is None else request.client.host

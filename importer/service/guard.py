@@ -8,12 +8,14 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from importer.errors import ServiceError
 from importer.gallery.ids import fresh
+from importer.service import body
+from importer.service.logs import request_id
+from importer.service.metrics import Metrics
 from importer.service.problems import answer
 from importer.service.settings import Settings, is_loopback
 
@@ -21,6 +23,7 @@ LOG = logging.getLogger("importer.access")
 SAFE = ("GET", "HEAD", "OPTIONS")
 OWN = ("same-origin", "none")
 LONGEST_ID = 128
+LONGEST_ADDRESS = 8192
 HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -30,14 +33,16 @@ HEADERS: Mapping[str, str] = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 
 
 class Guard:
     """Around the application: refuses in problem details, and logs what was answered."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
-        self._app, self._settings = app, settings
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
+        self._app, self._settings, self._metrics = app, settings, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -47,26 +52,36 @@ class Guard:
         headers, begun = Headers(scope=scope), time.monotonic()
         ident = _id(headers)
         scope.setdefault("state", {})["id"] = ident
-        status = 500
+        request_id.set(ident)
+        status, streamed = 500, False
 
         async def sent(message: Message) -> None:
-            nonlocal status
+            nonlocal status, streamed
             if message["type"] == "http.response.start":
-                status = message["status"]
-                said = MutableHeaders(scope=message)
-                said["X-Request-Id"] = ident
-                for name, value in HEADERS.items():
-                    said.setdefault(name, value)
+                status, said = message["status"], MutableHeaders(scope=message)
+                streamed = said.get("content-type", "").startswith("text/event-stream")
+                _dress(said, ident)
             await send(message)
 
         try:
-            refused = self._refusal(scope, headers)
-            if refused is not None:
-                await answer(Request(scope), refused)(scope, receive, sent)
-            else:
-                await self._app(scope, _counted(receive, self._settings.largest_body), sent)
+            received = await self._received(scope, headers, receive)
+        except ServiceError as refused:
+            await answer(Request(scope), refused)(scope, receive, sent)
+        else:
+            await self._app(scope, received, sent)
         finally:
-            _log(scope, ident, status, time.monotonic() - begun)
+            seconds = time.monotonic() - begun
+            self._metrics.answered(scope, status, seconds, streamed=streamed)
+            _log(scope, status, seconds)
+
+    async def _received(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
+        """The request with its whole body; raises ServiceError where it is refused."""
+        if (refused := self._refusal(scope, headers)) is not None:
+            raise refused
+        if scope["method"] in SAFE:
+            return receive
+        json = headers.get("content-type", "json").partition(";")[0].strip().lower().endswith("json")
+        return await body.read(receive, self._settings.largest_body, self._settings.body_seconds, json=json)
 
     def _refusal(self, scope: Scope, headers: Headers) -> ServiceError | None:
         host = headers.get("host", "")
@@ -76,6 +91,8 @@ class Guard:
             return ServiceError("foreign-page")
         if "\0" in scope["path"] or b"%00" in scope["query_string"]:
             return ServiceError("bad-request", problem="the address holds a NUL")
+        if len(scope["path"]) + len(scope["query_string"]) > LONGEST_ADDRESS:
+            return ServiceError("bad-request", problem=f"the address is longer than {LONGEST_ADDRESS}")
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length[:20]) > self._settings.largest_body:
             return self._too_large()
@@ -111,24 +128,20 @@ def _id(headers: Headers) -> str:
     return said if fine else fresh()
 
 
-def _counted(receive: Receive, limit: int) -> Receive:
-    """Raises HTTPException once more bytes have arrived, whatever was announced."""
-    seen = 0
-
-    async def received() -> Message:
-        nonlocal seen
-        message = await receive()
-        seen += len(message.get("body", b""))
-        if seen > limit:
-            raise HTTPException(413)
-        return message
-
-    return received
+def _dress(headers: MutableHeaders, ident: str) -> None:
+    """What every answer carries; what may not be kept is kept nowhere."""
+    headers["X-Request-Id"] = ident
+    for name, value in HEADERS.items():
+        headers.setdefault(name, value)
+    if "etag" not in headers:
+        headers.setdefault("Cache-Control", "no-store")
 
 
-def _log(scope: Scope, ident: str, status: int, seconds: float) -> None:
+def _log(scope: Scope, status: int, seconds: float) -> None:
+    client = scope.get("client")
     said = {
-        "request": ident, "method": scope["method"], "path": scope["path"], "status": status,
+        "method": scope["method"], "path": scope["path"], "status": status,
         "ms": round(seconds * 1000, 1), "who": scope.get("state", {}).get("caller"),
+        "address": client[0] if client else None,
     }  # fmt: skip
     LOG.info("%s %s %s", scope["method"], scope["path"], status, extra={"said": said})

@@ -41,7 +41,7 @@ BY_KIND: Mapping[str, int] = {
     "precondition-failed": 412, "precondition-required": 428, "key-reused": 422,
     "not-ended": 409, "has-ended": 409, "ambiguous": 409, "no-directories": 422,
     "body-too-large": 413, "wrong-type": 415, "too-many": 429, "gave-up": 500,
-    "no-database": 503,
+    "no-database": 503, "too-slow": 408, "busy": 503, "not-ready": 503,
 }  # fmt: skip
 # The field of a request that a kind is about, where the kind itself knows.
 FIELDS: Mapping[str, str] = {

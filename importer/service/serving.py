@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import signal
 import threading
 from contextlib import suppress
-from datetime import UTC, datetime
 from types import FrameType
 
 import uvicorn
@@ -17,8 +15,10 @@ from importer.gallery import keys
 from importer.gallery.database import Database
 from importer.gallery.gallery import Gallery
 from importer.gallery.migrations import migrate
+from importer.service import logs
 from importer.service.app import create
 from importer.service.jobs.crew import Crew
+from importer.service.patience import patience
 from importer.service.settings import Settings
 
 GRACE = 10  # seconds that requests have to end when the server does
@@ -37,11 +37,13 @@ class Server(uvicorn.Server):
 
 def serve(settings: Settings) -> None:
     """Answer requests until a signal ends it; raises ServiceError and what the database raises."""
-    _log(settings)
+    logs.begin(settings)
     _need_keys(settings)
     config = uvicorn.Config(
         create(settings), host=settings.host, port=settings.port, log_config=None, access_log=False,
-        server_header=False, timeout_graceful_shutdown=GRACE, lifespan="on",
+        server_header=False, timeout_graceful_shutdown=GRACE, lifespan="on", ws="none",
+        http=patience(settings.body_seconds), limit_concurrency=settings.connections,
+        proxy_headers=bool(settings.trusted_proxy), forwarded_allow_ips=settings.trusted_proxy,
     )  # fmt: skip
     server = Server(config)
     try:
@@ -58,7 +60,7 @@ def serve(settings: Settings) -> None:
 
 def work(settings: Settings) -> None:
     """Run jobs until a signal ends it."""
-    _log(settings)
+    logs.begin(settings)
     database = Database(settings.url)
     migrate(database)
     ending = threading.Event()
@@ -82,30 +84,3 @@ def _need_keys(settings: Settings) -> None:
     if not counted:
         problem = "any address but loopback needs an API key, and there is none: 'importer keys create NAME'"
         raise ServiceError("bad-setting", place=f"--host {settings.host}", problem=problem)
-
-
-class Json(logging.Formatter):
-    """One line of JSON for each entry."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Time, level, logger, message, and what is known beside it."""
-        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        said = {
-            "at": at,
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
-        }
-        said |= getattr(record, "said", {})
-        if record.exc_info:
-            said["error"] = self.formatException(record.exc_info)
-        return json.dumps(said, ensure_ascii=False, default=str)
-
-
-def _log(settings: Settings) -> None:
-    handler = logging.StreamHandler()
-    text = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
-    handler.setFormatter(Json() if settings.log_format == "json" else text)
-    logging.basicConfig(level=settings.log_level.upper(), handlers=[handler], force=True)
-    for name in ("dbos", "httpx", "httpx2", "httpcore", "httpcore2", "sqlalchemy", "uvicorn.error"):
-        logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLogger().level))

@@ -49,6 +49,14 @@ class Settings:
     largest_body: int = _set(2_000_000, "bytes of a request's body", least=1000, most=1_000_000_000)
     references: int = _set(1000, "references in one list", least=1, most=100_000)
     rate: int = _set(600, "changes a minute that one caller may ask for; 0 sets no limit", least=0)
+    reads: int = _set(30_000, "other requests a minute of one caller; 0 sets no limit", least=0)
+    body_seconds: int = _set(
+        30, "seconds that a request's head, and then its body, may take to arrive", least=1, most=3600
+    )
+    connections: int = _set(1000, "connections at a time; more are told to come later", least=10)
+    trusted_proxy: list[str] = _set(
+        [], "an address whose X-Forwarded-For and -Proto count, such as a proxy's; repeatable"
+    )
     previews: int = _set(4, "previews at a time", least=1, most=64)
     log_level: str = _set(
         "info", "debug, info, warning or error", choices=("debug", "info", "warning", "error")

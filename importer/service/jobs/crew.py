@@ -90,7 +90,7 @@ class Crew:
         self.importing = Importing(gallery, self.bench, settings, self.held)
         self.validating = Validating(gallery, self.device or me.host, self.held)
         self._ending, self._new = threading.Event(), threading.Event()
-        self._next_review, self._silence = 0.0, Silence()
+        self._next_review, self._silence, self._seen = 0.0, Silence(), time.monotonic()
         duties = {"crew": self._live, "feeder": self._feed}
         self._threads = [threading.Thread(target=d, name=n, daemon=True) for n, d in duties.items()]
 
@@ -136,6 +136,12 @@ class Crew:
         DBOS.destroy(workflow_completion_timeout_sec=0)
         self.bench.__exit__(None, None, None)
         _crew = None
+
+    @property
+    def well(self) -> bool:
+        """Whether its threads live and its last sign of life is not old."""
+        there = all(thread.is_alive() for thread in self._threads)
+        return there and time.monotonic() - self._seen < executors.LEASE
 
     # For those who ask for jobs
 
@@ -213,6 +219,7 @@ class Crew:
     def _sign(self) -> None:
         with self.gallery.database.writing() as connection:
             new = executors.sign(connection, self.me)
+        self._seen = time.monotonic()
         if new:  # others took this process for dead, and have its jobs
             _stop_all([*self.held.jobs().values()], leave=True)
 

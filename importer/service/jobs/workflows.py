@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from sqlalchemy.exc import OperationalError
 from importer.errors import ImporterError, InternalError
 from importer.gallery.jobs import Job
 from importer.pipeline import Progress
+from importer.service import logs
 from importer.service.jobs import crew
 from importer.service.jobs.memory import Stopped
 from importer.service.problems import problem
@@ -63,6 +65,15 @@ def _database(error: BaseException) -> bool:
 
 def _step(ident: str, attempt: int, name: str, step: Step, said: Said) -> Said:
     """One step, or how the job ended instead."""
+    with logs.of_job(ident):
+        begun = time.monotonic()
+        told = _done(ident, attempt, name, step, said)
+        seconds = round(time.monotonic() - begun, 3)
+        LOG.info("%s", name, extra={"said": {"step": name, "seconds": seconds, "ended": told.get("ended")}})
+        return told
+
+
+def _done(ident: str, attempt: int, name: str, step: Step, said: Said) -> Said:
     team = crew.current()
     job = team.begin(ident, attempt, name)
     if job is None:

@@ -14,6 +14,7 @@ ALL = (
     "looking",
     "keys",
     "about",
+    "operation",
     "pages",
     "gallery",
     "localai",

@@ -30,6 +30,8 @@ from importer.service.shapes import Job, Preview, job_json
 from importer.writing import settle
 
 router = APIRouter(prefix="/v1/imports", tags=["imports"])
+PATIENCE = 1.0  # seconds that a preview waits for its turn
+SOON = 5  # seconds
 _previews: dict[int, BoundedSemaphore] = {}
 
 
@@ -82,7 +84,9 @@ def _split(body: Import, at: Desk) -> list[dict[str, Any]]:
 @router.post(
     "/preview",
     response_model=Preview,
-    responses=problems("bad-reference", "not-found", "not-chat", "ambiguous", "gated", "network", "exists"),
+    responses=problems(
+        "bad-reference", "not-found", "not-chat", "ambiguous", "gated", "network", "exists", "busy"
+    ),
     summary="What an import would write",
 )
 def preview(body: Import, at: AtDesk, who: Importer) -> dict[str, Any]:
@@ -94,8 +98,12 @@ def preview(body: Import, at: AtDesk, who: Importer) -> dict[str, Any]:
             "bad-request", problem=problem, errors=[{"pointer": "/references", "detail": problem}]
         )
     limit = _previews.setdefault(id(at.crew), BoundedSemaphore(at.settings.previews))
-    with limit:
+    if not limit.acquire(timeout=PATIENCE):  # whoever waits holds a thread that others need
+        raise ServiceError("busy", seconds=SOON)
+    try:
         return _preview(body, at)
+    finally:
+        limit.release()
 
 
 def _preview(body: Import, at: Desk) -> dict[str, Any]:

@@ -1,0 +1,49 @@
+"""For whoever runs it: is it alive, can it work, what does it count."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+from sqlalchemy import text
+
+from importer import __version__
+from importer.errors import ServiceError
+from importer.service.auth import Reader
+from importer.service.desk import AtDesk
+from importer.service.metrics import MEDIA_TYPE, Metrics
+from importer.service.routes.said import problems
+
+router = APIRouter(tags=["operation"])
+AGAIN = 5  # seconds
+
+
+@router.get("/healthz", summary="Whether the process is alive")
+def health() -> dict[str, str]:
+    """Always, as long as it answers."""
+    return {"status": "ok", "version": __version__}
+
+
+@router.get("/readyz", responses=problems("not-ready", "no-database"), summary="Whether it can work")
+def ready(request: Request, at: AtDesk) -> dict[str, str]:
+    """Whether the database answers, jobs are looked after, and it is not about to end."""
+    with at.database.reading() as connection:
+        connection.execute(text("SELECT 1"))
+    if request.app.state.ending:
+        raise ServiceError("not-ready", problem="it is ending", seconds=AGAIN)
+    if not at.crew.well:
+        raise ServiceError("not-ready", problem="its jobs are not looked after", seconds=AGAIN)
+    return {"status": "ready"}
+
+
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, **problems("no-database")},
+    summary="Figures for Prometheus",
+)
+def metrics(request: Request, at: AtDesk, who: Reader) -> Response:
+    """Requests of this process; documents, jobs and processes of the gallery. Needs the scope `read`."""
+    del who
+    return Response(cast(Metrics, request.app.state.metrics).text(at.database), media_type=MEDIA_TYPE)

@@ -1,0 +1,556 @@
+"""Hostile requests, pages, repositories and clients: the promises of docs/security.md."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from importer.errors import ServiceError
+from importer.gallery import keys
+from importer.gallery.act import Act
+from importer.gallery.database import Database
+from importer.gallery.migrations import migrate
+from importer.service import limiter, logs
+from importer.service.body import DEPTH, too_deep
+from importer.service.guard import HEADERS
+from importer.service.limiter import Limiter
+from tests.commandline import BASE, TOKEN, Desk, desk
+from tests.hubserver import Fault, Repo
+from tests.serving import Service, running
+from tests.test_service import problem
+
+__all__ = ["desk"]
+slow = pytest.mark.slow
+LINK_LOCAL = "http://169.254.169.254/latest/meta-data"
+INSIDE = "what only this machine may read"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A server with a token of the Hub, a repository that needs it, and a folder to import from."""
+    folder = tmp_path_factory.mktemp("hostile")
+    _folders(folder)
+    repos = {"acme/secret": Repo(BASE, private=True, readers=(TOKEN,))}
+    words = ("--directory", str(folder / "models"), "--body-seconds", "2", "--references", "5")
+    with running(folder, *words, env={"HF_TOKEN": TOKEN}, **repos) as one:
+        yield one
+
+
+def _folders(folder: Path) -> None:
+    """A model that may be imported, one that may not, and links from the one to the other."""
+    for name in ("models/good", "outside/model", "models/linking"):
+        (folder / name).mkdir(parents=True)
+        for file, data in BASE.items():
+            (folder / name / file).write_text(json.dumps(data))
+    (folder / "outside" / "secret.json").write_text(json.dumps({"temperature": 0.1, "inside": INSIDE}))
+    (folder / "models" / "link").symlink_to(folder / "outside" / "model")
+    (folder / "models/linking/generation_config.json").unlink()
+    (folder / "models/linking/generation_config.json").symlink_to(folder / "outside" / "secret.json")
+
+
+def everything(service: Service) -> str:
+    """All that the server answers, logs and keeps."""
+    paths = ["/v1/configs", "/v1/jobs?limit=200", "/v1/audit", "/v1/keys", "/metrics", "/openapi.json"]
+    for job in service.client.get("/v1/jobs?limit=200").json()["items"]:
+        paths += [job["links"]["self"]["href"], job["links"]["events"]["href"]]
+    for config in service.client.get("/v1/configs").json()["items"]:
+        paths += [link["href"] for link in config["links"].values()]
+    said = [service.client.get(path).text for path in paths]
+    files = [p for p in service.folder.glob("*") if p.is_file()]
+    return "\n".join(said + [p.read_bytes().decode("utf-8", "replace") for p in files])
+
+
+# The Hub, and what it must not be made to do
+
+
+@slow
+def test_the_token_goes_to_the_hub_and_is_answered_logged_and_kept_nowhere(service: Service) -> None:
+    assert service.imported("acme/secret", name="private")["state"] == "succeeded"
+    asked = [e for e in service.hub.log if "acme/secret" in e.path]
+    assert any(e.headers.get("Authorization") == f"Bearer {TOKEN}" for e in asked)
+    repeated = json.dumps({"error": f"no access with {TOKEN}"}).encode()
+    for status in (401, 403, 404, 500):
+        service.hub.faults = [Fault("acme/chat", status, {"X-Error-Message": TOKEN}, repeated, times=9)]
+        assert service.imported("acme/chat", name="never")["state"] == "failed"
+    service.hub.faults = []
+    shown = service.client.post("/v1/imports/preview", json={"reference": "acme/secret", "backend": "vllm"})
+    assert shown.status_code == 200
+    assert TOKEN not in shown.text + everything(service)
+
+
+@slow
+@pytest.mark.parametrize(
+    "reference",
+    [
+        LINK_LOCAL, "http://127.0.0.1:1/a/b", "http://[::1]/a/b", "http://localhost/a/b", "file:///etc/passwd",
+        "ftp://huggingface.co/a/b", "https://huggingface.co@evil.example/a/b", "gopher://huggingface.co/a/b",
+        "https://huggingface.co.evil.example/a/b", "https://huggingface.co:8443/a/b", "//evil.example/a/b",
+        "https://evil.example/?https://huggingface.co/a/b", "hf://../../etc/passwd", "a/../../b",
+        "/etc", "/etc/passwd", "./models/good", "~/models", "..", "a/b@../../main", "a/b\x00", "a/b?x=1",
+        "http://2852039166/a/b", "http://0x7f000001/a/b", "a/b#\r\nHost: evil.example",
+    ],
+)  # fmt: skip
+def test_a_reference_leads_to_the_hub_or_nowhere(service: Service, reference: str) -> None:
+    asked = service.hub.asked
+    for path in ("/v1/imports", "/v1/imports/preview"):
+        answer = service.client.post(path, json={"reference": reference, "backend": "vllm"})
+        assert answer.status_code == 422, answer.text
+        assert answer.json()["errors"][0]["pointer"] == "/reference"
+    assert service.hub.asked == asked
+
+
+@slow
+def test_a_list_hides_nothing_behind_its_first_reference(service: Service) -> None:
+    hidden = [LINK_LOCAL, str(service.folder / "outside" / "model"), "file:///etc/passwd"]
+    answer = service.client.post(
+        "/v1/imports", json={"references": ["acme/base", *hidden], "backend": "vllm"}
+    )
+    job = service.ended(answer.json()["id"])
+    assert job["counts"] == {"failed": 3, "succeeded": 1}
+    inside = service.client.get("/v1/jobs", params={"parent": job["id"]}).json()["items"]
+    assert {j["error"]["kind"] for j in inside[1:]} <= {"bad-reference", "no-directories"}
+
+
+@slow
+def test_no_request_names_the_endpoint_or_the_token(service: Service) -> None:
+    for member in ("endpoint", "token", "hf_endpoint", "env", "trust_remote_code"):
+        answer = service.client.post("/v1/imports", json={"reference": "a/b", member: LINK_LOCAL})
+        assert problem(answer, 422, "bad-request")["errors"][0]["pointer"] == f"/{member}"
+
+
+@slow
+def test_every_redirect_is_looked_at_again(service: Service) -> None:
+    with socket.socket() as inside:
+        inside.bind(("127.0.0.1", 0))
+        inside.listen()
+        inside.settimeout(0.2)
+        own = f"http://127.0.0.1:{inside.getsockname()[1]}/"
+        for place in (LINK_LOCAL, own, "file:///etc/passwd", "http://[fe80::1]/", "//10.0.0.1/x"):
+            service.hub.faults = [Fault("acme/base", 302, {"Location": place}, times=9)]
+            job = service.imported("acme/base", name="led")
+            assert (job["state"], job["error"]["kind"]) == ("failed", "refused-host"), (place, job)
+        service.hub.faults = []
+        with pytest.raises(TimeoutError):
+            inside.accept()
+
+
+@slow
+def test_directories_are_read_from_where_the_operator_said_alone(service: Service) -> None:
+    good = service.folder / "models" / "good"
+    assert service.imported(str(good), name="local")["state"] == "succeeded"
+    for place in (f"{good}/../../outside/model", str(service.folder / "models" / "link")):
+        refused = service.client.post("/v1/imports", json={"reference": place, "backend": "vllm"})
+        assert refused.status_code == 422, refused.text
+    job = service.imported(str(service.folder / "models" / "linking"), name="linking")
+    told = service.client.get("/v1/configs/linking/receipt").text if job["state"] == "succeeded" else ""
+    assert INSIDE not in told + json.dumps(job)
+    assert '"temperature"' not in service.client.get("/v1/configs/linking").text
+
+
+# Pages of others, names of others
+
+
+@slow
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": "http://127.0.0.1:1"},
+        {"Origin": "http://localhost.evil.example"}, {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"}, {"Origin": "", "Sec-Fetch-Site": "cross-site"},
+        {"Cookie": "token=imp_0_0", "Origin": "http://evil.example"},
+    ],
+)  # fmt: skip
+def test_a_page_of_another_site_changes_nothing(service: Service, headers: dict[str, str]) -> None:
+    before = service.client.get("/v1/jobs").text
+    form = {**headers, "Content-Type": "text/plain"}  # what a form may send without asking first
+    body = b'{"reference": "acme/base", "backend": "vllm"}'
+    problem(service.client.post("/v1/imports", content=body, headers=form), 403, "foreign-page")
+    problem(service.client.delete("/v1/configs/x", headers={**headers, "If-Match": "*"}), 403, "foreign-page")
+    assert service.client.get("/v1/jobs").text == before
+
+
+@slow
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "10.0.0.1", "[fe80::1]", "a b", ""]
+)
+def test_a_name_that_was_bound_to_loopback_is_refused(service: Service, host: str) -> None:
+    for path in ("/v1/configs", "/openapi.json", "/healthz", "/metrics"):
+        problem(service.client.get(path, headers={"Host": host}), 421, "foreign-host")
+
+
+@slow
+def test_no_answer_lets_another_site_read_it(service: Service) -> None:
+    asks = {"Origin": "http://evil.example", "Access-Control-Request-Method": "PUT"}
+    for method in ("OPTIONS", "GET", "POST"):
+        answer = service.client.request(method, "/v1/configs", headers=asks)
+        assert not [name for name in answer.headers if name.startswith("access-control-")]
+        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+
+
+@slow
+def test_every_answer_carries_the_headers(service: Service) -> None:
+    service.imported("acme/base", name="dressed")
+    tag = {"If-None-Match": service.etag("dressed")}
+    asked: list[httpx.Response] = [
+        service.client.get("/v1/configs/dressed"), service.client.get("/v1/configs/dressed", headers=tag),
+        service.client.get("/nothing"), service.client.put("/healthz"), service.client.post("/v1/imports"),
+        service.client.get("/", headers={"Host": "evil.example"}), service.client.get("/openapi.json"),
+        service.client.post("/v1/imports", content=b" " * 3_000_000),
+    ]  # fmt: skip
+    job = service.client.get("/v1/jobs").json()["items"][0]
+    asked.append(service.client.get(job["links"]["events"]["href"]))
+    assert {200, 304, 404, 405, 413, 421, 422} <= {answer.status_code for answer in asked}
+    for answer in asked:
+        assert all(answer.headers[name] == value for name, value in HEADERS.items()), answer.request.url
+        assert answer.headers["cache-control"] == "no-store" or "etag" in answer.headers
+        assert "server" not in answer.headers
+    policy = HEADERS["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy
+    assert "http" not in policy
+
+
+# Bodies
+
+
+@slow
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"[" * 100_000, 422), (b'{"set":' + b'{"a":' * 500 + b"1" + b"}" * 501, 422),
+        (b'{"reference":"a/b","set":{"x":' + b"9" * 5000 + b"}}", 422),
+        (b'{"reference":"a/b","set":{"temperature":NaN}}', 422), (b'{"reference":"a/\xff"}', 422),
+        (b'{"reference":"acme/base","backend":"vllm","name":"\\ud800"}', 422),
+        (b'{"reference":"acme/base","backend":"vllm","name":"../../x"}', 422),
+        (b'{"reference":"acme/base","backend":"vllm","name":"a\\u0000b"}', 422),
+        (b'{"reference":"acme/base","backend":"vllm","note":"\\u001b[2J"}', 422),
+        (b'{"reference":"acme/base","backend":"vllm","set":{"\\u0000":1}}', 422),
+        (b'{"references":["a/b","a/b","a/b","a/b","a/b","a/b"]}', 422), (b'{"references":[]}', 422),
+        (b"", 422), (b"null", 422), (b"[]", 422), (b'"x"', 422), (b"{" * 63, 422),
+    ],
+)  # fmt: skip
+def test_a_body_that_cannot_be_meant_is_told(service: Service, body: bytes, status: int) -> None:
+    json_type = {"Content-Type": "application/json"}
+    answer = service.client.post("/v1/imports", content=body, headers=json_type)
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json"), (
+        answer.text
+    )
+    assert len(answer.content) < 8000  # it is not sent back
+
+
+@slow
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name: held\nbackend: !!python/object/apply:os.system ['touch /tmp/x']\n",
+        "a: &a [x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\n" * 3,
+        "name: held\nparameters: " + "[" * 2000, "name: ../../etc/passwd\n", "\x00", "- " * 5000,
+        "name: other\n",
+    ],
+)  # fmt: skip
+def test_a_text_that_is_no_document_is_told(service: Service, text: str) -> None:
+    if service.client.get("/v1/configs/held").status_code == 404:
+        service.imported("acme/base", name="held")
+    before = service.client.get("/v1/configs/held").text
+    headers = {"If-Match": "*", "Content-Type": "application/yaml"}
+    answer = service.client.put("/v1/configs/held", content=text, headers=headers)
+    problem(answer, 422, "invalid")
+    patch = service.client.patch(
+        "/v1/configs/held", content=b'{"a":' * 900 + b"1" + b"}" * 900,
+        headers={"If-Match": "*", "Content-Type": "application/json"},
+    )  # fmt: skip
+    problem(patch, 400, "bad-json")
+    assert service.client.get("/v1/configs/held").text == before
+
+
+@slow
+@pytest.mark.parametrize(
+    "name", ["..%2F..%2Fetc%2Fpasswd", "%2e%2e", "a%00b", "'; DROP TABLE configs;--", "%"]
+)
+def test_a_name_in_an_address_is_a_name(service: Service, name: str) -> None:
+    for path in (
+        f"/v1/configs/{name}",
+        f"/v1/configs/{name}/receipt",
+        f"/v1/jobs/{name}",
+        f"/problems/{name}",
+    ):
+        answer = service.client.get(path)
+        assert answer.status_code in (404, 422), (path, answer.text)
+        assert answer.headers["content-type"] == "application/problem+json"
+    found = service.client.get("/v1/configs", params={"q": name, "family": name, "cursor": "z"})
+    assert found.json()["total"] == 0
+
+
+@slow
+def test_whoever_sends_slowly_is_not_waited_for(service: Service) -> None:
+    def read(one: socket.socket) -> bytes:
+        one.settimeout(30)
+        found = b""
+        while part := one.recv(65536):
+            found += part
+        return found
+
+    head = f"POST /v1/imports HTTP/1.1\r\nHost: 127.0.0.1:{service.port}\r\nContent-Length: 100\r\n\r\n"
+    place = ("127.0.0.1", service.port)
+    with (
+        socket.create_connection(place) as body,
+        socket.create_connection(place) as line,
+        socket.create_connection(place) as silent,
+    ):
+        body.sendall(head.encode() + b"{")
+        line.sendall(b"GET /v1/configs HT")
+        begun = time.monotonic()
+        assert b" 408 " in read(body).partition(b"\r\n")[0]
+        assert read(line) == read(silent) == b""
+        assert time.monotonic() - begun < 25
+    assert service.client.get("/healthz").status_code == 200
+
+
+def test_depth_is_counted_outside_of_text() -> None:
+    assert not too_deep(json.dumps({"a": "[" * 1000, 'b"': ["\\", '"[[']}).encode(), 2)
+    assert too_deep(b"[" * (DEPTH + 1))
+    begun = time.monotonic()
+    assert not too_deep(b'"' + b'\\"' * 1_000_000)
+    assert time.monotonic() - begun < 5
+
+
+@given(st.recursive(st.none() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_depth_is_that_of_the_data(data: Any) -> None:
+    def depth(one: Any) -> int:
+        inside = one.values() if isinstance(one, dict) else one if isinstance(one, list) else None
+        return 0 if inside is None else 1 + max(map(depth, inside), default=0)
+
+    text = json.dumps(data).encode()
+    assert not too_deep(text, depth(data))
+    assert depth(data) == 0 or too_deep(text, depth(data) - 1)
+
+
+# Keys
+
+
+@slow
+def test_every_route_needs_a_key_and_its_scope(tmp_path: Path, desk: Desk) -> None:
+    url = f"sqlite:///{tmp_path / 'gallery.sqlite'}"
+    made = {
+        scopes: desk("keys", "create", scopes, *(w for s in scopes.split("+") for w in ("--scope", s)),
+                     "--database", url).out.strip()
+        for scopes in ("read", "import", "approve", "read+import+approve")
+    }  # fmt: skip
+    with running(tmp_path, "--host", "0.0.0.0", "--rate", "1000") as service:
+        for method, path in _operations(service):
+            found = path.format_map(
+                dict.fromkeys(("name", "kind", "job", "key", "uuid"), "x") | {"number": 1}
+            )
+            nobody = service.client.request(method, found)
+            problem(nobody, 401, "no-key")
+            assert nobody.headers["WWW-Authenticate"] == "Bearer"
+            used = "read" if method != "GET" else "approve"
+            answer = service.client.request(
+                method, found, headers={"x-api-key": made[used], "If-Match": "*"}, json={}
+            )
+            assert answer.status_code == 403 or (answer.status_code == 422 and method != "GET"), (
+                found,
+                answer,
+            )
+        for path in ("/v1/keys", "/v1/audit"):
+            answer = service.client.get(path, headers={"x-api-key": made["read+import+approve"]})
+            problem(answer, 403, "wrong-scope")
+        _wrong_keys(service, made["read"])
+    log = service.log()
+    secrets = [key.rpartition("_")[2] for key in made.values()]
+    kept = b"".join(p.read_bytes() for p in tmp_path.glob("gallery.sqlite*"))
+    assert not [s for s in secrets if s in log or s.encode() in kept]
+
+
+def _operations(service: Service) -> list[tuple[str, str]]:
+    """All that OpenAPI tells of and that is not for everybody."""
+    told = service.client.get("/openapi.json").json()["paths"]
+    return [
+        (method.upper(), path)
+        for path, methods in told.items()
+        for method, said in methods.items()
+        if "security" in said
+    ]
+
+
+def _wrong_keys(service: Service, key: str) -> None:
+    """Nearly right is wrong; too many of them are told to wait, and who has a key is not."""
+    ident, secret = key.split("_", 2)[1:]
+    near = [
+        key[:-1],
+        key + "x",
+        f"imp_{ident}_",
+        f"imp_{ident}",
+        f"xxx_{ident}_{secret}",
+        "",
+        key.upper(),
+        "é",
+    ]
+    for wrong in near:
+        answer = service.client.get("/v1/configs", headers={"Authorization": f"Bearer {wrong}".encode()})
+        assert answer.status_code == 401
+    asked = [service.client.get("/v1/configs", headers={"x-api-key": "imp_0_0"}) for _ in range(70)]
+    told = problem(asked[-1], 429, "too-many")
+    assert int(asked[-1].headers["Retry-After"]) > 0, told
+    assert service.client.get("/v1/configs", headers={"x-api-key": key}).status_code == 200
+
+
+def test_a_key_is_compared_in_constant_time_also_where_there_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = Database(f"sqlite:///{tmp_path / 'g.sqlite'}")
+    migrate(database)
+    with database.writing() as connection:
+        made = keys.create(connection, "ann", ["read"], Act("ann", "create key"))
+    compared: list[tuple[str, str]] = []
+    real = keys.hmac.compare_digest
+
+    def recorded(one: str, other: str) -> bool:
+        compared.append((one, other))
+        return real(one, other)
+
+    monkeypatch.setattr(keys.hmac, "compare_digest", recorded)
+    with database.reading() as connection:
+        for said in (made, made[:-1], "imp_000000000000_x", "", "imp__"):
+            assert (keys.find(connection, said) is not None) is (said == made)
+    assert [(len(a), len(b)) for a, b in compared] == [(64, 64)] * 5  # hashes, never what was said
+    database.close()
+
+
+# Limits
+
+
+def test_a_bucket_fills_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(limiter.time, "monotonic", lambda: now)
+    found = Limiter(60)
+    for _ in range(60):
+        found.count("ann")
+    with pytest.raises(ServiceError) as caught:
+        found.count("ann")
+    assert (caught.value.kind, caught.value.details["seconds"]) == ("too-many", 1)
+    found.count("ben")  # has a bucket of his own
+    now = 1.5
+    found.count("ann")
+    with pytest.raises(ServiceError):
+        found.count("ann")
+
+
+def test_a_limiter_remembers_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limiter, "MOST", 10)
+    found = Limiter(1)
+    for number in range(100):
+        found.count(str(number))
+    assert len(found._left) == 10
+    with pytest.raises(ServiceError):
+        found.count("99")
+
+
+@slow
+def test_previews_do_not_hold_up_the_rest(tmp_path: Path) -> None:
+    with running(tmp_path, "--previews", "1", "--reads", "100") as service:
+        service.hub.latency = 3
+        said = {"reference": "acme/base", "backend": "vllm"}
+        answers: list[httpx.Response] = []
+
+        def ask() -> None:
+            with httpx.Client(base_url=service.url, timeout=60, trust_env=False) as client:
+                answers.append(client.post("/v1/imports/preview", json=said))
+
+        threads = [threading.Thread(target=ask) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        assert service.client.get("/readyz").status_code == 200
+        for thread in threads:
+            thread.join()
+        assert sorted({a.status_code for a in answers}) == [200, 503]
+        refused = next(a for a in answers if a.status_code == 503)
+        assert int(refused.headers["Retry-After"]) > 0
+        assert problem(refused, 503, "busy")
+        reads = [service.client.get("/v1/configs") for _ in range(120)]
+        assert problem(reads[-1], 429, "too-many")
+
+
+# What is written down
+
+
+@slow
+def test_every_change_is_in_the_audit_log(service: Service) -> None:
+    spoofed = {"X-Forwarded-For": "10.1.2.3", "Forwarded": "for=10.1.2.3"}
+    service.client.headers.update(spoofed)
+    try:
+        service.imported("acme/base", name="told")
+        path, digest = "/v1/configs/told", {}
+        for version, call in enumerate((
+            lambda: service.client.patch(path, json={"parameters": {"top_p": 0.3}}, headers={"If-Match": "*"}),
+            lambda: service.client.post(f"{path}/approve", json={"note": "fine"}),
+            lambda: service.client.post(f"{path}/reject", json={"note": "not at all"}),
+            lambda: service.client.delete(path, headers={"If-Match": "*"}, params={"why": "done"}),
+        ), 2):  # fmt: skip
+            assert call().status_code < 300
+            digest[version] = service.client.get(path).json().get("digest")
+    finally:
+        for name in spoofed:
+            del service.client.headers[name]
+    log = [e for e in service.client.get("/v1/audit").json() if e["subject"] == "told"][::-1]
+    assert [e["action"] for e in log] == ["import", "edit", "approve", "reject", "delete"]
+    assert {e["who"] for e in log} == {"local"}
+    assert [e["details"].get("address") for e in log] == [None, *["127.0.0.1"] * 4]  # a job stored the first
+    assert [e["details"]["digest"] for e in log[1:4]] == [digest[2], digest[3], digest[4]]
+    assert [e["details"].get("why") for e in log] == [None, None, "fine", "not at all", "done"]
+    asked = [e for e in service.client.get("/v1/audit").json() if e["action"] == "ask"]
+    assert asked[0]["details"]["address"] == "127.0.0.1"
+
+
+@slow
+def test_the_log_is_json_with_ids_whatever_was_sent(service: Service) -> None:
+    job = service.imported("acme/base", name="logged")
+    service.client.get("/v1/configs/%0A%7B%22level%22:%22error%22%7D%1B[2J?key=imp_000000000000_" + "s" * 43)
+    own = service.client.get("/healthz", headers={"X-Request-Id": "my-id.1"})
+    other = service.client.get("/healthz", headers={"X-Request-Id": 'a" b'})
+    assert own.headers["x-request-id"] == "my-id.1"
+    assert re.fullmatch("[0-9a-f-]{36}", other.headers["x-request-id"])
+    lines = [json.loads(line) for line in (service.folder / "serve-0.log").read_text().splitlines()]
+    assert {"at", "level", "logger", "message"} <= set.intersection(*(set(line) for line in lines))
+    assert {"resolve", "decide", "prove", "store"} == {
+        x.get("step") for x in lines if x.get("job") == job["id"]
+    }
+    assert any(x.get("request") == "my-id.1" and x["status"] == 200 for x in lines)
+    assert "s" * 43 not in service.log()
+
+
+def record(message: str, error: Exception | None = None) -> logging.LogRecord:
+    info = None if error is None else (type(error), error, None)
+    return logging.LogRecord("importer", logging.ERROR, "x", 1, message, (), info)
+
+
+def test_no_secret_gets_into_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "my-own-odd-token")
+    key = f"imp_0123456789ab_{'k' * 43}"
+    text = f"my-own-odd-token {key} hf_abcdefghijkl postgresql://ann:pass:word@db/x"
+    for formatter in (logs.Json(), logs.Text()):
+        said = formatter.format(record(text, ValueError(text)))
+        for secret in ("my-own-odd-token", "k" * 43, "abcdefghijkl", "pass:word"):
+            assert secret not in said
+        assert "imp_0123456789ab_***" in said
+
+
+@given(st.text())
+def test_an_entry_is_one_line_whatever_it_says(text: str) -> None:
+    said = logs.Json().format(record(text.replace("%", "%%")))
+    assert len(said.splitlines()) == 1 or "\n" not in said
+    assert json.loads(said)["logger"] == "importer"
+    shown = logs.Text("%(message)s").format(record(text))
+    assert all(c.isprintable() for c in shown)
