@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import logging
-import re
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,22 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.errors import ServiceError
-from importer.gallery import keys
-from importer.gallery.act import Act
-from importer.gallery.database import Database
-from importer.gallery.migrations import migrate
-from importer.service import limiter, logs
 from importer.service.body import DEPTH, too_deep
 from importer.service.guard import HEADERS
-from importer.service.limiter import Limiter
-from tests.commandline import BASE, TOKEN, Desk, desk
+from tests.commandline import BASE, TOKEN
 from tests.hubserver import Fault, Repo
 from tests.serving import Service, running
 from tests.test_service import problem
 
-__all__ = ["desk"]
 slow = pytest.mark.slow
+NAMES = {**dict.fromkeys(("name", "kind", "job", "key", "uuid"), "x"), "number": 1}
 LINK_LOCAL = "http://169.254.169.254/latest/meta-data"
 INSIDE = "what only this machine may read"
 
@@ -98,7 +88,7 @@ def test_the_token_goes_to_the_hub_and_is_answered_logged_and_kept_nowhere(servi
         "ftp://huggingface.co/a/b", "https://huggingface.co@evil.example/a/b", "gopher://huggingface.co/a/b",
         "https://huggingface.co.evil.example/a/b", "https://huggingface.co:8443/a/b", "//evil.example/a/b",
         "https://evil.example/?https://huggingface.co/a/b", "hf://../../etc/passwd", "a/../../b",
-        "/etc", "/etc/passwd", "./models/good", "~/models", "..", "a/b@../../main", "a/b\x00", "a/b?x=1",
+        "/etc", "/etc/passwd", "./outside/model", "~/models", "..", "a/b@../../main", "a/b\x00",
         "http://2852039166/a/b", "http://0x7f000001/a/b", "a/b#\r\nHost: evil.example",
     ],
 )  # fmt: skip
@@ -229,7 +219,7 @@ def test_every_answer_carries_the_headers(service: Service) -> None:
 @pytest.mark.parametrize(
     ("body", "status"),
     [
-        (b"[" * 100_000, 422), (b'{"set":' + b'{"a":' * 500 + b"1" + b"}" * 501, 422),
+        (b"[" * 100_000, 400), (b'{"set":' + b'{"a":' * 500 + b"1" + b"}" * 501, 400),
         (b'{"reference":"a/b","set":{"x":' + b"9" * 5000 + b"}}", 422),
         (b'{"reference":"a/b","set":{"temperature":NaN}}', 422), (b'{"reference":"a/\xff"}', 422),
         (b'{"reference":"acme/base","backend":"vllm","name":"\\ud800"}', 422),
@@ -238,7 +228,7 @@ def test_every_answer_carries_the_headers(service: Service) -> None:
         (b'{"reference":"acme/base","backend":"vllm","note":"\\u001b[2J"}', 422),
         (b'{"reference":"acme/base","backend":"vllm","set":{"\\u0000":1}}', 422),
         (b'{"references":["a/b","a/b","a/b","a/b","a/b","a/b"]}', 422), (b'{"references":[]}', 422),
-        (b"", 422), (b"null", 422), (b"[]", 422), (b'"x"', 422), (b"{" * 63, 422),
+        (b"", 422), (b"null", 422), (b"[]", 422), (b'"x"', 422), (b"{" * 63, 400),
     ],
 )  # fmt: skip
 def test_a_body_that_cannot_be_meant_is_told(service: Service, body: bytes, status: int) -> None:
@@ -335,222 +325,3 @@ def test_depth_is_that_of_the_data(data: Any) -> None:
     text = json.dumps(data).encode()
     assert not too_deep(text, depth(data))
     assert depth(data) == 0 or too_deep(text, depth(data) - 1)
-
-
-# Keys
-
-
-@slow
-def test_every_route_needs_a_key_and_its_scope(tmp_path: Path, desk: Desk) -> None:
-    url = f"sqlite:///{tmp_path / 'gallery.sqlite'}"
-    made = {
-        scopes: desk("keys", "create", scopes, *(w for s in scopes.split("+") for w in ("--scope", s)),
-                     "--database", url).out.strip()
-        for scopes in ("read", "import", "approve", "read+import+approve")
-    }  # fmt: skip
-    with running(tmp_path, "--host", "0.0.0.0", "--rate", "1000") as service:
-        for method, path in _operations(service):
-            found = path.format_map(
-                dict.fromkeys(("name", "kind", "job", "key", "uuid"), "x") | {"number": 1}
-            )
-            nobody = service.client.request(method, found)
-            problem(nobody, 401, "no-key")
-            assert nobody.headers["WWW-Authenticate"] == "Bearer"
-            used = "read" if method != "GET" else "approve"
-            answer = service.client.request(
-                method, found, headers={"x-api-key": made[used], "If-Match": "*"}, json={}
-            )
-            assert answer.status_code == 403 or (answer.status_code == 422 and method != "GET"), (
-                found,
-                answer,
-            )
-        for path in ("/v1/keys", "/v1/audit"):
-            answer = service.client.get(path, headers={"x-api-key": made["read+import+approve"]})
-            problem(answer, 403, "wrong-scope")
-        _wrong_keys(service, made["read"])
-    log = service.log()
-    secrets = [key.rpartition("_")[2] for key in made.values()]
-    kept = b"".join(p.read_bytes() for p in tmp_path.glob("gallery.sqlite*"))
-    assert not [s for s in secrets if s in log or s.encode() in kept]
-
-
-def _operations(service: Service) -> list[tuple[str, str]]:
-    """All that OpenAPI tells of and that is not for everybody."""
-    told = service.client.get("/openapi.json").json()["paths"]
-    return [
-        (method.upper(), path)
-        for path, methods in told.items()
-        for method, said in methods.items()
-        if "security" in said
-    ]
-
-
-def _wrong_keys(service: Service, key: str) -> None:
-    """Nearly right is wrong; too many of them are told to wait, and who has a key is not."""
-    ident, secret = key.split("_", 2)[1:]
-    near = [
-        key[:-1],
-        key + "x",
-        f"imp_{ident}_",
-        f"imp_{ident}",
-        f"xxx_{ident}_{secret}",
-        "",
-        key.upper(),
-        "é",
-    ]
-    for wrong in near:
-        answer = service.client.get("/v1/configs", headers={"Authorization": f"Bearer {wrong}".encode()})
-        assert answer.status_code == 401
-    asked = [service.client.get("/v1/configs", headers={"x-api-key": "imp_0_0"}) for _ in range(70)]
-    told = problem(asked[-1], 429, "too-many")
-    assert int(asked[-1].headers["Retry-After"]) > 0, told
-    assert service.client.get("/v1/configs", headers={"x-api-key": key}).status_code == 200
-
-
-def test_a_key_is_compared_in_constant_time_also_where_there_is_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    database = Database(f"sqlite:///{tmp_path / 'g.sqlite'}")
-    migrate(database)
-    with database.writing() as connection:
-        made = keys.create(connection, "ann", ["read"], Act("ann", "create key"))
-    compared: list[tuple[str, str]] = []
-    real = keys.hmac.compare_digest
-
-    def recorded(one: str, other: str) -> bool:
-        compared.append((one, other))
-        return real(one, other)
-
-    monkeypatch.setattr(keys.hmac, "compare_digest", recorded)
-    with database.reading() as connection:
-        for said in (made, made[:-1], "imp_000000000000_x", "", "imp__"):
-            assert (keys.find(connection, said) is not None) is (said == made)
-    assert [(len(a), len(b)) for a, b in compared] == [(64, 64)] * 5  # hashes, never what was said
-    database.close()
-
-
-# Limits
-
-
-def test_a_bucket_fills_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 0.0
-    monkeypatch.setattr(limiter.time, "monotonic", lambda: now)
-    found = Limiter(60)
-    for _ in range(60):
-        found.count("ann")
-    with pytest.raises(ServiceError) as caught:
-        found.count("ann")
-    assert (caught.value.kind, caught.value.details["seconds"]) == ("too-many", 1)
-    found.count("ben")  # has a bucket of his own
-    now = 1.5
-    found.count("ann")
-    with pytest.raises(ServiceError):
-        found.count("ann")
-
-
-def test_a_limiter_remembers_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limiter, "MOST", 10)
-    found = Limiter(1)
-    for number in range(100):
-        found.count(str(number))
-    assert len(found._left) == 10
-    with pytest.raises(ServiceError):
-        found.count("99")
-
-
-@slow
-def test_previews_do_not_hold_up_the_rest(tmp_path: Path) -> None:
-    with running(tmp_path, "--previews", "1", "--reads", "100") as service:
-        service.hub.latency = 3
-        said = {"reference": "acme/base", "backend": "vllm"}
-        answers: list[httpx.Response] = []
-
-        def ask() -> None:
-            with httpx.Client(base_url=service.url, timeout=60, trust_env=False) as client:
-                answers.append(client.post("/v1/imports/preview", json=said))
-
-        threads = [threading.Thread(target=ask) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        assert service.client.get("/readyz").status_code == 200
-        for thread in threads:
-            thread.join()
-        assert sorted({a.status_code for a in answers}) == [200, 503]
-        refused = next(a for a in answers if a.status_code == 503)
-        assert int(refused.headers["Retry-After"]) > 0
-        assert problem(refused, 503, "busy")
-        reads = [service.client.get("/v1/configs") for _ in range(120)]
-        assert problem(reads[-1], 429, "too-many")
-
-
-# What is written down
-
-
-@slow
-def test_every_change_is_in_the_audit_log(service: Service) -> None:
-    spoofed = {"X-Forwarded-For": "10.1.2.3", "Forwarded": "for=10.1.2.3"}
-    service.client.headers.update(spoofed)
-    try:
-        service.imported("acme/base", name="told")
-        path, digest = "/v1/configs/told", {}
-        for version, call in enumerate((
-            lambda: service.client.patch(path, json={"parameters": {"top_p": 0.3}}, headers={"If-Match": "*"}),
-            lambda: service.client.post(f"{path}/approve", json={"note": "fine"}),
-            lambda: service.client.post(f"{path}/reject", json={"note": "not at all"}),
-            lambda: service.client.delete(path, headers={"If-Match": "*"}, params={"why": "done"}),
-        ), 2):  # fmt: skip
-            assert call().status_code < 300
-            digest[version] = service.client.get(path).json().get("digest")
-    finally:
-        for name in spoofed:
-            del service.client.headers[name]
-    log = [e for e in service.client.get("/v1/audit").json() if e["subject"] == "told"][::-1]
-    assert [e["action"] for e in log] == ["import", "edit", "approve", "reject", "delete"]
-    assert {e["who"] for e in log} == {"local"}
-    assert [e["details"].get("address") for e in log] == [None, *["127.0.0.1"] * 4]  # a job stored the first
-    assert [e["details"]["digest"] for e in log[1:4]] == [digest[2], digest[3], digest[4]]
-    assert [e["details"].get("why") for e in log] == [None, None, "fine", "not at all", "done"]
-    asked = [e for e in service.client.get("/v1/audit").json() if e["action"] == "ask"]
-    assert asked[0]["details"]["address"] == "127.0.0.1"
-
-
-@slow
-def test_the_log_is_json_with_ids_whatever_was_sent(service: Service) -> None:
-    job = service.imported("acme/base", name="logged")
-    service.client.get("/v1/configs/%0A%7B%22level%22:%22error%22%7D%1B[2J?key=imp_000000000000_" + "s" * 43)
-    own = service.client.get("/healthz", headers={"X-Request-Id": "my-id.1"})
-    other = service.client.get("/healthz", headers={"X-Request-Id": 'a" b'})
-    assert own.headers["x-request-id"] == "my-id.1"
-    assert re.fullmatch("[0-9a-f-]{36}", other.headers["x-request-id"])
-    lines = [json.loads(line) for line in (service.folder / "serve-0.log").read_text().splitlines()]
-    assert {"at", "level", "logger", "message"} <= set.intersection(*(set(line) for line in lines))
-    assert {"resolve", "decide", "prove", "store"} == {
-        x.get("step") for x in lines if x.get("job") == job["id"]
-    }
-    assert any(x.get("request") == "my-id.1" and x["status"] == 200 for x in lines)
-    assert "s" * 43 not in service.log()
-
-
-def record(message: str, error: Exception | None = None) -> logging.LogRecord:
-    info = None if error is None else (type(error), error, None)
-    return logging.LogRecord("importer", logging.ERROR, "x", 1, message, (), info)
-
-
-def test_no_secret_gets_into_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_TOKEN", "my-own-odd-token")
-    key = f"imp_0123456789ab_{'k' * 43}"
-    text = f"my-own-odd-token {key} hf_abcdefghijkl postgresql://ann:pass:word@db/x"
-    for formatter in (logs.Json(), logs.Text()):
-        said = formatter.format(record(text, ValueError(text)))
-        for secret in ("my-own-odd-token", "k" * 43, "abcdefghijkl", "pass:word"):
-            assert secret not in said
-        assert "imp_0123456789ab_***" in said
-
-
-@given(st.text())
-def test_an_entry_is_one_line_whatever_it_says(text: str) -> None:
-    said = logs.Json().format(record(text.replace("%", "%%")))
-    assert len(said.splitlines()) == 1 or "\n" not in said
-    assert json.loads(said)["logger"] == "importer"
-    shown = logs.Text("%(message)s").format(record(text))
-    assert all(c.isprintable() for c in shown)

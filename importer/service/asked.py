@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from pydantic.config import JsonDict
 
 from importer import preferences
+from importer.document import names
 from importer.errors import ServiceError
 from importer.hub.reference import LONGEST, parse
 from importer.pipeline import Request
@@ -26,6 +28,16 @@ def _spoken(text: str) -> str:
     if any((ord(c) < 32 and c not in "\n\r\t") or 0xD800 <= ord(c) < 0xE000 for c in text):
         raise ValueError("it holds control characters")
     return text
+
+
+def _finite(value: Any) -> Any:
+    """JSON as the standard has it: Python's own reader takes NaN and Infinity, which no answer may hold."""
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for one in inside:
+        _finite(one)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("it holds a number that JSON does not have")
+    return value
 
 
 Spoken = Annotated[str, Field(max_length=NOTE), AfterValidator(_spoken)]
@@ -63,7 +75,7 @@ class Import(Body):
         default=None, description="the engine to write for; 'auto' leaves it to the server's own machine"
     )
     engine_version: Text | None = Field(default=None, description="write for this version's parsers")
-    set: dict[Text, Any] = Field(
+    set: dict[Text, Annotated[Any, AfterValidator(_finite)]] = Field(
         default={}, description="values that win over everything, by decision or YAML path"
     )
     unset: list[Text] = Field(
@@ -130,6 +142,8 @@ def request_of(said: Import, settings: Settings) -> Request:
     """The importer's request; raises UsageError and ServiceError("no-directories")."""
     reference = str(said.reference)
     _check_place(reference, said.revision, settings)
+    if said.name is not None:
+        names.check(said.name)
     device, memory = _device(said)
     assignments = [f"{key}={json.dumps(value)}" for key, value in said.set.items()]
     return Request(
