@@ -7,13 +7,15 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+Headers = Mapping[str, str]
+
 
 @dataclass(frozen=True)
 class Answer:
     """Status, headers in small letters, body, and seconds from when it was due."""
 
     status: int
-    headers: Mapping[str, str]
+    headers: Headers
     body: bytes
     seconds: float
 
@@ -27,14 +29,13 @@ class Client:
     idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = field(default_factory=list)
 
     async def ask(
-        self, method: str, path: str, headers: Mapping[str, str] | None = None, body: bytes = b"",
+        self, method: str, path: str, headers: Headers | None = None, body: bytes = b"",
         due: float | None = None,
     ) -> Answer:  # fmt: skip
         """One request and its whole answer."""
         begun = time.perf_counter() if due is None else due
-        reader, writer = self.idle.pop() if self.idle else await self.connect()
-        writer.write(self.head(method, path, {**(headers or {}), "Content-Length": str(len(body))}) + body)
-        status, told = await read_head(reader)
+        message = self.head(method, path, {**(headers or {}), "Content-Length": str(len(body))}) + body
+        status, told, reader, writer = await self._sent(message)
         content = b"" if status in (204, 304) else await reader.readexactly(int(told["content-length"]))
         seconds = time.perf_counter() - begun
         if told.get("connection") == "close":
@@ -43,11 +44,26 @@ class Client:
             self.idle.append((reader, writer))
         return Answer(status, told, content, seconds)
 
+    async def _sent(
+        self, message: bytes
+    ) -> tuple[int, dict[str, str], asyncio.StreamReader, asyncio.StreamWriter]:
+        """An answer's head; a kept connection that the server has ended meanwhile is none."""
+        while self.idle:
+            reader, writer = self.idle.pop()
+            try:
+                writer.write(message)
+                return *await read_head(reader), reader, writer
+            except (asyncio.IncompleteReadError, ConnectionError):
+                writer.close()
+        reader, writer = await self.connect()
+        writer.write(message)
+        return *await read_head(reader), reader, writer
+
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """A new connection."""
         return await asyncio.open_connection(self.host, self.port, limit=1 << 20)
 
-    def head(self, method: str, path: str, headers: Mapping[str, str]) -> bytes:
+    def head(self, method: str, path: str, headers: Headers) -> bytes:
         """A request's head."""
         lines = [f"{method} {path} HTTP/1.1", f"Host: {self.host}:{self.port}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
@@ -58,7 +74,7 @@ class Client:
         rate: float,
         seconds: float,
         path: Callable[[int], str],
-        headers: Mapping[str, str] | None = None,
+        headers: Headers | None = None,
     ) -> list[Answer]:
         """``rate`` requests a second, whatever becomes of them."""
         begun, tasks = time.perf_counter() + 0.1, []

@@ -48,10 +48,13 @@ MODEL: dict[str, Any] = {
 def rows() -> Iterable[Row]:
     """Pages first, while nothing else goes on; then what changes the gallery."""
     repos = {f"org/model-{number}": Repo(MODEL) for number in range(IMPORTS + 1)}
-    with tempfile.TemporaryDirectory() as folder, HubServer(repos) as hub:
-        with _running(Path(folder), hub) as service:
-            yield from asyncio.run(_pages(service))
-            yield from asyncio.run(_imports(service))
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        HubServer(repos) as hub,
+        _running(Path(folder), hub) as service,
+    ):
+        yield from asyncio.run(_pages(service))
+        yield from asyncio.run(_imports(service))
 
 
 @contextmanager
@@ -177,14 +180,14 @@ async def _imports(service: Service) -> list[Row]:
     after = _memory(service)
     kept = sum(job["state"] == "succeeded" for job in ended)
     documents = json.loads((await client.ask("GET", "/v1/configs?limit=500&q=new-")).body)
+    resident = " ".join(f"{size:.0f}" for size in (before, middle, after))
     found = [
         Row(f"{IMPORTS} imports at once: accepted", f"{accepted:.2f} s", ""),
         Row(f"{IMPORTS} imports at once: succeeded, documents", f"{kept}, {documents['total']}",
             f"{IMPORTS}, {IMPORTS}", kept == documents["total"] == IMPORTS),
         Row(f"{IMPORTS} imports at once: begun out of turn by at most", str(_unfair(asked, service.hub)), ""),
         Row(f"{IMPORTS} imports at once: for each", _ms(seconds / IMPORTS), ""),
-        Row("resident memory before, after 100, after 200", " ".join(f"{m:.0f}" for m in (before, middle, after)),
-            "MiB"),
+        Row("resident memory before, after 100, after 200", f"{resident} MiB", ""),
         Row("memory after 200 to that after 100", f"{after / middle:.2f} x", "1.10 x", after / middle <= 1.1),
         *await _watched(client),
     ]  # fmt: skip
@@ -229,7 +232,8 @@ async def _watched(client: Client) -> list[Row]:
     whole = same if numbers == list(range(1, len(numbers) + 1)) else 0
     apart = [max(times) - min(times) for times in zip(*(w.times for w in watchers), strict=False)]
     return [
-        Row(f"{WATCHERS} watchers saw all {len(numbers)} events in order", str(whole), str(WATCHERS), whole == WATCHERS),
+        Row(f"{WATCHERS} watchers: saw all {len(numbers)} events in order", f"{whole}", f"{WATCHERS}",
+            whole == WATCHERS),
         Row(f"{WATCHERS} watchers: first to last, p99", _ms(percentile(apart[1:], 0.99)), ""),
     ]  # fmt: skip
 

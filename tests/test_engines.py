@@ -349,6 +349,8 @@ def test_the_engine_gets_no_token_and_no_foreign_python(
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     monkeypatch.setenv("HUGGING_FACE_HUB_TOKEN", "hf_secret")
+    monkeypatch.setenv("IMPORTER_SERVE_DATABASE", "postgresql://ann:hf_secret@db/gallery")
+    monkeypatch.setenv("PGPASSWORD", "hf_secret")
     monkeypatch.setenv("PYTHONPATH", str(REPO))
     with toy("serves", weights) as served:
         seen = health(served.port)

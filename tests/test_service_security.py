@@ -302,7 +302,9 @@ def test_whoever_sends_slowly_is_not_waited_for(service: Service) -> None:
         body.sendall(head.encode() + b"{")
         line.sendall(b"GET /v1/configs HT")
         begun = time.monotonic()
-        assert b" 408 " in read(body).partition(b"\r\n")[0]
+        told = read(body)
+        assert b" 408 " in told.partition(b"\r\n")[0]
+        assert "too-slow" in told.decode()
         assert read(line) == read(silent) == b""
         assert time.monotonic() - begun < 25
     assert service.client.get("/healthz").status_code == 200

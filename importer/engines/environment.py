@@ -33,9 +33,6 @@ STAMP = "installed.json"
 LOG = "install.log"
 # Tokens are not pip's business, and foreign paths would hide what is missing.
 UNWANTED = (
-    "HF_TOKEN",
-    "HUGGING_FACE_HUB_TOKEN",
-    "HUGGINGFACE_TOKEN",
     "PYTHONPATH",
     "PYTHONHOME",
     "VIRTUAL_ENV",
@@ -232,7 +229,7 @@ def _has_pip() -> bool:
 
 def _run(engine: Engine, command: Sequence[str], log: Path, tell: Progress) -> None:
     """Run a command in a group of its own, its words into the log, its steps to ``tell``."""
-    environment = {k: v for k, v in os.environ.items() if k not in UNWANTED}
+    environment = {k: v for k, v in settings.for_others().items() if k not in UNWANTED}
     with log.open("ab") as written:
         process = subprocess.Popen(
             command,

@@ -6,13 +6,13 @@ parser kills or hangs it: the parser at fault gets an error as its reading, its 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from importer import settings
 from importer.engines.lines import Conversation, LostError, RefusedError
 from importer.errors import EngineError
 from importer.template.study import Sample
@@ -21,7 +21,6 @@ SCRIPT = Path(__file__).with_name("parser_worker") / "__main__.py"
 START_SECONDS = 180.0  # importing vLLM takes 5 s from a warm disk, 15 s from a cold one
 GRACE_SECONDS = 10.0  # beyond the limits that the worker keeps itself
 MAX_STARTS = 6  # within one question
-SECRETS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_TOKEN")
 SETTINGS = {
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
@@ -232,7 +231,7 @@ class ParserWorker:
                 raise self._failed(str(refusal)) from None
 
     def _start(self) -> None:
-        environment = {k: v for k, v in os.environ.items() if k not in SECRETS} | SETTINGS
+        environment = settings.for_others() | SETTINGS
         command = [str(self._python), "-I", str(SCRIPT), *self._arguments]
         try:
             self._conversation = Conversation(command, environment)

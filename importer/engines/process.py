@@ -29,7 +29,6 @@ GUARDIAN = Path(__file__).with_name("guardian.py")
 GRACE = 10.0  # seconds between asking a group to end and killing it
 LOOK = 0.1  # seconds between two looks at a starting engine
 TRIES = 3  # starts, each on another free port, when somebody else was quicker to take it
-SECRETS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_TOKEN", "HF_TOKEN_PATH")
 FOREIGN = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV")
 SETTINGS = {
     "HF_HUB_OFFLINE": "1",
@@ -207,7 +206,7 @@ def environment(extra: Mapping[str, str], folder: Path) -> dict[str, str]:
     """
     cache = folder / "hf" / "hub"
     cache.mkdir(parents=True, exist_ok=True)
-    kept = {k: v for k, v in os.environ.items() if k not in (*SECRETS, *FOREIGN)}
+    kept = {k: v for k, v in settings.for_others().items() if k not in FOREIGN}
     return kept | SETTINGS | {"HF_HOME": str(folder / "hf"), "HF_HUB_CACHE": str(cache)} | dict(extra)
 
 

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 
+from importer import settings as places
 from importer.service.settings import Settings
 
 QUIET = ("dbos", "httpx", "httpx2", "httpcore", "httpcore2", "sqlalchemy", "uvicorn.error")
-SECRET_VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 # An API key, a token of the Hub, a password in a URL: none is meant to come here, and none gets through.
 SECRETS = re.compile(
     r"(?P<key>\bimp_[0-9a-f]{12}_)[\w-]{20,}|(?P<token>\bhf_)\w{8,}|(?P<user>://[^\s:/@]{0,200}:)[^\s/@]+(?=@)"
@@ -63,7 +63,7 @@ def _ids() -> dict[str, str]:
 
 def without_secrets(text: str) -> str:
     """A line without what only the server and its callers may know."""
-    for variable in SECRET_VARIABLES:
+    for variable in places.TOKENS:
         if len(value := os.environ.get(variable, "").strip()) >= 8:
             text = text.replace(value, "***")
     return SECRETS.sub(lambda m: f"{m['key'] or m['token'] or m['user']}***", text)

@@ -1,0 +1,168 @@
+"""Running the service: ready, counted, ended in order; container files; what OpenAPI allows."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+from starlette.testclient import TestClient
+
+from importer.cli.arguments import parse
+from importer.service.app import create
+from importer.service.settings import Settings
+from tests.serving import PATIENCE, Service, events, running, service
+from tests.test_service import problem
+
+__all__ = ["service"]
+slow = pytest.mark.slow
+DEPLOY = Path(__file__).parents[1] / "deploy"
+BOUND = 45  # seconds for all requests of the fuzzer
+# Whether a request that fits its schema is accepted depends on what is there, so that is not asked.
+CHECKS = (
+    "not_a_server_error", "status_code_conformance", "content_type_conformance",
+    "response_headers_conformance", "response_schema_conformance", "unsupported_method", "use_after_free",
+)  # fmt: skip
+
+
+@slow
+def test_what_is_counted(service: Service) -> None:
+    service.imported("acme/base", name="counted")
+    service.client.get("/v1/configs/counted")
+    service.client.get("/v1/configs/another")
+    service.client.request("ODD", "/v1/configs/counted")
+    service.client.get("/nothing/at/all")
+    answer = service.client.get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=")
+    found = {
+        (sample.name, *(sample.labels[name] for name in sorted(sample.labels))): sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
+    assert found["importer_requests_total", "GET", "/v1/configs/{name}", "200"] == 1
+    assert found["importer_requests_total", "GET", "/v1/configs/{name}", "404"] == 1
+    assert found["importer_request_seconds_count", "GET", "/v1/configs/{name}"] == 2
+    assert found["importer_jobs", "import", "succeeded"] == found["importer_documents", "draft"] == 1
+    assert (found["importer_processes",], found["importer_oldest_queued_seconds",]) == (1, 0)
+    assert ("importer_requests_total", "GET", "other", "404") in found
+    assert not [key for key in found if "another" in key or "ODD" in key]
+
+
+@slow
+def test_it_is_ready_while_it_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IMPORTER_HOME", str(tmp_path))
+    app = create(Settings(validate=False))
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        assert client.get("/readyz").json() == {"status": "ready"}
+        app.state.desk.crew._seen -= 60  # as if its thread had stood still for a minute
+        assert "jobs" in problem(client.get("/readyz"), 503, "not-ready")["detail"]
+        app.state.desk.crew._seen = time.monotonic()
+        app.state.ending = True
+        ending = client.get("/readyz")
+        assert problem(ending, 503, "not-ready")
+        assert ending.headers["Retry-After"] == "5"
+        assert client.get("/healthz").status_code == 200
+
+
+@slow
+def test_a_server_that_is_stopped_hands_its_jobs_back(tmp_path: Path) -> None:
+    with running(tmp_path) as service:
+        service.hub.latency = 2
+        body = {"references": ["acme/base", "other/base", "acme/chat"], "backend": "vllm"}
+        job = service.client.post("/v1/imports", json=body).json()
+        with service.client.stream("GET", job["links"]["events"]["href"]) as stream:
+            next(iter(events(stream)))
+            begun = time.monotonic()
+            assert service.stop() == 0
+        assert time.monotonic() - begun < 30
+        service.hub.latency = 0
+        service.start()
+        ended = service.ended(job["id"])
+        assert (ended["state"], ended["counts"]) == ("succeeded", {"succeeded": 3})
+        names = [c["name"] for c in service.client.get("/v1/configs").json()["items"]]
+        versions = [service.client.get(f"/v1/configs/{name}").json()["version"] for name in names]
+        assert versions == [1, 1, 1]
+    logs = [p.read_text() for p in sorted(tmp_path.glob("serve-*.log"))]
+    assert not [log for log in logs if "Traceback" in log]
+
+
+@slow
+def test_more_connections_than_there_may_be_are_told_to_come_later(tmp_path: Path) -> None:
+    with running(tmp_path, "--connections", "10") as service:
+        job = service.imported("acme/base", name="one")
+        held = [service.client.send(_events(service, job["id"]), stream=True) for _ in range(9)]
+        statuses = {service.client.get("/healthz").status_code for _ in range(3)}
+        for one in held:
+            one.close()
+        assert statuses <= {200, 503}
+        service.wait(lambda: service.client.get("/healthz").status_code == 200)
+
+
+def _events(service: Service, job: str) -> Any:
+    return service.client.build_request("GET", f"/v1/jobs/{job}/events")
+
+
+@slow
+def test_whatever_openapi_allows_is_answered_as_it_says(service: Service) -> None:
+    service.imported("acme/base", name="fuzzed")
+    words = [
+        "run", f"{service.url}/openapi.json", "--include-path-regex", "^/v1",
+        "--exclude-path-regex", "/events$", "--checks", ",".join(CHECKS), "--phases", "examples,fuzzing",
+        "--max-examples", "12", "--workers", "2", "--max-time", f"{BOUND}", "--request-timeout", f"{PATIENCE:g}", "--continue-on-failure", "--no-color",
+        "--warnings", "off",
+    ]  # fmt: skip
+    ran = subprocess.run(
+        [sys.executable, "-m", "schemathesis.cli", *words],
+        capture_output=True, check=False, text=True, timeout=BOUND + 240, cwd=service.folder,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout[-6000:] + ran.stderr[-2000:]
+    assert int(re.findall(r"(\d+) generated", ran.stdout)[0]) > 100, ran.stdout[-3000:]
+    assert service.client.get("/readyz").status_code == 200
+    errors = [json.loads(line) for line in (service.folder / "serve-0.log").read_text().splitlines()]
+    assert not [line for line in errors if line.get("status", 0) >= 500 and line["status"] != 502]
+
+
+# The container files, which cannot be built here
+
+
+def test_the_image_runs_as_nobody_in_particular() -> None:
+    text = (DEPLOY / "Dockerfile").read_text()
+    lines = re.sub(r"\\\n", " ", re.sub(r"^#.*\n", "", text, flags=re.MULTILINE)).splitlines()
+    steps = [line.split(maxsplit=1) for line in lines if line.strip()]
+    last = dict(steps)
+    assert last["USER"] == "10001:10001"
+    argv = [*json.loads(last["ENTRYPOINT"]), *json.loads(last["CMD"])]
+    found = parse(argv[1:])
+    assert (argv[0], found.command, found.host) == ("importer", "serve", "0.0.0.0")
+    ignored = (DEPLOY.parent / ".dockerignore").read_text()
+    for word, rest in steps:
+        if word == "COPY" and not rest.startswith("--from"):
+            for path in shlex.split(rest)[:-1]:
+                assert (DEPLOY.parent / path).exists(), path
+                assert f"!{path}\n" in ignored, path
+
+
+def test_the_services_have_no_more_rights_than_they_need() -> None:
+    told = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    assert set(told["services"]) == {"server", "worker", "db"}
+    for name, one in told["services"].items():
+        assert one["read_only"] is True, name
+        assert one["cap_drop"] == ["ALL"], name
+        assert one["security_opt"] == ["no-new-privileges:true"], name
+        assert one["user"].split(":")[0] not in ("0", "root"), name
+        assert {v.partition(":")[0] for v in one["volumes"]} <= set(told["volumes"]), name
+    for name in ("server", "worker"):
+        one = told["services"][name]
+        assert parse(one["command"]).command == name.replace("server", "serve")
+        assert one["depends_on"]["db"]["condition"] == "service_healthy"
+        assert "${DB_PASSWORD:?" in one["environment"]["PGPASSWORD"]
+    text = (DEPLOY / "compose.yaml").read_text()
+    assert not re.search(r"password\w*:\s*[\"']?\w", text, re.IGNORECASE)  # none is written here
