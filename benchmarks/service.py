@@ -20,9 +20,10 @@ from sqlalchemy import insert, select
 
 from benchmarks.load import Answer, Client, percentile, read_head
 from benchmarks.row import Row
-from importer.gallery import tables
+from importer.exports import localai_gallery
+from importer.gallery import published, tables
+from importer.gallery.counting import changed
 from importer.gallery.database import Database
-from importer.gallery.gallery import count
 from tests.hubserver import HubServer, Repo
 from tests.serving import Service
 from tests.template_texts import CHATML_JSON
@@ -73,10 +74,8 @@ def _running(folder: Path, hub: HubServer) -> Iterator[Service]:
 
 def _fill(service: Service) -> None:
     """10,000 documents as the imported one is, published."""
-    shown = service.client.get("/v1/configs/model/export/localai-gallery").json()
-    entry = next(iter(shown["files"].values()))
     database = Database(service.env["IMPORTER_SERVE_DATABASE"])
-    configs, versions, published = tables.configs, tables.versions, tables.published
+    configs, versions = tables.configs, tables.versions
     with database.writing() as connection:
         row = dict(connection.execute(select(configs).where(configs.c.name == "model")).mappings().one())
         version = dict(
@@ -89,15 +88,13 @@ def _fill(service: Service) -> None:
             [row | state | {"name": n, "model": f"org/{n}", "search": f"{n}\norg/{n}"} for n in names],
         )
         connection.execute(insert(versions), [version | {"name": n, "state": "published"} for n in names])
-        at = row["updated_at"]
-        connection.execute(
-            insert(published),
-            [
-                {"name": n, "version": 1, "entry": entry.replace("name: model", f"name: {n}"), "at": at}
-                for n in names
-            ],
-        )
-        count(connection, "published")
+        data = json.loads(version["data"])
+        for name in names:
+            made = localai_gallery.entry(data | {"name": name}, None)
+            if not isinstance(made, localai_gallery.Entry):
+                raise SystemExit(f"LocalAI cannot be given it: {made.reason}")
+            published.put(connection, name, 1, made, row["updated_at"])
+        changed(connection)
     database.close()
 
 

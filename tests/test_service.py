@@ -268,7 +268,7 @@ def test_an_export_is_a_file_and_what_it_lacks(service: Service) -> None:
         ({"reference": "a/b/c"}, 422, "bad-reference", "/reference"),
         ({"reference": "https://evil.example/a/b"}, 422, "bad-reference", "/reference"),
         ({"reference": "a/b", "set": {"nope": 1}}, 422, "bad-option", "/set"),
-        ({"reference": "a/b", "name": "../x"}, 202, "", ""),
+        ({"reference": "a/b", "name": "../x"}, 422, "bad-option", "/name"),
         ({"reference": "a/b", "device": "abacus"}, 422, "unknown-device", "/device"),
         ({"reference": "a/b", "backend": "llama"}, 422, "bad-option", "/backend"),
         ({"reference": "a/b", "template": "/etc/passwd"}, 422, "bad-request", "/template"),

@@ -115,9 +115,11 @@ def test_whatever_openapi_allows_is_answered_as_it_says(service: Service) -> Non
     service.imported("acme/base", name="fuzzed")
     words = [
         "run", f"{service.url}/openapi.json", "--include-path-regex", "^/v1",
-        "--exclude-path-regex", "/events$", "--checks", ",".join(CHECKS), "--phases", "examples,fuzzing",
-        "--max-examples", "12", "--workers", "2", "--max-time", f"{BOUND}", "--request-timeout", f"{PATIENCE:g}", "--continue-on-failure", "--no-color",
-        "--warnings", "off",
+        "--exclude-path-regex", "/events$",
+        "--checks", ",".join(CHECKS), "--phases", "examples,fuzzing",
+        "--max-examples", "12", "--workers", "2",
+        "--max-time", f"{BOUND}", "--request-timeout", f"{PATIENCE:g}", "--continue-on-failure",
+        "--no-color", "--warnings", "off",
     ]  # fmt: skip
     ran = subprocess.run(
         [sys.executable, "-m", "schemathesis.cli", *words],

@@ -12,6 +12,7 @@ from sqlalchemy.exc import ArgumentError
 
 from importer.errors import UsageError
 
+THREADS = 48  # connections to an SQLite file that are kept: one for each thread that may ask
 PATIENCE = 30  # seconds that a writer waits for another one
 CHANGES = 0x696D706F  # PostgreSQL's number for the lock that changes of the gallery hold
 MIGRATIONS = 0x6D696772
@@ -67,7 +68,7 @@ def parsed(url: str) -> URL:
 
 
 def _sqlite(url: URL) -> Engine:
-    engine = create_engine(url, connect_args={"timeout": PATIENCE})
+    engine = create_engine(url, pool_size=THREADS, max_overflow=0, connect_args={"timeout": PATIENCE})
 
     @event.listens_for(engine, "connect")
     def opened(connection: Any, _record: Any) -> None:

@@ -17,6 +17,7 @@ from importer.errors import DocumentError, ServiceError
 from importer.gallery import audit, published, tables
 from importer.gallery.act import Act
 from importer.gallery.checkout import Checkout, Kept, without_folder
+from importer.gallery.counting import Counts, changed, marked
 from importer.gallery.database import Database
 from importer.gallery.entry import Summary, Version
 from importer.gallery.standing import standing
@@ -78,6 +79,7 @@ class Change:
         row = {"version": last.number + 1, "deleted_at": at, "updated_at": at, "state": "deleted"}
         connection.execute(update(tables.configs).where(T.name == name).values(row))
         published.put(connection, name, 0, None, at)
+        changed(connection)
         audit.record(connection, self.act, name, {"version": last.number + 1})
 
 
@@ -92,6 +94,7 @@ class Gallery:
 
     def __init__(self, database: Database) -> None:
         self.database = database
+        self._counts = Counts()
 
     def page(self, filters: Filters, limit: int, after: str = "") -> list[Summary]:
         """Documents by name, those behind ``after``."""
@@ -102,11 +105,11 @@ class Gallery:
 
     def count(self, filters: Filters) -> int:
         """How many documents a list has in all."""
-        query = (
-            select(func.count()).select_from(tables.configs).where(T.deleted_at.is_(None), *_wanted(filters))
-        )
+        every = select(func.count()).select_from(tables.configs)
+        query = every.where(T.deleted_at.is_(None), *_wanted(filters))
+        key = (tuple(filters.state), filters.family, filters.backend, filters.q)
         with self.database.reading() as connection:
-            return connection.execute(query).scalar_one()
+            return self._counts.get(key, marked(connection), lambda: connection.execute(query).scalar_one())
 
     def get(self, name: str) -> tuple[Summary, Version]:
         """A document and its newest version; raises DocumentError("no-such-document")."""
@@ -217,6 +220,7 @@ def _save(connection: Connection, checkout: Checkout, name: str, act: Act) -> in
     if connection.execute(update(tables.configs).where(T.name == name).values(row)).rowcount == 0:
         connection.execute(insert(tables.configs).values(row | {"name": name, "created_at": at}))
     published.put(connection, name, number, found.entry, at)
+    changed(connection)
     details = {"version": number, "digest": stored.digest, "state": found.state}
     audit.record(connection, act, name, details)
     return number

@@ -30,7 +30,7 @@ class Desk:
     index: Index
 
 
-def desk(request: Request) -> Desk:
+async def desk(request: Request) -> Desk:
     """The desk that the application was made with."""
     return cast(Desk, request.app.state.desk)
 

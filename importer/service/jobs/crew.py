@@ -330,7 +330,7 @@ def _durable(url: URL) -> str:
 
 
 def _join_logs() -> None:
-    """What DBOS logs goes where all else goes; that a cancelled workflow ended is no error."""
+    """What DBOS logs goes where all else goes; a workflow that was cancelled or left is no error."""
     logger = logging.getLogger("dbos")
     logger.handlers = logger.handlers or [logging.NullHandler()]
     logger.propagate = True
@@ -339,7 +339,8 @@ def _join_logs() -> None:
 
 def _worth_telling(record: logging.LogRecord) -> bool:
     kind = record.exc_info[0] if record.exc_info else None
-    return kind is None or "Cancelled" not in kind.__name__
+    left = _crew is None  # this process ends, and another one goes on with what it had
+    return kind is None or not (left or "Cancelled" in kind.__name__)
 
 
 def _stop_all(found: Sequence[Running], *, leave: bool = False) -> list[threading.Thread]:

@@ -45,6 +45,7 @@ def validate_config(ident: str, attempt: int) -> None:
 def _run(ident: str, attempt: int, steps: Mapping[str, Step]) -> None:
     """All steps; the first that does not go on ends the job."""
     said: dict[str, Any] = {}
+    held = crew.current().held
     try:
         for name, step in steps.items():
             options: StepOptions = {
@@ -55,7 +56,7 @@ def _run(ident: str, attempt: int, steps: Mapping[str, Step]) -> None:
                 return
             said[name] = told
     finally:
-        crew.current().held.drop(ident)
+        held.drop(ident)
 
 
 def _database(error: BaseException) -> bool:

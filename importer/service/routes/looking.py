@@ -51,10 +51,10 @@ class Checked(BaseModel):
 
 
 @router.get("/me", response_model=Me, responses=problems(), summary="Who asks, and what they may")
-def me(request: Request, at: AtDesk) -> dict[str, Any]:
+async def me(request: Request, at: AtDesk) -> dict[str, Any]:
     """Answered without a key, too, so that a page can ask its reader for one; a wrong key is refused."""
     unknown = said_key(request) is None and not at.settings.loopback
-    found = Caller("", frozenset()) if unknown else caller(request, at)
+    found = Caller("", frozenset()) if unknown else await caller(request, at)
     told = {"name": found.name or None, "scopes": sorted(found.scopes)}
     return {**told, "version": __version__, "backends": list(at.settings.backends)}
 
