@@ -18,7 +18,7 @@ from importer.service.body import DEPTH, too_deep
 from importer.service.guard import HEADERS
 from tests.commandline import BASE, TOKEN
 from tests.hubserver import Fault, Repo
-from tests.serving import Service, running
+from tests.serving import PATIENCE, Service, running
 from tests.test_service import problem
 
 slow = pytest.mark.slow
@@ -306,7 +306,7 @@ def test_whoever_sends_slowly_is_not_waited_for(service: Service) -> None:
         assert b" 408 " in told.partition(b"\r\n")[0]
         assert "too-slow" in told.decode()
         assert read(line) == read(silent) == b""
-        assert time.monotonic() - begun < 25
+        assert time.monotonic() - begun < PATIENCE
     assert service.client.get("/healthz").status_code == 200
 
 
@@ -315,7 +315,7 @@ def test_depth_is_counted_outside_of_text() -> None:
     assert too_deep(b"[" * (DEPTH + 1))
     begun = time.monotonic()
     assert not too_deep(b'"' + b'\\"' * 1_000_000)
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < PATIENCE
 
 
 @given(st.recursive(st.none() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
