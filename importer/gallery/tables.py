@@ -38,8 +38,7 @@ published = Table(
     *(Column(name, Text) for name in ("item", "file", "about", "at")),
 )
 
-# ``published`` and ``configs`` grow whenever the table of that name changes; ``published_at`` is when, in epoch
-# seconds.
+# ``published`` and ``configs`` grow whenever these tables change; ``published_at`` is when, in epoch seconds.
 marks = Table("marks", METADATA, Column("key", Text, primary_key=True), Column("value", BigInteger))
 
 audit = Table(

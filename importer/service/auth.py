@@ -90,66 +90,6 @@ def identify(request: Request, at: Desk, said: str | None) -> Caller:
     return found
 
 
-def needs(self, scope: str) -> None:
-    """Raises ServiceError("wrong-scope"); admin may do everything."""
-    if not self.scopes & {scope, "admin"}:
-        has = ", ".join(sorted(self.scopes)) or "none"
-        raise ServiceError("wrong-scope", name=self.name, scope=scope, has=has)
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Requests a minute: changes and other requests of each caller, refused keys of each address."""
-
-    changes: Limiter
-    reads: Limiter
-    refused: Limiter
-
-
-def limits(settings: Settings) -> Limits:
-    """As the settings say."""
-    return Limits(Limiter(settings.rate), Limiter(settings.reads), Limiter(REFUSED))
-
-
-def said_key(request: Request) -> str | None:
-    """The key as clients send it: a bearer token, or a header of its own; "" for what is neither."""
-    said = request.headers.get("authorization")
-    if said is None:
-        return request.headers.get("x-api-key")
-    scheme, _, rest = said.partition(" ")
-    return rest.strip() if scheme.lower() == "bearer" else ""
-
-
-async def caller(request: Request, at: Annotated[Desk, Depends(desk)]) -> Caller:
-    """Raises ServiceError: "no-key", "too-many"."""
-    said = said_key(request)
-    if said is None and at.settings.loopback:  # nothing is looked up
-        return identify(request, at, said)
-    return await run_in_threadpool(identify, request, at, said)
-
-
-def identify(request: Request, at: Desk, said: str | None) -> Caller:
-    """Whose key was said; raises ServiceError: "no-key", "too-many"."""
-    limited = cast(Limits, request.app.state.limits)
-    if said is None and at.settings.loopback:
-        found, ident = Caller(LOCAL, frozenset(keys.SCOPES)), LOCAL
-    else:
-        with at.database.reading() as connection:
-            key = keys.find(connection, said or "")
-        if key is None:
-            limited.refused.count(address(request))
-            raise ServiceError("no-key")
-        found, ident = Caller(key.name, key.scopes), key.id
-    (limited.reads if request.method in SAFE else limited.changes).count(ident)
-    request.state.caller = found.name
-    return found
-
-
-def _find(at: Desk, said: str) -> Key | None:
-    with at.database.reading() as connection:
-        return keys.find(connection, said)
-
-
 def needs(scope: str) -> Callable[..., Awaitable[Caller]]:
     """A dependency: the caller, who has the scope."""
 

@@ -30,6 +30,7 @@ YAML = {
         "content": {"application/yaml": {"schema": {"type": "string"}, "example": "name: qwen3-8b\n"}},
     }
 }
+TYPES = {"application/json": "object"}
 MEDIA = {".txt": "text/plain", ".json": "application/json", ".xml": "application/xml", ".html": "text/html"}
 
 
@@ -89,7 +90,9 @@ def _checked(name: str, body: bytes, at: Desk) -> dict[str, Any]:
     "/configs/{name}/report/{kind}",
     response_class=Response,
     responses={
-        200: {"content": {media: {"schema": {"type": "string"}} for media in MEDIA.values()}},
+        200: {
+            "content": {media: {"schema": {"type": TYPES.get(media, "string")}} for media in MEDIA.values()}
+        },
         **problems("no-such-document", "never-validated"),
     },
     summary="Its validation as a report",
