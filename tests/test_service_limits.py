@@ -41,8 +41,10 @@ def test_every_route_needs_a_key_and_its_scope(tmp_path: Path, desk: Desk) -> No
         for method, path in _operations(service):
             found = path.format_map(NAMES)
             nobody = service.client.request(method, found)
-            problem(nobody, 401, "no-key")
-            assert nobody.headers["WWW-Authenticate"] == "Bearer"
+            assert nobody.status_code == 401, (found, nobody.text)
+            if path.startswith("/v1/"):  # LocalAI's clients are told in its own words
+                problem(nobody, 401, "no-key")
+                assert nobody.headers["WWW-Authenticate"] == "Bearer"
             used = "approve" if method == "GET" or path.endswith("/check") else "read"
             asked = {"x-api-key": made[used], "If-Match": "*"}
             answer = service.client.request(method, found, headers=asked, json={})
