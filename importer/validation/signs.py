@@ -76,7 +76,7 @@ def control_token(text: str, markers: Iterable[str] = ()) -> str | None:
 
 def undecoded(text: str) -> str | None:
     """The first piece of a word in ``text`` that nobody has made text of, where there are several."""
-    found = _PIECE.findall(text)
+    found = _PIECE.findall(_CONTROL.sub("", text))  # a token's own name may hold such signs
     return found[0] if len(found) >= _PIECES else None
 
 
