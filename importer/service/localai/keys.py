@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Annotated
 
 from fastapi import Depends, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.security.api_key import APIKeyCookie, APIKeyHeader
 
 from importer.service.auth import SCHEMES, Caller, identify
@@ -46,7 +47,7 @@ def needs(scope: str) -> Callable[..., Caller]:
     return checked
 
 
-def gallery_reader(request: Request, at: AtDesk) -> None:
+async def gallery_reader(request: Request, at: AtDesk) -> None:
     """May somebody read the gallery? LocalAI sends nothing but an address, whose user part may be the key.
 
     Raises ServiceError: "no-key", "wrong-scope", "too-many".
@@ -54,7 +55,10 @@ def gallery_reader(request: Request, at: AtDesk) -> None:
     if at.settings.open_gallery:
         return
     said = said_key(request)
-    identify(request, at, None if said is None else _of_basic(said)).needs("read")
+    if said is None and at.settings.loopback:  # nothing is looked up
+        return
+    found = await run_in_threadpool(identify, request, at, None if said is None else _of_basic(said))
+    found.needs("read")
 
 
 def _of_basic(said: str) -> str:
