@@ -9,8 +9,8 @@ from sqlalchemy import Connection, text
 
 from importer.gallery.database import MIGRATIONS, Database
 
-# One module for each, with its ``STATEMENTS``; what has been released is never edited.
-NUMBERED = {1: "m0001_first", 2: "m0002_versions"}
+# One module for each, with its ``STATEMENTS`` and ``SQLITE``; what has been released is never edited.
+NUMBERED = {1: "m0001_first", 2: "m0002_versions", 3: "m0003_listed"}
 
 
 def migrate(database: Database) -> list[int]:
@@ -27,11 +27,14 @@ def migrate(database: Database) -> list[int]:
 
 def _run(database: Database, connection: Connection, number: int) -> None:
     counted = "INTEGER PRIMARY KEY AUTOINCREMENT" if database.sqlite else "BIGSERIAL PRIMARY KEY"
-    for statement in statements(number):
+    for statement in (*statements(number), *(statements(number, "SQLITE") if database.sqlite else ())):
         connection.execute(text(statement.replace("COUNTED", counted)))
     connection.execute(text("INSERT INTO migrations (number) VALUES (:n)"), {"n": number})
 
 
-def statements(number: int) -> tuple[str, ...]:
-    """A migration's SQL, as both databases read it; ``COUNTED`` is a key that the database numbers."""
-    return cast(tuple[str, ...], import_module(f"{__name__}.{NUMBERED[number]}").STATEMENTS)
+def statements(number: int, kind: str = "STATEMENTS") -> tuple[str, ...]:
+    """A migration's SQL: as both databases read it, or for SQLite alone.
+
+    ``COUNTED`` is a key that the database numbers.
+    """
+    return cast(tuple[str, ...], getattr(import_module(f"{__name__}.{NUMBERED[number]}"), kind, ()))
