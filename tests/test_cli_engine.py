@@ -54,7 +54,9 @@ def test_from_a_directory_to_a_document_that_was_run(
     assert (first["validation"]["passed"], failed(first["validation"])) == (True, [])
     outcomes = {o["probe"]: o["outcome"] for o in first["validation"]["outcomes"]}
     assert {p.NAME for p in PROBES} <= set(outcomes)
-    apart = [probe for probe in APART if probe not in ("memory-predicted", "prompt-rendered")]  # an import knows
+    apart = [
+        probe for probe in APART if probe not in ("memory-predicted", "prompt-rendered")
+    ]  # an import knows
     assert [probe for probe, outcome in outcomes.items() if outcome != "pass"] == apart
 
     assert run(["validate", "demo", "--json"]) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from types import ModuleType
 from typing import cast
 
 from sqlalchemy import Connection, text
@@ -27,14 +28,20 @@ def migrate(database: Database) -> list[int]:
 
 def _run(database: Database, connection: Connection, number: int) -> None:
     counted = "INTEGER PRIMARY KEY AUTOINCREMENT" if database.sqlite else "BIGSERIAL PRIMARY KEY"
-    for statement in (*statements(number), *(statements(number, "SQLITE") if database.sqlite else ())):
+    for statement in (*statements(number), *(_of_sqlite(number) if database.sqlite else ())):
         connection.execute(text(statement.replace("COUNTED", counted)))
     connection.execute(text("INSERT INTO migrations (number) VALUES (:n)"), {"n": number})
 
 
-def statements(number: int, kind: str = "STATEMENTS") -> tuple[str, ...]:
-    """A migration's SQL: as both databases read it, or for SQLite alone.
+def statements(number: int) -> tuple[str, ...]:
+    """A migration's SQL, as both databases read it; ``COUNTED`` is a key that the database numbers."""
+    return cast(tuple[str, ...], _module(number).STATEMENTS)
 
-    ``COUNTED`` is a key that the database numbers.
-    """
-    return cast(tuple[str, ...], getattr(import_module(f"{__name__}.{NUMBERED[number]}"), kind, ()))
+
+def _of_sqlite(number: int) -> tuple[str, ...]:
+    """What is done beside on SQLite alone."""
+    return getattr(_module(number), "SQLITE", ())
+
+
+def _module(number: int) -> ModuleType:
+    return import_module(f"{__name__}.{NUMBERED[number]}")
