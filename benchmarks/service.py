@@ -121,7 +121,7 @@ async def _pages(service: Service) -> list[Row]:
         answers = await client.steady(RATE, SECONDS, path)
         spent = (_processor(service) - used) / len(answers)
         found += _told(f"{what}, {RATE:.0f}/s", answers, 200, PAGE_BUDGET)
-        found.append(Row(f"{what}: processor time of the server for each", _ms(spent), ""))
+        found.append(Row(f"{what}: processor time for each", _ms(spent), ""))
     found += await _index(client)
     client.close()
     return found
