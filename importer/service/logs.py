@@ -43,7 +43,7 @@ class Json(logging.Formatter):
         said |= {"message": record.getMessage(), **_ids(), **getattr(record, "said", {})}
         if record.exc_info:
             said["error"] = self.formatException(record.exc_info)
-        return without_secrets(json.dumps(said, ensure_ascii=False, default=str))
+        return without_secrets(json.dumps(said, default=str))  # ASCII: Unicode has line ends of its own
 
 
 class Text(logging.Formatter):
