@@ -46,7 +46,7 @@ def entry(document: Document, receipt: Receipt | None) -> Entry | Refused:
     block = document.get("importer") or {}
     about: dict[str, Any] = {
         "name": origin.name,
-        "description": data.pop("description", None) or f"Imported from {origin.model}",
+        "description": data.pop("description", f"Imported from {origin.model}"),
     }
     if block.get("license"):
         about["license"] = block["license"]
