@@ -96,7 +96,8 @@ def test_a_list_is_done_in_order_by_all_and_once_though_one_dies(service: Servic
     assert not wrong(service, ended, kills=1)
     inside = service.client.get("/v1/jobs", params={"parent": asked, "limit": 200}).json()["items"]
     begun = [j["started_at"] for j in inside]
-    assert begun == sorted(begun)
+    at_once = 4  # two workers, two imports each: these begin in any order
+    assert all(early <= late for early, late in zip(begun, begun[at_once:], strict=False))
 
 
 def test_a_version_of_the_importer_that_nobody_runs_any_more_strands_no_job(service: Service) -> None:
