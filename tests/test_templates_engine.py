@@ -50,6 +50,8 @@ TOOL = {
 }
 # vLLM's hermes takes a call that does not end for the text of the next one.
 UNREAD = {"hermes": {"broken-beside"}}
+# vllm-mlx shows the beginning of a tag that is no token of its own before it knows the tag.
+IN_PIECES = {"vllm-mlx": "whole-only (one-call: 1 of 1 splits differ, first token by token; "}
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +65,7 @@ def workers(request: pytest.FixtureRequest) -> Iterator[dict[str, ParserWorker]]
     """A worker of each engine, started with its first question; vLLM's knows our parser."""
     with contextlib.ExitStack() as stack:
         found = {}
-        for engine in ("vllm", "mlx", "mlx-vlm"):
+        for engine in ("vllm", "mlx", "mlx-vlm", "vllm-mlx"):
             installed = request.getfixturevalue(f"{engine.replace('-', '_')}_engine")
             plugin = str(PLUGIN) if engine == "vllm" else None
             found[engine] = stack.enter_context(ParserWorker(engine, installed.python, plugin=plugin))
@@ -98,7 +100,7 @@ def test_every_case_is_read_back_whole_and_in_pieces(
     assert {"one-call", "parallel", "nested", "quotes", "null", "non-ascii", "narrated", "no-call"} <= set(
         found.passed
     )
-    assert found.streaming is None
+    assert (found.streaming or "read").startswith(IN_PIECES.get(engine, "read"))
     assert proof.inferred.get("tool_parser", parser) == parser  # what the mlx servers take by themselves
 
 
