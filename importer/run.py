@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
 from importer.document.store import Stored
 from importer.errors import EngineError, ImporterError, RepositoryError
@@ -23,6 +23,21 @@ if TYPE_CHECKING:
     from importer.validation.rendering import Rendering
 
 Progress = Callable[[str], None]
+
+
+class Running(TypedDict, total=False):
+    """How a document is run.
+
+    ``port``  of the engine, ``None`` for a free one. ``probes``  only these, and the report is partial.
+    ``watch``  is told of the engine once it serves, so that another thread can stop it. ``hold``  files that
+    stay open until it is gone.
+    """
+
+    port: Required[int | None]
+    progress: Required[Progress]
+    probes: Sequence[Probe] | None
+    watch: Callable[[Served], None]
+    hold: Sequence[int]
 
 
 def weights_of(stored: Stored, snapshot: Snapshot | None, *, fetch: bool, progress: Progress) -> Path:
@@ -77,39 +92,14 @@ def ready(
     return [f"{told['says']}. {told['remedy']}" for told in (finding.to_json() for finding in found)]
 
 
-def run_document(
-    stored: Stored,
-    engine_name: str,
-    weights: Path,
-    *,
-    port: int | None,
-    progress: Progress,
-    probes: Sequence[Probe] | None = None,
-    watch: Callable[[Served], None] = lambda _: None,
-    hold: Sequence[int] = (),
-) -> dict[str, Any]:
-    """Serve, probe, stop; the report as it stands in a receipt. Raises EngineError and DocumentError.
-
-    With ``probes`` only these are run, and the report is partial. ``watch`` is told of the engine once it
-    serves, so that another thread can stop it; ``hold`` are files that stay open until it is gone.
-    """
+def run_document(stored: Stored, engine_name: str, weights: Path, **how: Unpack[Running]) -> dict[str, Any]:
+    """Serve, probe, stop; the report as it stands in a receipt. Raises EngineError and DocumentError."""
     from importer.engines import environment, get
 
     engine = get(engine_name)
     installed = environment.need(engine)
-    ready(stored, engine_name, weights=weights, port=port)
-    return run_on(
-        engine,
-        installed,
-        stored,
-        engine_name,
-        weights,
-        port=port,
-        progress=progress,
-        probes=probes,
-        watch=watch,
-        hold=hold,
-    )
+    ready(stored, engine_name, weights=weights, port=how["port"])
+    return run_on(engine, installed, stored, engine_name, weights, **how)
 
 
 def run_on(
