@@ -40,6 +40,9 @@ TEXT = {
 PUT_BODY = {
     "requestBody": {"required": True, "content": {"application/yaml": TEXT, "application/json": DOCUMENT}}
 }
+EDITED = problems(
+    "no-such-document", "invalid", "cannot-edit", "precondition-failed", "precondition-required", "wrong-type"
+)
 PATCH_BODY = {"requestBody": {"required": True, "content": {PATCHES[0]: DOCUMENT, PATCHES[1]: DOCUMENT}}}
 
 
@@ -87,14 +90,7 @@ def one(name: str, at: AtDesk, who: Reader, seen: IfNoneMatch = None) -> Respons
 @router.put(
     "/{name}",
     response_model=Whole,
-    responses=problems(
-        "no-such-document",
-        "invalid",
-        "cannot-edit",
-        "precondition-failed",
-        "precondition-required",
-        "wrong-type",
-    ),
+    responses=EDITED,
     openapi_extra=PUT_BODY,
     summary="Replace a document",
 )
@@ -113,14 +109,7 @@ async def put(
 @router.patch(
     "/{name}",
     response_model=Whole,
-    responses=problems(
-        "no-such-document",
-        "invalid",
-        "cannot-edit",
-        "precondition-failed",
-        "precondition-required",
-        "wrong-type",
-    ),
+    responses=EDITED,
     openapi_extra=PATCH_BODY,
     summary="Change values of a document",
 )
