@@ -8,11 +8,12 @@ from fastapi import APIRouter
 
 from importer.errors import ServiceError
 from importer.service.problems import explained
+from importer.service.routes.said import problems
 
 router = APIRouter(tags=["about"])
 
 
-@router.get("/problems/{kind}", summary="What a kind of problem means")
+@router.get("/problems/{kind}", responses=problems("no-such-page"), summary="What a kind of problem means")
 def problem(kind: str) -> dict[str, Any]:
     """Its sentence, its status and its next step."""
     found = explained(kind)

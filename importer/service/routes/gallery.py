@@ -27,10 +27,9 @@ router = APIRouter(tags=["gallery"])
 YAML = "application/yaml"
 ENDING = ".yaml"
 NO_WEIGHT = re.compile(r"q\s*=\s*0(\.0*)?")
-SHOWN: dict[int | str, dict[str, Any]] = {
-    200: {"content": {YAML: {"schema": {"type": "string"}}}},
-    304: {"description": "It has not changed"},
-}
+SAME: dict[int | str, dict[str, Any]] = {304: {"description": "It has not changed"}}
+ENTRY = {"type": "object"}
+INDEX = {"type": "array", "items": ENTRY}
 Since = Annotated[str | None, Header(alias="If-Modified-Since", max_length=100)]
 Coding = Annotated[str | None, Header(alias="Accept-Encoding", max_length=500)]
 
@@ -102,7 +101,7 @@ def _item(one: Summary, base: str) -> dict[str, Any]:
 @router.get(
     "/gallery/index.yaml",
     response_class=Response,
-    responses={**SHOWN, **problems()},
+    responses={200: {"content": {YAML: {"schema": INDEX}}}, **SAME, **problems()},
     dependencies=[GalleryReader],
     summary="The gallery's index",
 )
@@ -117,7 +116,7 @@ def index(
 @router.get(
     "/gallery/{file}",
     response_class=Response,
-    responses={**SHOWN, **problems("no-such-page")},
+    responses={200: {"content": {YAML: {"schema": ENTRY}}}, **SAME, **problems("no-such-page")},
     dependencies=[GalleryReader],
     summary="One published entry",
 )
