@@ -8,6 +8,8 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -73,6 +75,29 @@ def test_an_import_is_watched_until_it_is_completed(local: LocalAI, service: Ser
     everything = local.get("/models/jobs").json()
     assert decoded(everything[begun["uuid"]], OP_STATUS) == done
     assert service.client.get(f"/v1/configs/{name}").json()["state"] == "draft"
+
+
+@slow
+def test_a_repository_is_looked_at_once(local: LocalAI, service: Service) -> None:
+    asked = service.hub.asked
+    begun = local.import_uri("acme/base", {"backend": "vllm", "name": "looked"}).json()
+    assert local.succeeded(local.finished(begun))
+    paths = [e.path for e in service.hub.log[asked:]]
+    assert len(paths) == len(set(paths)), paths
+    assert [p for p in paths if p.startswith("/api/models/")], paths
+
+
+@slow
+def test_looks_are_counted_with_the_previews(tmp_path: Path) -> None:
+    with running(tmp_path, "--previews", "1") as one:
+        one.hub.latency = 2
+        with ThreadPoolExecutor(3) as threads:
+            ask = LocalAI(one.url).import_uri
+            answers = [*threads.map(lambda _: ask("acme/base", {"backend": "vllm"}), range(3))]
+        refused = [a for a in answers if a.status_code == 503]
+        assert refused
+        assert "looked at" in envelope(refused[0], 503)
+        assert refused[0].headers["Retry-After"] == "5"
 
 
 @slow

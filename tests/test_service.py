@@ -83,6 +83,10 @@ def test_an_import_that_several_backends_could_take_asks(service: Service) -> No
     job = service.ended(answer.json()["id"])
     assert (job["state"], job["error"]["kind"]) == ("failed", "ambiguous")
     assert [c["backend"] for c in job["error"]["candidates"]] == ["vllm", "mlx"]
+    assert all(c["says"] and c["engine"] for c in job["error"]["candidates"])
+    assert "retry" in job["error"]["hint"]
+    listed = service.client.get("/v1/jobs", params={"state": "failed"}).json()["items"]
+    assert next(j for j in listed if j["id"] == job["id"]) == job
     shown = service.client.post("/v1/imports/preview", json={"reference": "other/base", "name": "asked"})
     assert problem(shown, 409, "ambiguous")["candidates"] == job["error"]["candidates"]
     assert service.client.get("/v1/configs/asked").status_code == 404
@@ -90,6 +94,15 @@ def test_an_import_that_several_backends_could_take_asks(service: Service) -> No
     assert again.status_code == 202
     ended = service.ended(job["id"])
     assert (ended["state"], ended["attempt"], ended["result"]["backend"]) == ("succeeded", 2, "mlx")
+    stream = job["links"]["events"]["href"]
+    with service.client.stream("GET", stream) as latest:
+        seen = [(e["event"], e["data"]["attempt"]) for e in events(latest)]
+    assert (seen[0], seen[-1]) == (("queued", 2), ("succeeded", 2))
+    assert {attempt for _, attempt in seen} == {2}
+    with service.client.stream("GET", stream, headers={"Last-Event-ID": "0"}) as whole:
+        everything = [(e["event"], e["data"]["attempt"]) for e in events(whole)]
+    assert everything.index(("failed", 1)) < everything.index(("queued", 2))
+    assert everything[-len(seen) :] == seen
 
 
 def test_a_preview_writes_nothing(service: Service) -> None:

@@ -63,12 +63,13 @@ def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evid
 
 
 def fits(snapshot: Snapshot, able: Abilities, machine: Machine) -> Verdict:
-    """Both together: the first that says no, else yes where both do."""
+    """Both together: the first that says no, else the first that does not know, else yes."""
     found = read(snapshot)
     asked = [serves(snapshot, able)]
     asked += [loads(found, snapshot, able, machine)] if found is not None else []
     refused = next((v for v in asked if v.can is False), None)
-    return refused or Verdict(True if all(v.can for v in asked) else None)
+    unsure = next((v for v in asked if v.can is None), None)
+    return refused or unsure or Verdict(True, "; ".join(v.says for v in asked if v.says))
 
 
 def serves(snapshot: Snapshot, able: Abilities) -> Verdict:

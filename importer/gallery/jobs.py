@@ -200,7 +200,8 @@ def note(connection: Connection, job: Job, kind: str, data: Mapping[str, Any]) -
     """Append an event; its number is the next one of the root, in the order of commits."""
     grown = update(tables.jobs).where(J.id == job.root).values(events=J.events + 1).returning(J.events)
     number = connection.execute(grown).scalar_one()
-    row = {"root": job.root, "number": number, "job": job.id, "type": kind, "data": json.dumps(data)}
+    told = json.dumps({"attempt": job.attempt, **data})
+    row = {"root": job.root, "number": number, "job": job.id, "type": kind, "data": told}
     connection.execute(insert(tables.events).values(**row, at=now()))
 
 
@@ -210,6 +211,14 @@ def events(connection: Connection, job: Job, after: int, limit: int) -> list[dic
     query = query if job.id == job.root else query.where(E.job == job.id)
     rows = connection.execute(query.order_by(E.number).limit(limit)).mappings()
     return [{**row, "data": json.loads(row["data"])} for row in rows]
+
+
+def before(connection: Connection, job: Job) -> int:
+    """The number of the event before a job's latest attempt; 0 where it has one, and for a list."""
+    if job.attempt == 1:
+        return 0
+    query = select(func.max(E.number)).where(E.root == job.root, E.job == job.id, E.type == "queued")
+    return (connection.execute(query).scalar() or 1) - 1
 
 
 def heads(connection: Connection, roots: Sequence[str]) -> dict[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from threading import BoundedSemaphore
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -77,7 +78,8 @@ def _open(settings: Settings) -> Desk:
     migrate(database)
     gallery = Gallery(database)
     crew = Crew(gallery, settings).__enter__()
-    return Desk(settings, database, gallery, crew, Watching(database), Index(database))
+    looks = BoundedSemaphore(settings.previews)
+    return Desk(settings, database, gallery, crew, Watching(database), Index(database), looks)
 
 
 def _failed(request: Request, error: Exception) -> Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from threading import BoundedSemaphore
 from typing import Annotated, Any, cast
 
 from fastapi import Depends, Request
@@ -20,7 +21,7 @@ from importer.service.watching import Watching
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """The service of one process."""
+    """The service of one process; ``looks`` are those at repositories that may be taken at a time."""
 
     settings: Settings
     database: Database
@@ -28,6 +29,7 @@ class Desk:
     crew: Crew
     watching: Watching
     index: Index
+    looks: BoundedSemaphore
 
 
 async def desk(request: Request) -> Desk:

@@ -7,10 +7,12 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
+from importer.errors import ServiceError
 from importer.gallery import jobs
 from importer.gallery.entry import Summary
 from importer.gallery.jobs import Job as JobRow
 from importer.gallery.standing import State
+from importer.service.problems import problem
 
 JobState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 
@@ -22,6 +24,23 @@ class Mistake(BaseModel):
     detail: str
     line: int | None = None
     column: int | None = None
+
+
+class Candidate(BaseModel):
+    """A backend that could take a model."""
+
+    backend: str = Field(description="what to ask again with")
+    engine: str = Field(description="the engine and the version that it would be written for")
+    says: str = Field(description="why it is a candidate")
+
+
+class Clash(BaseModel):
+    """A value that an edit and an import changed differently; a side that has none is left out."""
+
+    path: str
+    base: Any = None
+    mine: Any = None
+    theirs: Any = None
 
 
 class Problem(BaseModel):
@@ -36,8 +55,10 @@ class Problem(BaseModel):
     instance: str | None = None
     request_id: str | None = None
     errors: list[Mistake] | None = None
-    candidates: list[dict[str, Any]] | None = None
-    conflicts: list[dict[str, Any]] | None = None
+    candidates: list[Candidate] | None = Field(
+        default=None, description="of an ambiguous import: the backends that could take it"
+    )
+    conflicts: list[Clash] | None = None
 
 
 class Link(BaseModel):
@@ -53,6 +74,21 @@ JOB: JsonDict = {
     "counts": None, "created_at": "2026-11-21T13:06:23+00:00", "started_at": "2026-11-21T13:06:23+00:00",
     "ended_at": None, "links": {"self": {"href": "/v1/jobs/01a1fe37-0cfa-7717-9cfd-b855cc245e8e"}},
 }  # fmt: skip
+CANDIDATES = [
+    {"backend": "vllm", "engine": "vLLM 0.32.0", "says": "it serves Qwen3ForCausalLM"},
+    {"backend": "mlx", "engine": "mlx-lm 0.32.2", "says": "it serves Qwen3ForCausalLM"},
+]
+ASKS: JsonDict = JOB | {
+    "state": "failed", "step": "decide", "says": None, "request": {"reference": "Qwen/Qwen3-8B"},
+    "error": problem(
+        ServiceError("ambiguous", reference="Qwen/Qwen3-8B", names="vllm, mlx", candidates=CANDIDATES)
+    ),
+    "ended_at": "2026-11-21T13:06:25+00:00",
+    "links": {
+        "self": {"href": "/v1/jobs/01a1fe37-0cfa-7717-9cfd-b855cc245e8e"},
+        "retry": {"href": "/v1/jobs/01a1fe37-0cfa-7717-9cfd-b855cc245e8e/retry"},
+    },
+}  # fmt: skip
 CONFIG: JsonDict = {
     "name": "qwen3-8b", "version": 3, "digest": f"sha256:{'0' * 64}", "model": "Qwen/Qwen3-8B",
     "revision": "b968826d9c46dd6066d109eabc6255188de91218", "backend": "vllm", "family": "qwen3",
@@ -65,7 +101,7 @@ CONFIG: JsonDict = {
 class Job(BaseModel):
     """A job: what was asked for, how far it is, and what came of it."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [JOB]})
+    model_config = ConfigDict(json_schema_extra={"examples": [JOB, ASKS]})
 
     id: str
     kind: Literal["import", "imports", "validation"]
@@ -75,7 +111,7 @@ class Job(BaseModel):
     config: str | None = Field(description="the document's name, once there is one")
     request: dict[str, Any]
     result: dict[str, Any] | None
-    error: dict[str, Any] | None = Field(description="problem details, where it failed")
+    error: Problem | None = Field(description="why it failed; `candidates` where it has to be asked again")
     attempt: int
     by: str
     device: str | None
@@ -185,7 +221,7 @@ class Preview(BaseModel):
     new: bool
     edits: list[dict[str, Any]] = Field(description="what stays of a person's edits")
     changes: list[dict[str, Any]] = Field(description="from the document in the gallery")
-    conflicts: list[dict[str, Any]]
+    conflicts: list[Clash]
 
 
 class Export(BaseModel):

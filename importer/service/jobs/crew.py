@@ -14,6 +14,7 @@ from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID
 from sqlalchemy import URL
 from sqlalchemy.exc import SQLAlchemyError
 
+from importer.deciding import Studied
 from importer.engines import CHOSEN, ENGINES, environment, get
 from importer.engines.machine import this_machine
 from importer.errors import EngineError, ServiceError
@@ -148,6 +149,11 @@ class Crew:
     def hurry(self) -> None:
         """There are new jobs: look now. They are in the database, so that nothing is lost without this."""
         self._new.set()
+
+    def bring(self, job: Job, studied: Studied) -> None:
+        """Let a new job begin with what was seen when it was asked for, if this process is to run it."""
+        self.held.bring(job.workflow, studied)
+        self.hurry()
 
     def cancelled(self, found: Sequence[Job]) -> None:
         """Stop what runs of jobs that were cancelled: here at once, elsewhere at that process's next look."""

@@ -9,7 +9,9 @@ from typing import Any
 from importer.deciding import Studied, conclude, prove_studied, study_snapshot
 from importer.document.naming import Names
 from importer.errors import ServiceError
+from importer.evidence.architecture import architectures
 from importer.evidence.backend import takers
+from importer.evidence.loading import Verdict
 from importer.gallery import jobs
 from importer.gallery.act import Act
 from importer.gallery.gallery import Gallery
@@ -37,8 +39,12 @@ class Importing:
     def resolve(self, job: Job, _: Said, progress: Progress) -> Said:
         """The commit that the reference stands for; from here on nothing else is looked at."""
         request, held = self._request(job), self._held.get(job.id)
-        pace = Pace(progress)
-        held.snapshot = pace.keep(lambda: resolve(parse(request.reference, request.revision)))
+        seen = self._held.brought(job.workflow)
+        if seen is not None:
+            held.snapshot, held.studied = seen.snapshot, seen
+        else:
+            reference = parse(request.reference, request.revision)
+            held.snapshot = Pace(progress).keep(lambda: resolve(reference))
         return {"model": held.snapshot.label, "commit": held.snapshot.revision}
 
     def decide(self, job: Job, said: Said, progress: Progress) -> Said:
@@ -110,7 +116,19 @@ def need_choice(studied: Studied, settings: Settings) -> None:
     names = [name for name in found if name in settings.backends]
     if len(names) < 2:
         return
-    candidates = [{"backend": n, "engine": abilities.load(n).label, "says": found[n].says} for n in names]
+    candidates = [
+        {"backend": n, "engine": abilities.load(n).label, "says": _why(found[n], studied.snapshot)}
+        for n in names
+    ]
     raise ServiceError(
         "ambiguous", reference=studied.snapshot.label, names=", ".join(names), candidates=candidates
     )
+
+
+def _why(found: Verdict, snapshot: Snapshot) -> str:
+    """Why an engine is a candidate, also where its verdict has nothing to add."""
+    what = next(iter(architectures(snapshot)), "this model")
+    plainly = (
+        f"it serves {what}" if found.can else f"nothing is known against it; whether it serves {what} is not"
+    )
+    return found.says or plainly

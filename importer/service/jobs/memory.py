@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from importer.engines.process import Served
     from importer.hub.snapshot import Snapshot
 
+LOOKS = 16  # that are kept for jobs which have not begun
+
 
 class Stopped(Exception):
     """The job was cancelled."""
@@ -57,11 +59,12 @@ class Running:
 
 
 class Held:
-    """All jobs under way in this process; one that is new here begins with nothing."""
+    """All jobs under way in this process; one that is new here begins with nothing, or with a look."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._jobs: dict[str, Running] = {}
+        self._looks: dict[str, Studied] = {}
 
     def get(self, ident: str) -> Running:
         """What is held of a job."""
@@ -72,6 +75,18 @@ class Held:
         """The job has ended."""
         with self._lock:
             self._jobs.pop(ident, None)
+
+    def bring(self, workflow: str, studied: Studied) -> None:
+        """Keep what was seen before the job was asked for; another process may be the one that runs it."""
+        with self._lock:
+            self._looks[workflow] = studied
+            while len(self._looks) > LOOKS:
+                del self._looks[next(iter(self._looks))]
+
+    def brought(self, workflow: str) -> Studied | None:
+        """What was seen before, once."""
+        with self._lock:
+            return self._looks.pop(workflow, None)
 
     def jobs(self) -> dict[str, Running]:
         """All that are under way."""

@@ -1,25 +1,19 @@
-"""What stands behind a URI, looked at before a job is made of it: LocalAI answers with that, not later."""
+"""An import by its URI in our own words, and what a look at it tells LocalAI at once."""
 
 from __future__ import annotations
 
-from threading import BoundedSemaphore
 from typing import Any
 
 from pydantic import ValidationError
 
-from importer.deciding import conclude, study_snapshot
-from importer.document.naming import Names
+from importer.deciding import Studied, conclude
 from importer.errors import ImporterError, ServiceError
-from importer.hub import parse, resolve
-from importer.service.asked import Import, request_of
-from importer.service.desk import Desk
-from importer.service.jobs.importing import need_choice
+from importer.service.asked import Import
 from importer.service.localai.shapes import ImportUri
 
 FILE = "file://"
 COUNT = {"backend": "backend", "name": "name"}  # preferences that a request of ours has, too
 UNITS = "KMGTPE"
-_turns: dict[int, BoundedSemaphore] = {}
 
 
 def asked(body: ImportUri) -> Import:
@@ -36,19 +30,12 @@ def asked(body: ImportUri) -> Import:
         raise ServiceError("bad-request", problem=problem) from None
 
 
-def discover(said: Import, at: Desk) -> dict[str, Any]:
-    """Estimates, where there are any; raises ImporterError for what cannot be imported."""
-    request = request_of(said, at.settings)
-    with _turns.setdefault(id(at.crew), BoundedSemaphore(at.settings.previews)):
-        snapshot = resolve(parse(request.reference, request.revision))
-        with at.gallery.checkout() as folder:
-            request = request.after(Names(folder).known(snapshot, request.name))
-            studied = study_snapshot(snapshot, request, at.crew.bench)
-        need_choice(studied, at.settings)
-        try:
-            found = conclude(studied, None).fit
-        except ImporterError:  # the job will tell it, with all that it knows then
-            return {}
+def estimates(studied: Studied) -> dict[str, Any]:
+    """Memory and size as LocalAI tells them; nothing where neither is known."""
+    try:
+        found = conclude(studied, None).fit
+    except ImporterError:  # the job will tell it, with all that it knows then
+        return {}
     memory = 0
     if found.placed is not None and found.fit is not None:
         memory = found.fit.total.likely * found.placed.split.cards

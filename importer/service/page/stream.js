@@ -11,7 +11,7 @@ export async function* watch(job, signal, last = 0) {
   while (!signal.aborted) {
     try {
       const answer = await fetch(address(["jobs", job, "events"]), {
-        signal, cache: "no-store", headers: headers({ Accept: "text/event-stream", "Last-Event-ID": last }),
+        signal, cache: "no-store", headers: headers({ Accept: "text/event-stream", ...(last && { "Last-Event-ID": last }) }),
       });
       if (answer.status === 204) return;
       if (!answer.ok) throw new Problem(await words(answer), answer.status);

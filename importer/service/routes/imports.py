@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from threading import BoundedSemaphore
 from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from importer.decide.decision import to_json
-from importer.deciding import conclude, prove_studied, study_snapshot
+from importer.deciding import Studied, conclude, prove_studied
 from importer.document.diff import Change
 from importer.document.naming import Names
 from importer.document.receipt import evidence_json
@@ -18,35 +17,41 @@ from importer.document.store import Store
 from importer.document.text import to_text
 from importer.errors import DocumentError, ServiceError
 from importer.gallery import audit, jobs
-from importer.hub import parse, resolve
+from importer.hub import parse
 from importer.pipeline import Plan, lay_out
 from importer.service.asked import Import, request_of
 from importer.service.auth import Importer, act
 from importer.service.desk import AtDesk, Desk
-from importer.service.jobs.importing import need_choice
+from importer.service.look import look, turn
 from importer.service.once import AskedOnce
-from importer.service.routes.said import ACCEPTED, problems
+from importer.service.routes.said import accepted, problems
 from importer.service.shapes import Job, Preview, job_json
 from importer.writing import settle
 
 router = APIRouter(prefix="/v1/imports", tags=["imports"])
-PATIENCE = 1.0  # seconds that a preview waits for its turn
-SOON = 5  # seconds
-_previews: dict[int, BoundedSemaphore] = {}
+ASKING = (
+    "with the problem `ambiguous` and its `candidates` as `error` where several backends could take the model"
+)
 
 
 @router.post(
     "",
     status_code=202,
     response_model=Job,
-    responses=ACCEPTED | problems("bad-reference", "no-directories", "unknown-device", "key-reused"),
+    responses=accepted(ASKING)
+    | problems("bad-reference", "no-directories", "unknown-device", "ambiguous", "busy", "key-reused"),
     summary="Import a model, or a list of models",
 )
 def start(body: Import, request: Request, at: AtDesk, who: Importer, once: AskedOnce) -> Response:
-    """Answered at once with a job; `Location` names it. A list is one job with a job for each reference."""
+    """Answered at once with a job; `Location` names it. A list is one job with a job for each reference.
+
+    Whether several backends could take a model stands in its repository. Where none was named, a directory is
+    looked at first, and this answers 409 with the candidates; one of the Hub is looked at by the job, which
+    then fails with the same problem.
+    """
     if (answered := once.said()) is not None:
         return answered
-    wanted = _split(body, at)
+    wanted, seen = _split(body, at), _seen(body, at)
     with at.database.writing() as connection:
         root = None
         if body.references is not None:
@@ -62,8 +67,19 @@ def start(body: Import, request: Request, at: AtDesk, who: Importer, once: Asked
         )
         headers = {"Location": f"/v1/jobs/{first.id}"}
         answered = once.answer(connection, job_json(first, counts), 202, headers)
-    at.crew.hurry()
+    if seen is None:
+        at.crew.hurry()
+    else:
+        at.crew.bring(first, seen)
     return answered
+
+
+def _seen(body: Import, at: Desk) -> Studied | None:
+    """What a directory says, which costs no question to the Hub, where it may have to be asked for whom."""
+    if body.backend is not None or body.reference is None or parse(body.reference).directory is None:
+        return None
+    with turn(at):
+        return look(body, at)
 
 
 def _split(body: Import, at: Desk) -> list[dict[str, Any]]:
@@ -84,6 +100,7 @@ def _split(body: Import, at: Desk) -> list[dict[str, Any]]:
 @router.post(
     "/preview",
     response_model=Preview,
+    response_model_exclude_unset=True,
     responses=problems(
         "bad-reference", "not-found", "not-chat", "ambiguous", "gated", "network", "exists", "busy"
     ),
@@ -97,24 +114,15 @@ def preview(body: Import, at: AtDesk, who: Importer) -> dict[str, Any]:
         raise ServiceError(
             "bad-request", problem=problem, errors=[{"pointer": "/references", "detail": problem}]
         )
-    limit = _previews.setdefault(id(at.crew), BoundedSemaphore(at.settings.previews))
-    if not limit.acquire(timeout=PATIENCE):  # whoever waits holds a thread that others need
-        raise ServiceError("busy", seconds=SOON)
-    try:
+    with turn(at):
         return _preview(body, at)
-    finally:
-        limit.release()
 
 
 def _preview(body: Import, at: Desk) -> dict[str, Any]:
-    request = request_of(body, at.settings)
-    snapshot = resolve(parse(request.reference, request.revision))
+    studied = look(body, at)
+    decided = conclude(studied, prove_studied(studied, at.crew.bench))
     with at.gallery.checkout() as folder:
-        names = Names(folder)
-        studied = study_snapshot(snapshot, request.after(names.known(snapshot, request.name)), at.crew.bench)
-        need_choice(studied, at.settings)
-        planned = lay_out(conclude(studied, prove_studied(studied, at.crew.bench)), names)
-        return _shown(planned, folder, body)
+        return _shown(lay_out(decided, Names(folder)), folder, body)
 
 
 def _shown(planned: Plan, folder: Store, body: Import) -> dict[str, Any]:

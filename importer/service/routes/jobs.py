@@ -17,16 +17,25 @@ from importer.service.asked import Import, Retry, request_of
 from importer.service.auth import Importer, Reader, act
 from importer.service.desk import AtDesk, Desk
 from importer.service.once import AskedOnce
-from importer.service.routes.said import ACCEPTED, problems
-from importer.service.shapes import Job, Jobs, JobState, job_json
+from importer.service.routes.said import accepted, problems
+from importer.service.shapes import ASKS, JOB, Job, Jobs, JobState, job_json
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 AT_ONCE = 500  # events in one look
 BREATH = 15.0  # seconds between two signs that a silent stream is alive
+SHOWN: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"application/json": {"examples": {"running": {"value": JOB}, "asks": {"value": ASKS}}}}}
+}
 Limit = Annotated[int, Query(ge=1, le=200)]
 
 
-@router.get("", response_model=Jobs, responses=problems(), summary="Jobs, the newest first")
+@router.get(
+    "",
+    response_model=Jobs,
+    response_model_exclude_unset=True,
+    responses=problems(),
+    summary="Jobs, the newest first",
+)
 def listed(
     at: AtDesk,
     who: Reader,
@@ -57,7 +66,13 @@ def _counts(connection: Any, job: JobRow) -> dict[str, int] | None:
     return jobs.counts(connection, job.id) if job.kind == "imports" else None
 
 
-@router.get("/{job}", response_model=Job, responses=problems("no-such-job"), summary="One job")
+@router.get(
+    "/{job}",
+    response_model=Job,
+    response_model_exclude_unset=True,
+    responses=SHOWN | problems("no-such-job"),
+    summary="One job",
+)
 def one(job: str, at: AtDesk, who: Reader) -> dict[str, Any]:
     """Its state, its step, and what came of it."""
     del who
@@ -83,16 +98,27 @@ async def events(
     who: Reader,
     last: Annotated[str | None, Header(alias="Last-Event-ID", max_length=20)] = None,
 ) -> Response:
-    """Server-sent events; `id` grows, and `Last-Event-ID` goes on behind one. It ends with the job."""
+    """Server-sent events; `id` grows, and `Last-Event-ID` goes on behind one. It ends with the job.
+
+    Without it the stream of a job that was tried again begins at the latest attempt; with 0 it has them all.
+    """
     del who
-    after = int(last) if last is not None and last.isascii() and last.isdecimal() else 0
-    found, new = await asyncio.to_thread(_look, at, job, after)
+    known = int(last) if last is not None and last.isascii() and last.isdecimal() else None
+    after, found, new = await asyncio.to_thread(_begin, at, job, known)
     if found.state in jobs.ENDED and not new and last is not None:
         return Response(status_code=204)  # a browser asks again and again, unless it is told so
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(
         _stream(at, found, after, request), media_type="text/event-stream", headers=headers
     )
+
+
+def _begin(at: Desk, ident: str, known: int | None) -> tuple[int, JobRow, list[dict[str, Any]]]:
+    """Behind which event a stream begins, the job and the first events."""
+    with at.database.reading() as connection:
+        found = jobs.get(connection, ident)
+        after = jobs.before(connection, found) if known is None else known
+    return after, *_look(at, ident, after)
 
 
 def _look(at: Desk, ident: str, after: int) -> tuple[JobRow, list[dict[str, Any]]]:
@@ -153,7 +179,7 @@ def cancel(job: str, request: Request, at: AtDesk, who: Importer, once: AskedOnc
     "/{job}/retry",
     status_code=202,
     response_model=Job,
-    responses=ACCEPTED | problems("no-such-job", "not-ended", "bad-option"),
+    responses=accepted() | problems("no-such-job", "not-ended", "bad-option"),
     summary="Try a job again",
 )
 def retry(

@@ -15,9 +15,10 @@ from importer.service import addresses
 from importer.service.auth import act
 from importer.service.desk import AtDesk, json_answer
 from importer.service.localai import shapes, wire
-from importer.service.localai.discovering import asked, discover
+from importer.service.localai.discovering import asked, estimates
 from importer.service.localai.keys import Importer, Reader
 from importer.service.localai.operations import status
+from importer.service.look import look, turn
 
 router = APIRouter(tags=["localai"], route_class=wire.Envelope)
 DETECTED = ("mlx", "mlx-vlm", "vllm")  # what files and machine may lead to; others have to be asked for
@@ -43,15 +44,17 @@ def import_uri(body: shapes.ImportUri, request: Request, at: AtDesk, who: Import
     """Looked at before it is answered; the document is then made by a job, and is a draft at first."""
     try:
         said = asked(body)
-        estimates = discover(said, at)
+        with turn(at):
+            studied = look(said, at)
+            told = estimates(studied)
     except ImporterError as error:
         return _refused(error)
     with at.database.writing() as connection:
         job = jobs.create(connection, "import", said.model_dump(exclude_unset=True), who.name)
         audit.record(connection, act(request, who, "ask"), f"job {job.id}", {"imports": 1})
-    at.crew.hurry()
+    at.crew.bring(job, studied)
     at_job = f"{addresses.base(request, at.settings)}/models/jobs/{job.id}"
-    return json_answer({"uuid": job.id, "status": at_job, **estimates})
+    return json_answer({"uuid": job.id, "status": at_job, **told})
 
 
 def _refused(error: ImporterError) -> Response:

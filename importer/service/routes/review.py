@@ -18,7 +18,7 @@ from importer.service.auth import Approver, Caller, Importer, act
 from importer.service.desk import AtDesk, Desk
 from importer.service.etags import IfMatch, etag, numbers
 from importer.service.once import AskedOnce, Once
-from importer.service.routes.said import ACCEPTED, problems
+from importer.service.routes.said import accepted, problems
 from importer.service.shapes import Config, Job, config_json, job_json
 
 router = APIRouter(prefix="/v1/configs", tags=["review"])
@@ -72,7 +72,7 @@ def _say(
     "/{name}/validate",
     status_code=202,
     response_model=Job,
-    responses=ACCEPTED
+    responses=accepted()
     | problems("no-such-document", "invalid", "unknown-engine", "no-receipt", "key-reused"),
     summary="Run a document on a real engine and probe it",
 )

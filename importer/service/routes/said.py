@@ -19,12 +19,11 @@ ALWAYS = (
 )
 
 
-ACCEPTED: dict[int | str, dict[str, Any]] = {
-    202: {
-        "description": "It was accepted as a job",
-        "headers": {"Location": {"description": "where the job is", "schema": {"type": "string"}}},
-    }
-}
+def accepted(failing: str = "") -> dict[int | str, dict[str, Any]]:
+    """A job's 202; ``failing`` is a way in which it may end that whoever asked has to know."""
+    says = "It was accepted as a job" + (f", which fails {failing}" if failing else "")
+    header = {"description": "where the job is", "schema": {"type": "string"}}
+    return {202: {"description": says, "headers": {"Location": header}}}
 
 
 def problems(*kinds: str) -> dict[int | str, dict[str, Any]]:
