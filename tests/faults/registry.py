@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.faults import (
     edited,
+    gateways,
     parsers,
     resaved,
     samplings,
@@ -29,6 +30,7 @@ FAULTS: tuple[Fault, ...] = (
     *starts.FAULTS,
     *resaved.FAULTS,
     *edited.FAULTS,
+    *gateways.FAULTS,
 )
 
 # Not seen yet, or blamed on the wrong part, or told to mend what is whole; the matrix says which.

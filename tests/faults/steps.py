@@ -249,18 +249,41 @@ class Variable:
 
 
 @dataclass(frozen=True)
+class Module:
+    """A module that the engine's Python finds before its own of that name."""
+
+    name: str
+    text: str
+
+    def plant(self, site: Site) -> None:
+        folder = site.folder.parent / "packages"
+        folder.mkdir()
+        (folder / f"{self.name}.py").write_text(self.text, encoding="utf-8")
+        Variable("PYTHONPATH", str(folder)).plant(site)
+
+
+@dataclass(frozen=True)
 class NoModule:
     """A package that the engine needs is not in its environment."""
 
     name: str
 
     def plant(self, site: Site) -> None:
-        folder = site.folder.parent / "packages"
-        folder.mkdir()
         says = f"No module named {self.name!r}"
-        text = f"raise ModuleNotFoundError({says!r}, name={self.name!r})\n"
-        (folder / f"{self.name}.py").write_text(text, encoding="utf-8")
-        Variable("PYTHONPATH", str(folder)).plant(site)
+        Module(self.name, f"raise ModuleNotFoundError({says!r}, name={self.name!r})\n").plant(site)
+
+
+@dataclass(frozen=True)
+class Limited:
+    """The engine's processes may have no more than so much of a resource: a name of Python's ``resource``."""
+
+    resource: str
+    most: int
+
+    def plant(self, site: Site) -> None:
+        name = f"resource.{self.resource}"
+        text = f"import resource\nresource.setrlimit({name}, ({self.most}, resource.getrlimit({name})[1]))\n"
+        Module("sitecustomize", text).plant(site)
 
 
 @dataclass(frozen=True)
