@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from importer.engines.base import Death
+from importer.engines.surroundings import SIGNALS, SURROUNDINGS
 from importer.errors import DocumentError
 
 KEPT = 20  # logs in the folder
@@ -42,23 +43,26 @@ def tail(path: Path) -> str:
         return log.read().decode(errors="replace")
 
 
-def explain(path: Path, deaths: Iterable[Death]) -> str:
-    """Why the engine ended: the first known reason that its log holds, else the log's last words."""
+def explain(path: Path, deaths: Iterable[Death], code: int | None = None) -> str:
+    """Why the engine ended: the first known reason that its log or exit status tells, else its last words."""
     text = tail(path)
-    for death, found in _known(text, deaths):
+    for death, found in _known(text, deaths, code):
         return death.says.format(*(g for g in found.groups() if g is not None))
     words = [line.strip() for line in text.splitlines() if line.strip()]
     telling = [line for line in words if re.match(r"[\w.]*(Error|Exception|Interrupt)\b", line)]
     return (telling or words or ["its log is empty"])[-1]
 
 
-def known(path: Path, deaths: Iterable[Death]) -> Death | None:
-    """The first known reason that a log holds."""
-    return next((death for death, _ in _known(tail(path), deaths)), None)
+def known(path: Path, deaths: Iterable[Death], code: int | None = None) -> Death | None:
+    """The first known reason that a log or an exit status tells."""
+    return next((death for death, _ in _known(tail(path), deaths, code)), None)
 
 
-def _known(text: str, deaths: Iterable[Death]) -> Iterator[tuple[Death, re.Match[str]]]:
-    found = ((death, re.search(death.pattern, text, re.MULTILINE)) for death in deaths)
+def _known(text: str, deaths: Iterable[Death], code: int | None) -> Iterator[tuple[Death, re.Match[str]]]:
+    """The engine's own reasons first, then what any engine may die of, and last the signal that ended it."""
+    told = [Death("", SIGNALS[code], "environment")] if code in SIGNALS else []
+    every = (*deaths, *SURROUNDINGS, *told)
+    found = ((death, re.search(death.pattern, text, re.MULTILINE)) for death in every)
     return ((death, match) for death, match in found if match is not None)
 
 

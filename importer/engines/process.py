@@ -228,8 +228,9 @@ def _await(
 def _death(engine: Engine, never: NeverError, log: Path, port: int) -> EngineError:
     if _port_lost(log):
         return EngineError("port-taken", port=port)
-    problem = logs.explain(log, engine.deaths)
-    reason = logs.known(log, engine.deaths)
+    code = int(f"{never}") if f"{never}".isdecimal() else None
+    problem = logs.explain(log, engine.deaths, code)
+    reason = logs.known(log, engine.deaths, code)
     part = "engine" if reason is None else reason.blames
     return EngineError("engine-died", name=engine.name, code=never, problem=problem, log=log, blames=part)
 

@@ -6,6 +6,7 @@ parsers the proof found to read the template, and the engine's log.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from importer.proof.prove import NO_CALLS, NO_THINKING
@@ -21,6 +22,7 @@ from importer.validation.errors import (
     Unreachable,
 )
 from importer.validation.outcome import Attribution, Fail, Inconclusive, Outcome
+from importer.validation.promise import REQUEST_NAMES
 from importer.validation.prompts import (
     WEATHER,
     WEATHER_ANSWERED,
@@ -55,6 +57,7 @@ DEATH_MENDS: dict[Attribution, str] = {
     "engine": "Read its log to the end.",
     "environment": "See what else needs memory on this machine; the system's own log may tell who ended it.",
 }
+OURS = {theirs: ours for ours, theirs in REQUEST_NAMES.items()}
 LONGER = 20  # characters by which the longer of two compared conversations is longer at least
 END_WITHIN = 256  # tokens in which the end of a short answer shows
 
@@ -170,8 +173,29 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
             mend = "Use a chat template that takes this conversation."
             return Fail(f"{error}; the chat template refuses it: {words}", "configuration", mend)
     broke = isinstance(error, ReplyError) or (isinstance(error, Refused) and error.status >= SERVER_ERROR)
+    if journal is not None and (broke or isinstance(error, Unreachable)):
+        lacking = journal.surroundings()
+        if lacking is not None:
+            mend = f"{lacking[0].upper()}{lacking[1:]}."
+            return Fail(f"{error}; its log: {lacking}", "environment", mend)
+    if isinstance(error, Refused) and (named := named_setting(f"{error}", ctx)) is not None:
+        return Fail(f"{error}", "configuration", named)
     raised = journal.raised() if journal is not None and broke else None
     return outcome if raised is None else replace(outcome, reason=f"{outcome.reason}; its log: {raised}")
+
+
+def named_setting(says: str, ctx: Context) -> str | None:
+    """The change to a setting of the document's that a refusal names."""
+    promise = ctx.promise
+    variable = next((v for v in promise.variables if re.search(rf"""['"`]{re.escape(v)}['"`]""", says)), None)
+    if variable is not None:
+        return f"Take {variable} out of chat_template_kwargs."
+    for name in {**promise.sampling, **promise.client_sampling}:
+        if re.search(
+            rf"\b{re.escape(name)}\b\W+(?:\w+\W+){{0,3}}(?:must|should|cannot|can't|expected)\b", says
+        ):
+            return f"Correct {OURS.get(name, name)} in the document."
+    return None
 
 
 def refusal(ctx: Context) -> str | None:

@@ -11,10 +11,10 @@ from typing import Any
 
 from importer.engines import logs
 from importer.engines.base import Death
+from importer.engines.surroundings import SURROUNDINGS
 from importer.validation.outcome import Attribution
 
 KEPT = 4000  # characters of an excerpt
-KILLED = 128 + 9  # as the guardian of an engine gives its signal
 LOOK = 0.05  # seconds between two looks at an engine that may have ended
 READ = 256 * 1024  # bytes that are looked at
 SECRET = 8  # characters of the shortest key that is one
@@ -73,6 +73,13 @@ class Journal:
         found = [m.group(1) for line in self._read() if (m := _RAISED.match(line))]
         return hidden(found[-1].strip())[:300] if found else None
 
+    def surroundings(self) -> str | None:
+        """What since the start was in the engine's way that is not its own doing."""
+        text = "\n".join(complaining(self._read()))
+        found = ((death, re.search(death.pattern, text, re.MULTILINE)) for death in SURROUNDINGS)
+        told = next(((death, match) for death, match in found if match is not None), None)
+        return told and hidden(told[0].says.format(*(g for g in told[1].groups() if g is not None)))[:300]
+
     def death(self, wait: float = 0.0) -> Ended | None:
         """Why the engine ended; ``None`` while it runs, as seen for ``wait`` seconds."""
         deadline = time.monotonic() + wait
@@ -81,11 +88,10 @@ class Journal:
                 return None
             time.sleep(LOOK)
         try:
-            known = logs.known(self.path, self.deaths)
-            if known is None and self.code() == KILLED:
-                return Ended("it was killed, as the system does where the memory runs out", "environment")
+            code = self.code()
+            known = logs.known(self.path, self.deaths, code)
             part = known.blames if known is not None else "engine"
-            return Ended(hidden(logs.explain(self.path, self.deaths))[:300], part)
+            return Ended(hidden(logs.explain(self.path, self.deaths, code))[:300], part)
         except OSError:
             return Ended("its log is gone", "engine")
 

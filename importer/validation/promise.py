@@ -12,6 +12,8 @@ MAX_TOKENS = 2048  # enough for a short thought and a short answer
 UNKNOWN_CONTEXT = 2048  # assumed where the document names none; no served model has less
 # LocalAI's names, where the OpenAI API's differ.
 REQUEST_NAMES = {"repeat_penalty": "repetition_penalty", "stopwords": "stop"}
+# Of vLLM's: numbers that are made up, rounded at the start, or put into other places than in training.
+ALTERING = ("load_format", "quantization", "kv_cache_dtype", "hf_overrides", "rope_scaling", "rope_theta")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,8 @@ class Promise:
     ``context``          tokens that fit, prompt and answer; ``None`` where the document does not say.
     ``images``           how many a request may hold; 0 where the document says nothing of any.
     ``variables``        of the chat template, that the engine is started with.
+    ``stopwords``        the document's, whoever sends them.
+    ``altering``         settings that make other numbers of the weights than those in their files.
     ``offers``           what the server has (``engines.base.OFFERS``); ``None`` where nobody knows: then a
                          probe asks, and takes a refusal for an answer.
     ``found``            what such a server was found to have beside the OpenAI API.
@@ -40,6 +44,8 @@ class Promise:
     context: int | None = None
     images: int = 0
     variables: Mapping[str, Any] = field(default_factory=dict)
+    stopwords: tuple[str, ...] = ()
+    altering: Mapping[str, Any] = field(default_factory=dict)
     offers: frozenset[str] | None = None
     found: frozenset[str] = frozenset()
 
@@ -74,8 +80,17 @@ def promise_of(document: Mapping[str, Any], offers: frozenset[str] | None = None
         context=None if limit is None else int(limit),
         images=_images(document),
         variables=document.get("chat_template_kwargs") or {},
+        stopwords=tuple(w for w in document.get("stopwords") or () if isinstance(w, str)),
+        altering=_altering(document),
         offers=offers,
     )
+
+
+def _altering(document: Mapping[str, Any]) -> dict[str, Any]:
+    """By the document's own dotted names; ``load_format`` where it loads nothing."""
+    given = dict(document) | {f"engine_args.{k}": v for k, v in (document.get("engine_args") or {}).items()}
+    known = {k: v for k, v in given.items() if k.rpartition(".")[2] in ALTERING and v not in (None, "auto")}
+    return {k: v for k, v in known.items() if not k.endswith("load_format") or v == "dummy"}
 
 
 def _images(document: Mapping[str, Any]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -37,6 +38,8 @@ APART = {
         tools_in_prompt, calls_kept, tokenize_round_trip, long_prompt, stops_cleanly,
     )
 }  # fmt: skip
+LOG = "; its log: "
+BROKEN = r"the connection failed|the engine answered 5\d\d|the engine reports an error"
 
 
 def traced(rows: Sequence[Row]) -> list[Row]:
@@ -52,7 +55,22 @@ def traced(rows: Sequence[Row]) -> list[Row]:
     for root, words, explains in CAUSES:
         if root in failed and words in (failed[root].mend or ""):
             told = [_following(row, root, failed[root]) if explains(row) else row for row in told]
+    lacking = next((row for row in rows if _lacking(row)), None)
+    if lacking is not None and isinstance(lacking.outcome, Fail):
+        cause = lacking.outcome
+        told = [_following(row, lacking.probe, cause) if _broken(row) else row for row in told]
     return told
+
+
+def _lacking(row: Row) -> bool:
+    """Whether the log told what the engine lacks."""
+    failed = isinstance(row.outcome, Fail) and row.outcome.attribution == "environment"
+    return failed and LOG in row.outcome.reason
+
+
+def _broken(row: Row) -> bool:
+    """Whether an engine is blamed for an answer that never came."""
+    return _of_engine(row) and re.search(BROKEN, row.outcome.reason) is not None
 
 
 def _of_engine(row: Row) -> bool:

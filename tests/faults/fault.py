@@ -27,7 +27,7 @@ class Site:
     ``data``     the document's.
     ``started``  what the engine is started with in place of the document's own words, by dotted key.
     ``launches`` changes to the command that starts the engine.
-    ``wire``     what is done to answers on their way, for ``tests/faults/wire.py``.
+    ``wire``     what is done to answers on their way, operations of ``tests/faults/operations.py``.
     ``port``     where to serve, any free one by default.
     ``held``     what is kept open for as long as the run lasts.
     """

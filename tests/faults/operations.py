@@ -11,7 +11,7 @@ from typing import Any
 
 Data = dict[str, Any]
 MIDWAY = 12  # chats
-MANY = 8  # requests at once
+MANY = 5  # requests at once
 LONG = 4000  # characters
 
 
@@ -292,7 +292,7 @@ def long_prompts_cut(chat: Conversation, _data: Data) -> None:
 
 def answers_swapped(chat: Conversation, _data: Data) -> None:
     """Where many ask at once, one gets the answer of another."""
-    if len(chat.state.flying) >= MANY:
+    if len(chat.state.flying) > MANY:
         chat.request["messages"] = chat.state.flying[0]["messages"]
 
 

@@ -282,13 +282,13 @@ class Limited:
 
     def plant(self, site: Site) -> None:
         name = f"resource.{self.resource}"
-        text = f"import resource\nresource.setrlimit({name}, ({self.most}, resource.getrlimit({name})[1]))\n"
+        text = f"import resource\nresource.setrlimit({name}, ({self.most}, {self.most}))\n"
         Module("sitecustomize", text).plant(site)
 
 
 @dataclass(frozen=True)
 class Wire:
-    """The engine's server does this to its answers: an operation of ``tests/faults/wire.py``."""
+    """The engine's server does this to its answers: an operation of ``tests/faults/operations.py``."""
 
     operation: str
 

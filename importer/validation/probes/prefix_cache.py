@@ -22,6 +22,7 @@ LESSON = (
 )
 ALONE = True  # it takes times, and what others leave in the cache would be in the way
 SHORTEST = 256  # tokens of context; blocks of a cache have up to 128 and more
+WORD = "again "
 MOST = 2000  # words
 SHARE = 0.5  # of the first turn's tokens that the second finds in the cache at least
 OTHER = {"temperature": 0.7}
@@ -50,6 +51,9 @@ def run(ctx: Context) -> Outcome:
     if ctx.running().prefix_caching is False:
         return NotApplicable("the engine runs without a prefix cache, and the document asks for none")
     opening, first = _first(ctx, _words(ctx.promise))
+    cut = judge_whole(str(opening[0]["content"]).count(WORD), first.usage.prompt)
+    if cut is not None:
+        return cut
     tells = first.usage.cached is not None or "cached" in (ctx.promise.offers or ())
     if not tells or first.usage.prompt is None:
         return _by_time(ctx, opening)
@@ -72,7 +76,7 @@ def _words(promise: Promise) -> int:
 
 def _opening(words: int) -> tuple[Message, ...]:
     """A long question that nobody has asked before."""
-    return (user(f"{token_hex(4)} {'again ' * words}\nSay hello."),)
+    return (user(f"{token_hex(4)} {WORD * words}\nSay hello."),)
 
 
 def _second(opening: Sequence[Message], question: str = "What is two plus two?") -> Prompt:
@@ -105,6 +109,16 @@ def _first(ctx: Context, words: int, tries: int = 3) -> tuple[tuple[Message, ...
 
 def _found(when: str, reply: Reply) -> Found:
     return Found(when, reply.usage.prompt or 0, reply.usage.cached or 0)
+
+
+def judge_whole(words: int, counted: int | None) -> Fail | None:
+    """The fault where a prompt of so many words has fewer tokens."""
+    if counted is None or counted >= words:
+        return None
+    mend = "Give the engine the document's context, or a document the engine's: it cuts what does not fit."
+    return Fail(
+        f"of {words:,} words {counted:,} tokens reach the prompt: it is cut in silence", "engine", mend
+    )
 
 
 def judge(first: int, answers: Sequence[Found]) -> Outcome:

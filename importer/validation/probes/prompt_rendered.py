@@ -8,13 +8,16 @@ from dataclasses import replace
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.promise import no_chat, no_tools
-from importer.validation.prompts import GREETING, WEATHER
+from importer.validation.prompts import GREETING, ROUNDS, WEATHER, WEATHER_TWO_TOOLS
 from importer.validation.ways import together
 
 NAME = "prompt-rendered"
 LESSON = "A template file that was not read, a token written twice, a switch by another name: nobody looked."
 SLACK = 8  # tokens: a template may write the date, and ours is another day's
 SHARE = 0.05
+FORM = 6  # tokens: white space may differ
+# What an engine itself gives a template, for each request anew.
+TAKEN = ("messages", "tools", "add_generation_prompt", "continue_final_message", "bos_token", "eos_token")
 NO = ("false", "no", "off")
 needs = no_chat
 
@@ -24,8 +27,13 @@ def run(ctx: Context) -> Outcome:
     text = ctx.rendered(GREETING)
     if ctx.render is None or text is None:
         return NotApplicable("nobody can tell what the template writes")
+    taken = [name for name in ctx.promise.variables if name in TAKEN]
     unknown = [name for name in ctx.promise.variables if not ctx.render.knows(name)]
-    found = {"beginning": judge_beginning(text, ctx.render.bos), "variables": judge_variables(unknown)}
+    found = {
+        "beginning": judge_beginning(text, ctx.render.bos),
+        "taken": judge_taken(taken),
+        "variables": judge_variables(unknown),
+    }
     found["switches"] = judge_switches(
         {k: v for k, v in ctx.promise.variables.items() if isinstance(v, str)},
         lambda name, value: ctx.rendered(replace(GREETING, switches={name: value})),
@@ -34,7 +42,17 @@ def run(ctx: Context) -> Outcome:
         counts = ctx.counted(prompt)
         if counts is not None:
             found[prompt.name] = judge_counts(*counts, ctx.render.others)
+    if not no_tools(ctx.promise):
+        found["history"] = judge_history(*(ctx.counted(prompt) for prompt in (WEATHER_TWO_TOOLS, ROUNDS[-1])))
+    if ctx.promise.variables and not ctx.promise.lacks("switches"):
+        found["start"] = _at_start(ctx)
     return together(found)
+
+
+def _at_start(ctx: Context) -> Outcome:
+    """A greeting as it is, and with the document's variables in the request: they were there already."""
+    told = replace(GREETING, name="greeting-told", switches=ctx.promise.variables, extra={"max_tokens": 1})
+    return judge_start(ctx.first(GREETING).usage.prompt, ctx.first(told).usage.prompt)
 
 
 def judge_beginning(text: str, bos: str) -> Outcome:
@@ -45,12 +63,41 @@ def judge_beginning(text: str, bos: str) -> Outcome:
     return Pass("begins once")
 
 
+def judge_taken(taken: list[str]) -> Outcome:
+    """The document's template variables that are not its to set."""
+    if not taken:
+        return Pass("no variable is the engine's own")
+    mend = f"Take {taken[0]} out of chat_template_kwargs."
+    return Fail(f"{taken[0]} is the engine's to say to the template", "configuration", mend)
+
+
 def judge_variables(unknown: list[str]) -> Outcome:
     """The document's template variables that the template does not speak of."""
     if not unknown:
         return Pass("every variable is known")
     mend = f"Take {unknown[0]} out of chat_template_kwargs, or name it as the template does."
     return Fail(f"the template does not know {unknown[0]}: it changes nothing", "configuration", mend)
+
+
+def judge_start(plain: int | None, told: int | None) -> Outcome:
+    """Prompt tokens of a request, and of one that names the document's template variables."""
+    if plain == told:
+        return Pass("the engine was started with the document's template variables")
+    reason = f"the prompt has {plain} tokens, and {told} where a request names the document's variables"
+    mend = "Start the engine with the document's chat_template_kwargs."
+    return Fail(reason, "configuration", mend, trials=2)
+
+
+def judge_history(short: tuple[int, int] | None, longer: tuple[int, int] | None) -> Outcome:
+    """Tokens of a chat and of what the template renders, without calls and results and with some."""
+    if short is None or longer is None:
+        return NotApplicable("the engine does not count the prompt's tokens")
+    more, rendered = longer[0] - short[0], longer[1] - short[1]
+    if abs(more - rendered) <= FORM:
+        return Pass("calls and results are rendered as the template does")
+    reason = f"calls and results take {more} tokens, and {rendered} as the template renders them"
+    mend = "Use another version of the engine: it tells the template of earlier turns in another form."
+    return Fail(reason, "engine", mend, trials=2)
 
 
 def judge_switches(switches: Mapping[str, str], write: Callable[[str, object], str | None]) -> Outcome:

@@ -6,7 +6,7 @@ from importer.validation.blame import OTHER_REASONING_PARSER, streaming_fault, u
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
 from importer.validation.promise import no_chat, no_reasoning
-from importer.validation.prompts import SUM, SUM_THINKING
+from importer.validation.prompts import SUM, SUM_SILENT, SUM_THINKING
 from importer.validation.reply import Reply
 from importer.validation.signs import thinking_markup, thinks
 
@@ -24,6 +24,8 @@ def run(ctx: Context) -> Outcome:
         return _none_missing(ctx, none)
     whole = ctx.judged(SUM, judge)
     if isinstance(whole, Inconclusive):  # some think only when told to
+        if ctx.promise.lacks("switches") and switched_off(ctx):
+            return NotApplicable("the document switches thinking off, and no request can switch it on")
         told = ctx.judged(SUM_THINKING, judge)
         return whole if isinstance(told, Inconclusive) else told
     if not isinstance(whole, Pass):
@@ -33,6 +35,11 @@ def run(ctx: Context) -> Outcome:
         reason = f"streamed: {streamed.reason}; the whole answer is right"
         return streaming_fault(ctx, SUM, reason, streamed.trials)
     return streamed
+
+
+def switched_off(ctx: Context) -> bool:
+    """Whether the template, with the document's variables, asks for no thought, and could ask for one."""
+    return ctx.rendered(SUM) == ctx.rendered(SUM_SILENT) != ctx.rendered(SUM_THINKING)
 
 
 def _none_missing(ctx: Context, none: str) -> Outcome:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from importer.validation.blame import failed
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError, Unreachable
 from importer.validation.outcome import Fail, Outcome, Pass
@@ -28,7 +29,10 @@ def run(ctx: Context) -> Outcome:
     prompts = [known[i % len(known)] for i in range(AT_ONCE)]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         answers = list(pool.map(lambda i: _ask(ctx, prompts[i], APART * i), range(AT_ONCE)))
-    return judge(prompts, answers, lambda: _ask(ctx, known[0]))
+    outcome = judge(prompts, answers, lambda: _ask(ctx, known[0]))
+    broken = next((answer for answer in answers if isinstance(answer, ExchangeError)), None)
+    told = failed(broken, ctx) if broken is not None else None
+    return told if isinstance(told, Fail) and told.attribution == "environment" else outcome
 
 
 def _ask(ctx: Context, prompt: Prompt, later: float = 0.0) -> Reply | ExchangeError:

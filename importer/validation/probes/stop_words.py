@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Outcome, Pass
-from importer.validation.promise import Promise, no_chat
-from importer.validation.prompts import COUNT, GREETING, SUM
+from importer.validation.promise import Promise, no_chat, no_tools
+from importer.validation.prompts import BOTH_ANSWERED, COUNT, GREETING, SUM, TWO_CITIES
 from importer.validation.reply import Reply
 
 NAME = "stop-words"
@@ -16,8 +16,9 @@ ASKED = (GREETING, SUM, COUNT)
 
 
 def needs(promise: Promise) -> str | None:
-    """A chat, and stop words that clients send."""
-    return no_chat(promise) or (None if words(promise) else "the document has no stop words to send")
+    """A chat, and stop words."""
+    given = words(promise) or promise.stopwords
+    return no_chat(promise) or (None if given else "the document has no stop words")
 
 
 def words(promise: Promise) -> tuple[str, ...]:
@@ -27,8 +28,29 @@ def words(promise: Promise) -> tuple[str, ...]:
 
 
 def run(ctx: Context) -> Outcome:
-    """Ask without them: nothing that is answered may hold one."""
+    """Read two calls as the template writes them, then ask without stop words: nothing may hold one."""
+    found = None if no_tools(ctx.promise) else judge_calls(between(ctx), ctx.promise.stopwords)
+    if found is not None or not words(ctx.promise):
+        return found or Pass("no stop word within calls")
     return judge([ctx.ask(prompt, stop=None) for prompt in ASKED], words(ctx.promise))
+
+
+def between(ctx: Context) -> str:
+    """What the template writes from one call's argument to the next one's, in the same turn."""
+    asked, rendered = TWO_CITIES.messages[-1]["content"], ctx.rendered(BOTH_ANSWERED) or ""
+    behind = rendered.partition(asked)[2]
+    first, second = (word.capitalize() for word in TWO_CITIES.expects)
+    calls = behind.partition(BOTH_ANSWERED.expects[0])[0].partition(first)[2]
+    return calls.rpartition(second)[0]
+
+
+def judge_calls(text: str, stops: tuple[str, ...]) -> Fail | None:
+    """The fault where a stop word ends an answer between two calls."""
+    word = next((w for w in stops if w and w in text), None)
+    if word is None:
+        return None
+    reason = f"the stop word {word!r} stands between two calls: the second is never written"
+    return Fail(reason, "configuration", f"Take {word!r} out of stopwords.")
 
 
 def judge(replies: Sequence[Reply], stops: tuple[str, ...]) -> Outcome:

@@ -1,0 +1,56 @@
+"""What every engine may stumble over that is not its doing: the machine, its limits, broken installations.
+
+The words are the system's and Python's, so they are the same in every engine's log.
+"""
+
+from __future__ import annotations
+
+from importer.engines.base import Death
+
+LACKING_MEMORY = (
+    r"\bMemoryError\b|bad_alloc|(?:not|n't|to) allocate|start new thread|failed to map segment"
+    r"|[Oo]ut ?[Oo]f ?[Mm]emory"
+)
+# Looked for behind an engine's own deaths, which know more.
+SURROUNDINGS = tuple(
+    Death(pattern, says, "environment")
+    for pattern, says in (
+        (
+            r"\[Errno (?:28|122)\]|No space left on device|Disk quota exceeded",
+            "there is no space left on the disk",
+        ),
+        (
+            r"\[Errno 2[34]\]|Too many open files",
+            "it may not open as many files as it needs: raise the limit (ulimit -n)",
+        ),
+        (
+            r"\[Errno 30\]|Read-only file system",
+            "it has to write where nothing can be written: give it a folder of its own",
+        ),
+        (r"PermissionError: .*?(Permission denied: .*)", "a file's owner does not let it in ({0})"),
+        (
+            r"([\w.+-]+\.(?:so[.\d]*|dylib)): cannot open shared object file|Library not loaded: (\S+)",
+            "the system lacks the library {0}: install the package that has it",
+        ),
+        (r"version `(\w+_[\d.]+)' not found", "the system is too old for a library: it lacks {0}"),
+        (
+            r"(cannot import name '[^'\n]+' from '[\w.]+'|undefined symbol: \S+)",
+            "packages of its environment do not fit one another ({0}): install the engine again",
+        ),
+        (
+            LACKING_MEMORY,
+            "there is not enough memory, or a limit of it is too low",
+        ),
+        (r"Illegal instruction", "this processor lacks an instruction that a library needs"),
+        (
+            r"'(?:ascii|latin-1)' codec can't (?:en|de)code",
+            "the locale has no letters but English ones: set LC_ALL=C.UTF-8",
+        ),
+    )
+)
+# By exit status, where the log says nothing: 128 and the signal, as a shell and the guardian tell it.
+SIGNALS = {
+    128 + 4: "this processor lacks an instruction that a library needs: install a build for this processor",
+    128 + 9: "it was killed, as the system does where the memory runs out",
+    128 + 25: "it may not write files as large as it needs: raise the limit (ulimit -f)",
+}

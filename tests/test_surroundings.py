@@ -1,0 +1,86 @@
+"""What no engine is to blame for: the system's words in a log, and the signal that ended it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from importer.engines import ENGINES, get, logs
+from importer.validation import blame, roots
+from importer.validation.client import Client
+from importer.validation.context import Context
+from importer.validation.errors import Refused, Unreachable
+from importer.validation.journal import Journal
+from importer.validation.outcome import Fail, Outcome, Pass
+from importer.validation.promise import Promise
+from importer.validation.report import Row
+
+SAID = [
+    ("OSError: [Errno 28] No space left on device: '/tmp/x'", "no space left"),
+    ("OSError: [Errno 122] Disk quota exceeded", "no space left"),
+    ("OSError: [Errno 24] Too many open files: '/dev/shm/x'", "ulimit -n"),
+    ("OSError: [Errno 30] Read-only file system: '/root/.cache'", "nothing can be written"),
+    ("PermissionError: [Errno 13] Permission denied: '/model/config.json'", "/model/config.json"),
+    (
+        "ImportError: libtbb.so.12: cannot open shared object file: No such file",
+        "lacks the library libtbb.so.12",
+    ),
+    ("ImportError: /lib/libm.so.6: version `GLIBC_2.38' not found (required by x.so)", "GLIBC_2.38"),
+    ("ImportError: cannot import name 'A' from 'b.c' (/venv/b/c.py)", "cannot import name 'A' from 'b.c'"),
+    ("ImportError: /venv/x.so: undefined symbol: _ZN3c105", "do not fit one another"),
+    ("RuntimeError: can't start new thread", "not enough memory"),
+    ("ImportError: x.so: failed to map segment from shared object", "not enough memory"),
+    ("UnicodeDecodeError: 'ascii' codec can't decode byte 0xc3", "C.UTF-8"),
+]
+
+
+@pytest.mark.parametrize("engine", sorted(ENGINES))
+@pytest.mark.parametrize(("words", "says"), SAID)
+def test_what_is_no_engines_fault(tmp_path: Path, engine: str, words: str, says: str) -> None:
+    (tmp_path / "log").write_text(f"loading\nTraceback (most recent call last):\n  at x\n{words}\n")
+    told = logs.known(tmp_path / "log", get(engine).deaths)
+    assert told is not None
+    assert told.blames == "environment"
+
+
+@pytest.mark.parametrize(("words", "says"), SAID)
+def test_it_is_said_in_a_sentence(tmp_path: Path, words: str, says: str) -> None:
+    (tmp_path / "log").write_text(words)
+    assert says in logs.explain(tmp_path / "log", ())
+
+
+def test_a_signal_tells_where_the_log_does_not(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("")
+    assert "processor" in logs.explain(tmp_path / "log", (), 132)
+    assert "memory" in logs.explain(tmp_path / "log", (), 137)
+    assert logs.known(tmp_path / "log", (), 1) is None
+    assert logs.known(tmp_path / "log", (), 139) is None
+
+
+def test_an_answer_that_never_came_is_blamed_on_what_the_log_tells(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("Traceback (most recent call last):\nRuntimeError: can't start new thread\n")
+    ctx = Context(Promise(), "m", Client("http://127.0.0.1:1"), journal=Journal(log, lambda: True))
+    for error in (Unreachable("the connection failed: closed"), Refused(500, "oops")):
+        told = blame.failed(error, ctx)
+        assert (told.attribution, "memory" in told.mend) == ("environment", True)
+    assert blame.failed(Refused(400, "no"), ctx).attribution == "configuration"
+    log.write_text("loaded, although a user asked for: [Errno 28]\n")
+    assert blame.failed(Refused(500, "oops"), ctx).attribution == "engine"
+
+
+def row(name: str, outcome: Outcome) -> Row:
+    return Row(name, "lesson", outcome)
+
+
+def test_what_the_log_tells_one_probe_explains_the_others_silence() -> None:
+    cause = Fail("the connection failed: x; its log: no memory", "environment", "More memory.")
+    silent = Fail("the connection failed: closed", "engine")
+    wrong = Fail("the arguments are not JSON", "engine")
+    rows = [row("a", cause), row("b", silent), row("c", wrong), row("d", Pass("fine"))]
+    told = [r.outcome.attribution for r in roots.traced(rows)]
+    assert told == ["environment", "environment", "engine", None]
+    alone = roots.traced([row("a", replace(cause, reason="slow")), row("b", silent)])
+    assert [r.outcome.attribution for r in alone] == ["environment", "engine"]
