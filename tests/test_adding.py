@@ -23,6 +23,7 @@ from importer.evidence.names import match
 from importer.evidence.tables import parse_parsers, raw
 from tests.package_index import wheel
 
+pytestmark = pytest.mark.slow  # each test makes a copy
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "adding.md").read_text(encoding="utf-8")
 EXAMPLES: dict[str, str] = dict(re.findall(r"^```\w+ (\w+)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))
 

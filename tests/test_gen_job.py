@@ -30,6 +30,7 @@ from tests.gen_releases import (
 from tests.hubserver import HubServer, Repo, isolate
 from tests.package_index import PackageIndex, sdist, wheel
 
+pytestmark = pytest.mark.slow  # each test makes every file anew
 WHEEL = "unsloth-2026.1.0-py3-none-any.whl"
 
 
@@ -531,7 +532,6 @@ def test_no_row_of_a_person_is_lost():
     assert {*rows} <= {*tables.raw("inference_defaults")["families"]}
 
 
-@pytest.mark.slow
 def test_the_committed_files_are_what_their_releases_give():
     """Asks the package index for the very releases that the files name."""
     assert regenerate.main(["--check"]) == 0
