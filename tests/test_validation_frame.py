@@ -224,10 +224,12 @@ def repository(tmp_path: Path, template: str, **settings: object) -> Path:
     return tmp_path
 
 
-def test_a_refusal_by_the_template_is_told_in_its_words(tmp_path: Path) -> None:
+@pytest.mark.parametrize("status", [400, 500])
+def test_a_refusal_by_the_template_is_told_in_its_words(tmp_path: Path, status: int) -> None:
+    """Whichever status the engine makes of it."""
     with rendering(repository(tmp_path, ALTERNATING), {}) as render:
         ctx = context(render, log=[Exchange("POST", "/x", {"messages": list(TWO_USERS.messages)})])
-        told = blame.failed(Refused(400, "Bad Request"), ctx)
+        told = blame.failed(Refused(status, "Bad Request"), ctx)
         assert (told.attribution, "roles must alternate" in told.reason) == ("configuration", True)
         assert told.mend
         with pytest.raises(TemplateRefusedError, match="roles must alternate"):

@@ -49,7 +49,6 @@ PARSER_MENDS = {
     CUT_THOUGHT: "reasoning_parser",
 }
 MISSED = {CUT_THOUGHT: "thinking-cut"}  # the case of the proof that a parser fails which otherwise reads
-SERVER_ERROR = 500
 NOTICED = 0.5  # seconds until an engine that broke the connection is seen to be gone
 DEATH_MENDS: dict[Attribution, str] = {
     "configuration": "Change the document or the model's files; the log has more.",
@@ -167,12 +166,12 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
         death = journal.death(0 if isinstance(error, TimedOut) else NOTICED)
         if death is not None:
             return Fail(f"the engine died: {death.says}", death.part, DEATH_MENDS[death.part])
-    if isinstance(error, Refused) and error.status < SERVER_ERROR:
+    if isinstance(error, Refused):
         words = refusal(ctx)
         if words is not None:
             mend = "Use a chat template that takes this conversation."
             return Fail(f"{error}; the chat template refuses it: {words}", "configuration", mend)
-    broke = isinstance(error, ReplyError) or (isinstance(error, Refused) and error.status >= SERVER_ERROR)
+    broke = isinstance(error, ReplyError) or (isinstance(error, Refused) and error.broke)
     if journal is not None and (broke or isinstance(error, Unreachable)):
         lacking = journal.surroundings()
         if lacking is not None:

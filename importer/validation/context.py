@@ -28,7 +28,6 @@ EXTRA: Mapping[Way, Mapping[str, Any]] = {
 # Markers stay in the text, and nothing is put in front of what the template wrote. mlx-lm reads neither.
 VERBATIM = {"skip_special_tokens": False, "add_special_tokens": False}
 LIMITS = ("max_tokens", "stop")  # fields of a prompt's request that mean the same without a chat
-SERVER_ERROR = 500
 REASON = 200  # characters
 TRIALS = 3  # a model may decline once; three times says more
 
@@ -138,10 +137,8 @@ class Context:
 
     def refused(self, refused: Refused) -> Outcome:
         """A clean refusal is of this request alone: below 500, while an ordinary chat is answered."""
-        if refused.status >= SERVER_ERROR:
-            raise refused
         self.first(GREETING)
-        return Pass(f"refused cleanly: {refused}"[:REASON])
+        return refused.outcome() if refused.broke else Pass(f"refused cleanly: {refused}"[:REASON])
 
     def look(self, prompt: Prompt) -> Reply | None:
         """A whole answer beside what the model wrote (``Reply.written``); ``None`` where nobody can tell.

@@ -39,9 +39,14 @@ class Refused(ExchangeError):
         super().__init__(f"the engine answered {status}: {says}")
         self.status = status
 
+    @property
+    def broke(self) -> bool:
+        """Whether the engine blames itself."""
+        return self.status >= 500
+
     def outcome(self) -> Fail:
         """4xx: it was not set up for this request; 5xx: it broke over it."""
-        return Fail(str(self), "configuration" if self.status < 500 else "engine")
+        return Fail(str(self), "engine" if self.broke else "configuration")
 
 
 class TemplateRefusedError(Exception):

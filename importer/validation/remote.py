@@ -11,7 +11,6 @@ from typing import Any
 
 from importer.errors import EngineError, UsageError
 from importer.proof.result import Proof
-from importer.validation.blame import SERVER_ERROR
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context, Render
 from importer.validation.errors import ExchangeError, Refused
@@ -90,7 +89,7 @@ def _is_there(client: Client, path: str) -> bool:
     try:
         client.post(path, {}, [])
     except Refused as error:
-        return error.status not in (*LOCKED, *ABSENT) and error.status < SERVER_ERROR
+        return error.status not in (*LOCKED, *ABSENT) and not error.broke
     except ExchangeError:
         return False
     return True

@@ -19,7 +19,6 @@ LESSON = "Requests without an image crashed a vision model; images were dropped,
 SIDE = 64  # pixels
 RED, BLUE = (220, 20, 20), (20, 20, 220)
 QUESTION = "What colour is the image?"
-SERVER_ERROR = 500
 BRIEF = 16  # tokens of an answer
 MEND = "Use a chat template that renders images."
 Counted = int | None
@@ -81,9 +80,9 @@ def judge(found: Mapping[str, Counted | Refused], *, rendered: bool | None = Non
     counts: dict[str, Counted] = {}
     for name, told in found.items():
         if isinstance(told, Refused):
-            if name == "two images" and told.status < SERVER_ERROR:
+            if name == "two images" and not told.broke:
                 return Fail(f"{name}: {told}", "configuration", "Set limit_mm_per_prompt to one image.")
-            if name != "text only" and (told.status < SERVER_ERROR or rendered is False):
+            if name != "text only" and (not told.broke or rendered is False):
                 return Fail(f"{name}: {told}", "configuration", MEND)
             return Fail(f"{name}: {told}", "engine")
         counts[name] = told
