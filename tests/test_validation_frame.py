@@ -24,7 +24,14 @@ from importer.validation.context import Context, holds
 from importer.validation.errors import Refused, ReplyError, TemplateRefusedError, TimedOut, Unreachable
 from importer.validation.journal import Journal, complaining, hidden
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, wilson
-from importer.validation.probes import Probe, health, long_prompt, system_role, two_user_turns
+from importer.validation.probes import (
+    Probe,
+    health,
+    long_prompt,
+    reasoning_off,
+    system_role,
+    two_user_turns,
+)
 from importer.validation.promise import Promise
 from importer.validation.prompts import GREETING, TRIP, TWO_USERS, WEATHER, WEATHER_ANSWERED, Prompt
 from importer.validation.rendering import Rendering
@@ -236,6 +243,13 @@ def test_a_refusal_by_the_template_is_told_in_its_words(tmp_path: Path, status: 
             render(TWO_USERS)
         fine = context(render, log=[Exchange("POST", "/x", {"messages": list(GREETING.messages)})])
         assert blame.failed(Refused(400, "no"), fine).reason == "the engine answered 400: no"
+
+
+@pytest.mark.parametrize(("says", "silent"), [({"enable_thinking": False}, True), ({}, False)])
+def test_a_document_may_switch_thinking_off_by_itself(says: dict[str, bool], silent: bool) -> None:
+    with rendering(demo.MODEL, {"chat_template_kwargs": says}) as render:
+        assert reasoning_off.silent(context(render)) is silent
+    assert not reasoning_off.silent(context(None))
 
 
 def test_prompts_are_rendered_as_engines_render_them() -> None:

@@ -96,6 +96,22 @@ def test_a_prompt_begins_once(text: str, bos: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("asked", "unasked", "answered", "expected"),
+    [
+        ("u:hi\na:", "u:hi\n", "u:hi\na:", "pass"),
+        ("u:hi\n", "u:hi\n", "u:hi\na:", "fail configuration"),
+        ("[INST] hi [/INST]", "[INST] hi [/INST]", "[INST] hi [/INST] ", "pass"),
+        ("<u>hi<a><think>", "<u>hi", "<u>hi<a>", "pass"),
+        ("<u>hi<a>", "<u>hi", "<u>hi<a><channel>final<message>", "pass"),  # an answer chooses its channel
+        ("<u>hi<a>", "<u>hi<a>", "<u>hi", "pass"),  # begun whether asked or not
+        ("<u>hi</u>", "<u>hi</u>", "nothing of it", "pass"),  # what is compared is another conversation
+    ],
+)
+def test_the_assistants_turn_is_begun(asked: str, unasked: str, answered: str, expected: str) -> None:
+    assert verdict(prompt_rendered.judge_turn(asked, unasked, answered)) == expected
+
+
+@pytest.mark.parametrize(
     ("chat", "rendered", "others", "expected"),
     [
         (283, 283, (), "pass"),

@@ -61,7 +61,7 @@ class Rendering:
         """The prompt's text; raises TemplateRefusedError with the template's words."""
         if self._template is None:
             return None
-        key = json.dumps([prompt.messages, prompt.tools, prompt.switches], default=str)
+        key = json.dumps([prompt.messages, prompt.tools, prompt.switches, prompt.begins], default=str)
         with self._lock:
             if key not in self._known:
                 self._known[key] = self._render(self._template, prompt)
@@ -74,7 +74,7 @@ class Rendering:
         job = Job(
             [_with_objects(m) for m in prompt.messages],
             list(prompt.tools) or None,
-            add_generation_prompt=True,
+            add_generation_prompt=prompt.begins,
             kwargs={**self._variables, **prompt.switches},
         )
         text = template.text if prompt.tools else template.plain or template.text

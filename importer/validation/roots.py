@@ -97,6 +97,7 @@ CAUSES: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
     (model_listed.NAME, "", _refused),
     (settings_read_back.NAME, "parser", _answered),
     (stream_equals_whole.NAME, "_parser", _answered),
+    (prompt_rendered.NAME, "add_generation_prompt", _answered),
     (plain_chat.NAME, "end-of-sequence", _answered),
     (no_special_tokens.NAME, "decoder", _answered),
     (THOUGHTS, "", _thinks),

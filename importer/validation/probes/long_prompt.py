@@ -11,6 +11,7 @@ from importer.validation.prompts.base import user
 
 NAME = "long-prompt"
 LESSON = "A prompt beyond the context ended in a crash, or was cut without a word and answered all the same."
+MEND = "Set max_model_len to the model's own longest context, or use an engine that takes a shorter one."
 LONGEST = 200_000  # tokens: a prompt beyond a longer context takes too long to send and to count
 
 
@@ -36,4 +37,4 @@ def run(ctx: Context) -> Outcome:
         return ctx.refused(refused)
     if ctx.promise.offers is None:
         return NotApplicable("the server takes a prompt of any length")
-    return Fail(f"{context + 64:,} words were answered: {reply.content[:80]!r}", "engine")
+    return Fail(f"{context + 64:,} words were answered: {reply.content[:80]!r}", "engine", MEND)

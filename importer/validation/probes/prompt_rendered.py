@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.promise import no_chat, no_tools
-from importer.validation.prompts import GREETING, ROUNDS, WEATHER, WEATHER_TWO_TOOLS
+from importer.validation.prompts import GREETED, GREETING, ROUNDS, WEATHER, WEATHER_TWO_TOOLS
 from importer.validation.ways import together
 
 NAME = "prompt-rendered"
@@ -18,6 +19,7 @@ SHARE = 0.05
 FORM = 6  # tokens: white space may differ
 # What an engine itself gives a template, for each request anew.
 TAKEN = ("messages", "tools", "add_generation_prompt", "continue_final_message", "bos_token", "eos_token")
+SAID = str(GREETED.messages[-1]["content"])
 NO = ("false", "no", "off")
 needs = no_chat
 
@@ -34,6 +36,9 @@ def run(ctx: Context) -> Outcome:
         "taken": judge_taken(taken),
         "variables": judge_variables(unknown),
     }
+    greeted, unasked = ctx.rendered(GREETED), ctx.rendered(replace(GREETING, begins=False))
+    if greeted is not None and unasked is not None:
+        found["turn"] = judge_turn(text, unasked, greeted.partition(SAID)[0])
     found["switches"] = judge_switches(
         {k: v for k, v in ctx.promise.variables.items() if isinstance(v, str)},
         lambda name, value: ctx.rendered(replace(GREETING, switches={name: value})),
@@ -69,6 +74,17 @@ def judge_taken(taken: list[str]) -> Outcome:
         return Pass("no variable is the engine's own")
     mend = f"Take {taken[0]} out of chat_template_kwargs."
     return Fail(f"{taken[0]} is the engine's to say to the template", "configuration", mend)
+
+
+def judge_turn(asked: str, unasked: str, answered: str) -> Outcome:
+    """A prompt, the same where no answer is asked for, and as far as an answer's first word in history."""
+    header = answered.removeprefix(asked)
+    if asked != unasked or not answered.startswith(asked) or not re.search(r"\w", header):
+        return Pass("the assistant's turn is begun")
+    shown = header.strip()[:40]
+    reason = f"the template begins no turn of the assistant, though {shown!r} stands before its words"
+    mend = "Use a chat template that heeds add_generation_prompt."
+    return Fail(reason, "configuration", mend)
 
 
 def judge_variables(unknown: list[str]) -> Outcome:

@@ -18,21 +18,25 @@ TAIL = 24  # characters at the end of a prompt in which its last marker stands
 
 
 def needs(promise: Promise) -> str | None:
-    """A model that thinks, and an engine that hands the switch to the template."""
-    return no_reasoning(promise) or promise.lacks("switches")
+    """A model that thinks."""
+    return no_reasoning(promise)
 
 
 def run(ctx: Context) -> Outcome:
-    """Whole and streamed, where the template has a switch."""
+    """Whole and streamed, where the template has a switch, and the engine or the document turns it off."""
     if not switched(ctx):
         return NotApplicable("the template has no switch for thinking")
+    unheard = ctx.promise.lacks("switches")
+    if unheard is not None and not silent(ctx):
+        return NotApplicable(unheard)
+    asked = SUM_SILENT if unheard is None else SUM
     found = together(
         {
-            way: ctx.judged(SUM_SILENT, lambda reply: judge(reply, ctx.promise.markers), stream=stream)
+            way: ctx.judged(asked, lambda reply: judge(reply, ctx.promise.markers), stream=stream)
             for way, stream in WAYS.items()
         }
     )
-    if not isinstance(found, Pass) and (left := left_open(ctx.rendered(SUM_SILENT) or "")) is not None:
+    if not isinstance(found, Pass) and (left := left_open(ctx.rendered(asked) or "")) is not None:
         return left
     if isinstance(found, Inconclusive) and ctx.render is None:
         return NotApplicable(f"{found.reason}; nobody can tell whether its template has a switch")
@@ -47,6 +51,12 @@ def switched(ctx: Context) -> bool:
         return len({ctx.render(prompt) for prompt in (SUM, SUM_SILENT, SUM_THINKING)}) > 1
     except TemplateRefusedError:
         return True
+
+
+def silent(ctx: Context) -> bool:
+    """Whether the document itself switches thinking off."""
+    plain = ctx.rendered(SUM)
+    return plain is not None and plain == ctx.rendered(SUM_SILENT) != ctx.rendered(SUM_THINKING)
 
 
 def left_open(rendered: str) -> Fail | None:

@@ -6,6 +6,7 @@ from importer.validation.prompts.base import Message, Prompt, Tool
 from importer.validation.prompts.talk import (
     AGAIN,
     COUNT,
+    GREETED,
     GREETING,
     NAME_TOLD,
     NUMBER,
@@ -42,7 +43,7 @@ from importer.validation.prompts.tools import (
 )
 
 __all__ = [
-    "AGAIN", "ALARMS", "ALARMS_TOOL", "BOTH_ANSWERED", "COUNT", "FORBIDDEN", "GREETING",
+    "AGAIN", "ALARMS", "ALARMS_TOOL", "BOTH_ANSWERED", "COUNT", "FORBIDDEN", "GREETED", "GREETING",
     "GREETING_WITH_TOOL", "NAMED", "NAME_TOLD", "NOT_OFFERED", "NUMBER", "PERSON", "PERSON_SCHEMA",
     "REQUIRED", "ROUNDS", "SUM", "SUM_SILENT", "SUM_THINKING", "SYSTEM", "SYSTEM_LONGER", "TIME_TOOL",
     "TRIP", "TRIP_TOOL", "TRIP_WANTED", "TWO_CITIES", "TWO_USERS", "WEATHER", "WEATHER_ANSWERED",

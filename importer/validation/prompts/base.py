@@ -18,6 +18,7 @@ class Prompt:
     ``expects``  words one of which a right answer holds, in lower case.
     ``switches`` variables for the chat template, where the probe is about them.
     ``extra``    further fields of the request: ``tool_choice``, ``stop``, ``max_tokens`` …
+    ``begins``   whether it ends where the assistant is to speak, as every one does that is sent.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Prompt:
     expects: tuple[str, ...] = ()
     switches: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
+    begins: bool = True
 
 
 def user(text: str) -> Message:

@@ -7,6 +7,9 @@ from dataclasses import replace
 from importer.validation.prompts.base import Prompt, user
 
 GREETING = Prompt("greeting", (user("Say hello."),))
+GREETED = Prompt(
+    "greeted", (*GREETING.messages, {"role": "assistant", "content": "Hello to all."}), begins=False
+)
 SUM = Prompt("sum", (user("What is two plus two?"),), expects=("four", "4"))
 # Templates know the switch by one of these names; the others ignore what they do not know.
 SUM_THINKING = replace(SUM, name="sum-thinking", switches={"enable_thinking": True, "thinking": True})
