@@ -16,6 +16,7 @@ from tests.models import harmed
 from tests.models.formats import FORMATS
 
 TEMPLATE = "chat_template.jinja"
+WEIGHTS = "model.safetensors"
 MLX = ("mlx", "mlx-vlm")
 
 
@@ -100,6 +101,72 @@ class Blank:
                 at = first + token["id"] * width
                 data[at : at + width] = bytes(width)
         path.write_bytes(data)
+
+
+@dataclass(frozen=True)
+class TokensSwapped:
+    """Two added tokens have each other's number."""
+
+    one: str
+    other: str
+
+    def plant(self, site: Site) -> None:
+        path, settings = site.folder / "tokenizer.json", site.folder / "tokenizer_config.json"
+        swapped = {self.one: self.other, self.other: self.one}
+        data = json.loads(path.read_text(encoding="utf-8"))
+        vocabulary = data["model"]["vocab"]
+        numbers = {new: vocabulary[old] for old, new in swapped.items()}
+        vocabulary |= numbers
+        for token in data["added_tokens"]:
+            token["id"] = numbers.get(token["content"], token["id"])
+        path.write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
+        told = json.loads(settings.read_text(encoding="utf-8"))
+        for token in told["added_tokens_decoder"].values():
+            token["content"] = swapped.get(token["content"], token["content"])
+        settings.write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class TensorsSwapped:
+    """Tensors whose names begin with one of these have each other's place."""
+
+    one: str
+    other: str
+
+    def plant(self, site: Site) -> None:
+        names, data = tensors(site)
+        ends = [name.removeprefix(self.one) for name in names if name.startswith(self.one)]
+        for end in ends:
+            names[self.one + end], names[self.other + end] = names[self.other + end], names[self.one + end]
+        save_tensors(site, names, data)
+
+
+@dataclass(frozen=True)
+class Shifted:
+    """The rows of a tensor stand so many further down; the last ones are the first."""
+
+    tensor: str
+    rows: int
+
+    def plant(self, site: Site) -> None:
+        names, data = tensors(site)
+        first, last = names[self.tensor]["data_offsets"]
+        cut = last - self.rows * (last - first) // names[self.tensor]["shape"][0]
+        data[first:last] = data[cut:last] + data[first:cut]
+        save_tensors(site, names, data)
+
+
+@dataclass(frozen=True)
+class NotNumbers:
+    """All that a tensor of bfloat16 holds is "not a number"."""
+
+    tensor: str
+
+    def plant(self, site: Site) -> None:
+        names, data = tensors(site)
+        first, last = names[self.tensor]["data_offsets"]
+        data[first:last] = b"\xc0\x7f" * ((last - first) // 2)
+        save_tensors(site, names, data)
 
 
 @dataclass(frozen=True)
@@ -335,3 +402,17 @@ def put(data: dict[str, Any], keys: Mapping[str, Any]) -> None:
             inner.pop(last, None)
         else:
             inner[last] = value
+
+
+def tensors(site: Site) -> tuple[dict[str, Any], bytearray]:
+    """What the weights' header says of each tensor, and the bytes behind it."""
+    data = (site.folder / WEIGHTS).read_bytes()
+    start = 8 + int.from_bytes(data[:8], "little")
+    return json.loads(data[8:start]), bytearray(data[start:])
+
+
+def save_tensors(site: Site, names: Mapping[str, Any], data: bytes) -> None:
+    """The weights with this header and these bytes."""
+    header = json.dumps(names).encode()
+    header += b" " * (-len(header) % 8)
+    (site.folder / WEIGHTS).write_bytes(len(header).to_bytes(8, "little") + header + data)
