@@ -116,6 +116,7 @@ def run_on(
     hold: Sequence[int] = (),
 ) -> dict[str, Any]:
     """The same on this engine, installed there; ``backend`` is what the document calls it."""
+    from importer.engines import tokens
     from importer.engines.process import serve
     from importer.validation.journal import Journal
     from importer.validation.run import validate
@@ -151,6 +152,7 @@ def run_on(
             memory=lambda: served.memory,
             fit=lambda: _fit_error(stored, served.log) or _resident(stored, served.memory),
             told=served.told,
+            tokens=tokens.asker(installed.python, weights),
         ).to_json()
     return report | {"fit": _fit_error(stored, served.log)}
 

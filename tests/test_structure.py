@@ -50,6 +50,7 @@ MAY_START = {
     "importer.engines.guardian", "importer.engines.lines", "importer.engines.machine",
     "importer.engines.libraries",  # apt-get and dpkg-deb, to unpack what the system lacks
     "importer.engines.process",
+    "importer.engines.tokens",  # an engine's Python, to read a tokenizer
     "importer.cli.editing",  # the person's own editor
 }  # fmt: skip
 FORBIDDEN = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "multiprocessing", "torch", "vllm", "mlx"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
 
 import jinja2
@@ -20,6 +20,7 @@ import jinja2.parser
 import jinja2.sandbox
 
 CLOCK = datetime(2026, 1, 15, 12, 0, 0, tzinfo=UTC)
+_later = timedelta()
 MAX_POWER_BITS = 4096
 MAX_REPEATED = 1_000_000
 LOOKED_AT = (
@@ -104,7 +105,13 @@ def raise_exception(message: str) -> NoReturn:
 
 def strftime_now(form: str) -> str:
     """The date, on a clock that stands still."""
-    return CLOCK.strftime(form)
+    return (CLOCK + _later).strftime(form)
+
+
+def set_clock(seconds: float) -> None:
+    """So much later than ``CLOCK`` it is from now on."""
+    global _later  # noqa: PLW0603 - the worker renders one job at a time
+    _later = timedelta(seconds=seconds)
 
 
 def make(*, mutable: bool = False) -> BoundedSandbox:

@@ -29,12 +29,13 @@ STARTER = (
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One conversation to render."""
+    """One conversation to render; ``later`` is so many seconds after the time at which the clock stands."""
 
     messages: Sequence[Mapping[str, Any]]
     tools: Sequence[Mapping[str, Any]] | None = None
     add_generation_prompt: bool = False
     kwargs: Mapping[str, Any] = field(default_factory=dict)
+    later: float = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +47,14 @@ class Rendered:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why there is no text: ``syntax``, ``refused`` by the template, a ``limit``, or no ``memory``."""
+    """Why there is no text: ``syntax``, ``refused`` by the template, a ``limit``, or no ``memory``.
+
+    ``broke`` says that it raised without ``raise_exception``: nobody meant to refuse.
+    """
 
     reason: str
     kind: Literal["syntax", "refused", "limit", "memory"]
+    broke: bool = False
 
 
 Result = Rendered | Refused
@@ -200,4 +205,8 @@ def _death(process: subprocess.Popen[bytes]) -> str:
 
 
 def _result(raw: Mapping[str, Any]) -> Result:
-    return Rendered(raw["text"]) if "text" in raw else Refused(raw["error"], raw["kind"])
+    return (
+        Rendered(raw["text"])
+        if "text" in raw
+        else Refused(raw["error"], raw["kind"], raw.get("broke", False))
+    )

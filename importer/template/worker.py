@@ -1,10 +1,11 @@
 """The process that renders: JSON lines in, JSON lines out, under limits, with nothing left to open.
 
 Request   ``{"template": text, "mutable": bool, "variables": {…}, "jobs": [job]}``
-Job       ``{"messages", "tools", "add_generation_prompt", "kwargs"}``
-Answer    ``{"variables": {name: [constants]}, "results": [{"text"} | {"error", "kind"}]}``
+Job       ``{"messages", "tools", "add_generation_prompt", "kwargs", "later"}``, ``later`` in seconds
+Answer    ``{"variables": {name: [constants]}, "results": [{"text"} | {"error", "kind", "broke"}]}``
 
 ``kind``  ``syntax`` (does not compile), ``refused`` (template or data raised), ``limit`` or ``memory``.
+``broke`` that nobody refused in so many words: ``raise_exception`` was not called.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ WARMING = (
     "{{ missing.field }}",
     "{% if %}",
 )
+# What raise_exception raises, and a sandbox: engines have other ones.
+MEANT = (jinja2.exceptions.TemplateError, jinja2.exceptions.SecurityError)
 WARMING_JOB: dict[str, Any] = {"messages": [], "tools": None, "add_generation_prompt": False, "kwargs": {}}
 
 
@@ -95,7 +98,7 @@ def _out_of_time(_signal: int, _frame: FrameType | None) -> None:
 
 def _answer(compiler: Compiler, seconds: float, request: dict[str, Any]) -> dict[str, Any]:
     """Render every job; once time is out, the rest are not tried."""
-    results: list[dict[str, str]] = []
+    results: list[dict[str, Any]] = []
     variables: dict[str, list[Any]] = {}
     jobs = request["jobs"]
     try:
@@ -115,7 +118,7 @@ def _answer(compiler: Compiler, seconds: float, request: dict[str, Any]) -> dict
     return {"variables": variables, "results": results}
 
 
-def _render(template: jinja2.Template, variables: dict[str, Any], job: dict[str, Any]) -> dict[str, str]:
+def _render(template: jinja2.Template, variables: dict[str, Any], job: dict[str, Any]) -> dict[str, Any]:
     values = {
         **variables,
         "messages": job["messages"],
@@ -124,6 +127,7 @@ def _render(template: jinja2.Template, variables: dict[str, Any], job: dict[str,
         "add_generation_prompt": job["add_generation_prompt"],
         **job["kwargs"],
     }
+    environment.set_clock(job.get("later", 0))
     try:
         return {"text": _bounded(template, values)}
     except MemoryError:
@@ -131,7 +135,7 @@ def _render(template: jinja2.Template, variables: dict[str, Any], job: dict[str,
     except (OutOfRoomError, RecursionError) as error:
         return _failure("limit", error)
     except Exception as error:
-        return _failure("refused", error)
+        return _failure("refused", error) | {"broke": type(error) not in MEANT}
 
 
 def _bounded(template: jinja2.Template, values: dict[str, Any]) -> str:
@@ -145,6 +149,6 @@ def _bounded(template: jinja2.Template, values: dict[str, Any]) -> str:
     return "".join(parts)
 
 
-def _failure(kind: str, error: Exception) -> dict[str, str]:
+def _failure(kind: str, error: Exception) -> dict[str, Any]:
     words = " ".join(str(error).split()) or type(error).__name__
     return {"error": words[:MAX_REASON], "kind": kind}

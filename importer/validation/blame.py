@@ -41,6 +41,9 @@ CUT_THOUGHT = "Choose a reasoning parser that reads a thought that is cut."
 ENCODES_TWICE = (
     "Let the client decode arguments once more, or use weights that write them as the template does."
 )
+NOT_PROVED = "the template beside the weights is not the one that was proved"
+IMPORT_AGAIN = "Fetch the model's own chat template, or import the model again."
+TEMPLATE_BREAKS = "Use a chat template that takes this conversation."
 NO_REASONING_PARSER = "Leave the reasoning parser out, or choose the one that reads this model."
 PARSER_MENDS = {
     OTHER_TOOL_PARSER: "tool_parser",
@@ -169,8 +172,8 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
     if isinstance(error, Refused):
         words = refusal(ctx)
         if words is not None:
-            mend = "Use a chat template that takes this conversation."
-            return Fail(f"{error}; the chat template refuses it: {words}", "configuration", mend)
+            told = f"{error}; the chat template refuses it: {words}"
+            return Fail(told, "configuration", TEMPLATE_BREAKS)
     broke = isinstance(error, ReplyError) or (isinstance(error, Refused) and error.broke)
     if journal is not None and (broke or isinstance(error, Unreachable)):
         lacking = journal.surroundings()
@@ -221,6 +224,8 @@ def asked_last(ctx: Context) -> Prompt | None:
 
 def mended(outcome: Outcome, ctx: Context) -> Outcome:
     """The outcome with the change that would mend it in this document, where judges know it in general."""
+    if isinstance(outcome, Fail | Inconclusive) and outcome.attribution == "model":
+        return _asked_otherwise(outcome, ctx)
     if not isinstance(outcome, Fail):
         return outcome
     key = PARSER_MENDS.get(outcome.mend)
@@ -232,6 +237,14 @@ def mended(outcome: Outcome, ctx: Context) -> Outcome:
             return replace(outcome, attribution="model", mend=ENCODES_TWICE)
         return replace(outcome, mend=parser_mend(key, ctx, ctx.proof, case) or outcome.mend)
     return replace(outcome, mend=_end_mend(ctx)) if outcome.mend == END_TOKEN else outcome
+
+
+def _asked_otherwise(outcome: Fail | Inconclusive, ctx: Context) -> Outcome:
+    """A model is not to blame where it is asked by another template than it was imported with."""
+    if ctx.proof is None or proved.same_template(ctx, ctx.proof):
+        return outcome
+    reason = f"{outcome.reason}; {NOT_PROVED}"
+    return replace(outcome, reason=reason, attribution="configuration", mend=IMPORT_AGAIN)
 
 
 def _end_mend(ctx: Context) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 
 from importer.engines import running
 from importer.engines.running import Running
+from importer.engines.tokens import Ask
 from importer.proof.result import Proof
 from importer.validation.client import Client, Exchange
 from importer.validation.errors import ExchangeError, Refused, TemplateRefusedError
@@ -40,6 +41,10 @@ class Render(Protocol):
         """The token that begins a text and that an engine may put there by itself; may be empty."""
 
     @property
+    def stops(self) -> tuple[str, ...]:
+        """Tokens at which an answer ends, as the repository names them."""
+
+    @property
     def digest(self) -> str:
         """Of the template, as a proof names it."""
 
@@ -53,6 +58,9 @@ class Render(Protocol):
 
     def knows(self, variable: str, /) -> bool:
         """Whether the template speaks of a variable at all."""
+
+    def at(self, prompt: Prompt, later: float, /) -> str | None:
+        """As when called, so many seconds later in the day."""
 
     def __call__(self, prompt: Prompt, /) -> str | None:
         """The prompt's text, ``None`` where nobody can tell; raises TemplateRefusedError."""
@@ -89,6 +97,7 @@ class Context:
     ``journal``  what the engine says in its log meanwhile, where it can be read.
     ``memory``   gives the bytes that its processes hold, where it runs on this machine.
     ``told``     the words that it was started with, where it was started here.
+    ``tokens``   asks the tokenizer beside the weights, where it lies on this machine.
     ``fit``      gives what was predicted of its memory beside what it reports, as ``fit.compare`` does.
     """
 
@@ -103,6 +112,7 @@ class Context:
     memory: Callable[[], int | None] | None = None
     fit: Callable[[], Mapping[str, Any]] | None = None
     told: tuple[str, ...] = ()
+    tokens: Ask | None = None
 
     def apart(self) -> Context:
         """The same for another probe: exchanges and the journal begin here."""
@@ -135,8 +145,22 @@ class Context:
         """The first answer to this prompt, whichever probe asked for it; raises what asking raised."""
         return self._first(prompt, "streamed" if stream else "whole")
 
-    def refused(self, refused: Refused) -> Outcome:
-        """A clean refusal is of this request alone: below 500, while an ordinary chat is answered."""
+    def breaks(self, prompt: Prompt) -> str | None:
+        """What the template raises over the prompt where it does not mean to refuse it."""
+        try:
+            if self.render is not None:
+                self.render(prompt)
+        except TemplateRefusedError as error:
+            return str(error) if error.broke else None
+        return None
+
+    def refused(self, refused: Refused, prompt: Prompt) -> Outcome:
+        """A clean refusal is of this request alone: below 500, while an ordinary chat is answered.
+
+        It is the template's in so many words: one that breaks refuses nothing.
+        """
+        if self.breaks(prompt) is not None:
+            raise refused
         self.first(GREETING)
         return refused.outcome() if refused.broke else Pass(f"refused cleanly: {refused}"[:REASON])
 

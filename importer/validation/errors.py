@@ -50,7 +50,14 @@ class Refused(ExchangeError):
 
 
 class TemplateRefusedError(Exception):
-    """The chat template refuses a conversation; the text is its own words."""
+    """The chat template refuses a conversation; the text is its own words.
+
+    ``broke`` says that it does not mean to: it raised over what it was given.
+    """
+
+    def __init__(self, says: str, *, broke: bool = False) -> None:
+        super().__init__(says)
+        self.broke = broke
 
 
 class ReplyError(ExchangeError):

@@ -34,7 +34,8 @@ class Rendering:
     ) -> None:
         """Raises RepositoryError for a template that is no JSON or too large."""
         self._template = template or source.find(snapshot)
-        self._names = vocabulary.read(snapshot).variables
+        words = vocabulary.read(snapshot)
+        self._names, self._stops = words.variables, words.stops
         claimed = snapshot.json("tokenizer_config.json").get("tool_parser_type")
         self.claimed = claimed if isinstance(claimed, str) else None
         self.others = () if template or self._template is None else source.others(snapshot, self._template)
@@ -48,6 +49,11 @@ class Rendering:
         return str(self._names.get("bos_token") or "")
 
     @property
+    def stops(self) -> tuple[str, ...]:
+        """Tokens at which an answer ends, as the repository names them."""
+        return self._stops
+
+    @property
     def digest(self) -> str:
         """Of the template; empty where there is none."""
         return self._template.digest if self._template else ""
@@ -59,27 +65,35 @@ class Rendering:
 
     def __call__(self, prompt: Prompt) -> str | None:
         """The prompt's text; raises TemplateRefusedError with the template's words."""
+        return self.at(prompt, 0)
+
+    def at(self, prompt: Prompt, later: float) -> str | None:
+        """The same, so many seconds later than the fixed time."""
         if self._template is None:
             return None
-        key = json.dumps([prompt.messages, prompt.tools, prompt.switches, prompt.begins], default=str)
+        told = [prompt.messages, prompt.tools, prompt.switches, prompt.begins, later]
+        key = json.dumps(told, default=str)
         with self._lock:
             if key not in self._known:
-                self._known[key] = self._render(self._template, prompt)
+                self._known[key] = self._render(self._template, prompt, later)
             known = self._known[key]
         if isinstance(known, TemplateRefusedError):
             raise known
         return known
 
-    def _render(self, template: source.Template, prompt: Prompt) -> str | TemplateRefusedError:
+    def _render(self, template: source.Template, prompt: Prompt, later: float) -> str | TemplateRefusedError:
         job = Job(
             [_with_objects(m) for m in prompt.messages],
             list(prompt.tools) or None,
             add_generation_prompt=prompt.begins,
             kwargs={**self._variables, **prompt.switches},
+            later=later,
         )
         text = template.text if prompt.tools else template.plain or template.text
         (result,) = self._renderer.render(text, [job], self._names).results
-        return TemplateRefusedError(result.reason) if isinstance(result, Refused) else result.text
+        if isinstance(result, Refused):
+            return TemplateRefusedError(result.reason, broke=result.broke or result.kind == "syntax")
+        return result.text
 
     def __enter__(self) -> Self:
         return self

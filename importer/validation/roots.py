@@ -23,7 +23,9 @@ from importer.validation.probes import (
     stream_equals_whole,
     system_role,
     tokenize_round_trip,
+    tokenizer_whole,
     tools_in_prompt,
+    turns_rendered,
 )
 from importer.validation.report import Row
 from importer.validation.signs import thinking_markup
@@ -34,8 +36,9 @@ THOUGHTS = reasoning_apart.NAME
 APART = {
     probe.NAME
     for probe in (
-        health, model_listed, context_length, settings_read_back, prompt_rendered, system_role,
-        tools_in_prompt, calls_kept, tokenize_round_trip, long_prompt, stops_cleanly,
+        health, model_listed, context_length, settings_read_back, prompt_rendered, turns_rendered,
+        system_role, tools_in_prompt, calls_kept, tokenize_round_trip, tokenizer_whole,
+        long_prompt, stops_cleanly,
     )
 }  # fmt: skip
 LOG = "; its log: "
@@ -50,7 +53,7 @@ def traced(rows: Sequence[Row]) -> list[Row]:
     """
     failed = {row.probe: row.outcome for row in rows if isinstance(row.outcome, Fail)}
     if ROOT in failed:
-        return [row if row.probe in (ROOT, *APART) else _following(row, ROOT, failed[ROOT]) for row in rows]
+        return [_following(row, ROOT, failed[ROOT]) if _rests_on_answers(row) else row for row in rows]
     told = list(rows)
     for root, words, explains in CAUSES:
         if root in failed and words in (failed[root].mend or ""):
@@ -73,6 +76,12 @@ def _broken(row: Row) -> bool:
     return _of_engine(row) and re.search(BROKEN, row.outcome.reason) is not None
 
 
+def _rests_on_answers(row: Row) -> bool:
+    """Whether the verdict does: an engine that does not tell its parser is judged by a call."""
+    parser = row.probe == settings_read_back.NAME and _of_engine(row)
+    return parser or row.probe not in (ROOT, *APART)
+
+
 def _of_engine(row: Row) -> bool:
     return isinstance(row.outcome, Fail) and row.outcome.attribution == "engine"
 
@@ -85,6 +94,11 @@ def _refused(row: Row) -> bool:
 def _answered(row: Row) -> bool:
     """Whether an engine is blamed for an answer."""
     return _of_engine(row) and row.probe not in APART - {long_prompt.NAME}
+
+
+def _rests(row: Row) -> bool:
+    """Whether the model, or an engine for an answer, is blamed."""
+    return _answered(row) or (row.outcome.attribution == "model" and row.probe not in APART)
 
 
 def _thinks(row: Row) -> bool:
@@ -101,6 +115,8 @@ CAUSES: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
     (plain_chat.NAME, "end-of-sequence", _answered),
     (no_special_tokens.NAME, "decoder", _answered),
     (THOUGHTS, "", _thinks),
+    (prompt_rendered.NAME, "import the model again", _rests),
+    (tokenizer_whole.NAME, "", _rests),
 )
 
 

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Protocol
 
+from importer.engines.tokens import Ask
 from importer.proof.result import Proof
 from importer.validation import blame, roots, spoilt
 from importer.validation.client import TIME_LIMIT, Client
@@ -62,13 +63,14 @@ def validate(
     memory: Callable[[], int | None] | None = None,
     fit: Callable[[], Mapping[str, Any]] | None = None,
     told: tuple[str, ...] = (),
+    tokens: Ask | None = None,
 ) -> Report:
     """Run ``probes`` (all by default) against ``served``, stop it, and report; partial if some were left out.
 
     ``offers`` is what the engine's server has; ``render`` writes a prompt as the model's own template does;
     ``proof`` says which parsers read that template; ``journal`` is the engine's log;
     ``memory`` gives the bytes that its processes hold, ``fit`` what was predicted beside what was reported;
-    ``told`` is what the engine was started with.
+    ``told`` is what the engine was started with, ``tokens`` asks the tokenizer beside the weights.
     ``time_limit`` is seconds for one exchange; ``progress`` is called with each step, from several threads.
     What goes wrong in an exchange is an outcome; only a fault of the importer itself is raised, and then the
     engine is the caller's to stop.
@@ -81,7 +83,7 @@ def validate(
     promise = promise_of(document, offers)
     bench = Context(
         promise, served.model, client,
-        render=render, proof=proof, journal=journal, memory=memory, fit=fit, told=told,
+        render=render, proof=proof, journal=journal, memory=memory, fit=fit, told=told, tokens=tokens,
     )  # fmt: skip
     rows = probe(bench, chosen, tell)
     probed = time.monotonic() - begun

@@ -45,6 +45,12 @@ def thinking_markup(text: str) -> str | None:
     return leading.group(1) if leading and not _CALL.match(leading.group(1)) else None
 
 
+def closing_marker(text: str) -> str | None:
+    """The last marker in ``text`` that closes a thinking block."""
+    found = [m.group(0) for m in _THINKING.finditer(text) if "/" in m.group(0) or "END" in m.group(0)]
+    return found[-1] if found else None
+
+
 def thinks(text: str) -> bool:
     """Whether ``text`` holds a thinking block with a thought in it; an empty block is none.
 
@@ -72,6 +78,11 @@ def control_token(text: str, markers: Iterable[str] = ()) -> str | None:
             return marker.strip()
     found = _CONTROL.search(text)
     return found.group(0) if found else None
+
+
+def without_thinking(text: str) -> str:
+    """The text without markers of thinking blocks."""
+    return _THINKING.sub("", text)
 
 
 def undecoded(text: str) -> str | None:

@@ -20,6 +20,12 @@ FORMS = {
     "text inside text": re.compile(r"""\\["']location\\["']\s*:\s*\\["']Paris"""),
     "a Python dictionary": re.compile(r"""'location'\s*:\s*'Paris"""),
 }
+# A turn that calls has no text: clients send null there.
+WITH_NULL = replace(
+    WEATHER_ANSWERED,
+    name="weather-answered-null",
+    messages=tuple({**m, "content": None} if "tool_calls" in m else m for m in WEATHER_ANSWERED.messages),
+)
 needs = no_tools
 
 
@@ -32,12 +38,27 @@ def run(ctx: Context) -> Outcome:
         reason = "earlier calls do not reach the prompt: a longer one makes it no longer"
         mend = "Use a chat template that renders tool_calls."
         return left_out(ctx, (WEATHER_ANSWERED, WEATHER_CALLED_LONGER), reason, mend)
+    null = _counted(ctx, WITH_NULL)
+    if null is not None and null != counts[0]:
+        return judge_null(null, counts[0] or 0)
     seen, rendered = ctx.look(WEATHER), ctx.rendered(WEATHER_ANSWERED)
     return judge(rendered or "", seen.written if seen is not None else "")
 
 
 def _counted(ctx: Context, prompt: Prompt) -> int | None:
     return ctx.first(replace(prompt, extra={"max_tokens": 1}, name=f"{prompt.name}-counted")).usage.prompt
+
+
+def judge_null(null: int, empty: int) -> Outcome:
+    """Prompt tokens where the turn that calls has null for a text, and where it has an empty one."""
+    if null == empty:
+        return Pass("null is no text")
+    return Fail(
+        f"a call's turn whose content is null makes {null} tokens of prompt, one without text {empty}",
+        "configuration",
+        "Use a chat template that writes nothing where a turn's content is null.",
+        trials=2,
+    )
 
 
 def judge(rendered: str, written: str) -> Outcome:

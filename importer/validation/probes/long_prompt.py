@@ -34,7 +34,7 @@ def run(ctx: Context) -> Outcome:
     try:
         reply = ctx.ask(prompt, max_tokens=1)
     except Refused as refused:
-        return ctx.refused(refused)
+        return ctx.refused(refused, prompt)
     if ctx.promise.offers is None:
         return NotApplicable("the server takes a prompt of any length")
     return Fail(f"{context + 64:,} words were answered: {reply.content[:80]!r}", "engine", MEND)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from importer.validation.blame import IMPORT_AGAIN, NOT_PROVED
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.promise import no_chat, no_tools
@@ -39,6 +40,8 @@ def run(ctx: Context) -> Outcome:
     greeted, unasked = ctx.rendered(GREETED), ctx.rendered(replace(GREETING, begins=False))
     if greeted is not None and unasked is not None:
         found["turn"] = judge_turn(text, unasked, greeted.partition(SAID)[0])
+    if ctx.proof is not None:
+        found["template"] = judge_template(ctx.render.digest, ctx.proof.template)
     found["switches"] = judge_switches(
         {k: v for k, v in ctx.promise.variables.items() if isinstance(v, str)},
         lambda name, value: ctx.rendered(replace(GREETING, switches={name: value})),
@@ -85,6 +88,13 @@ def judge_turn(asked: str, unasked: str, answered: str) -> Outcome:
     reason = f"the template begins no turn of the assistant, though {shown!r} stands before its words"
     mend = "Use a chat template that heeds add_generation_prompt."
     return Fail(reason, "configuration", mend)
+
+
+def judge_template(digest: str, proved: str) -> Outcome:
+    """The template that is served, and the one of which the document speaks."""
+    if not proved or digest == proved:
+        return Pass("the template is the one that was proved")
+    return Fail(NOT_PROVED, "configuration", IMPORT_AGAIN)
 
 
 def judge_variables(unknown: list[str]) -> Outcome:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importer.validation.blame import OTHER_REASONING_PARSER, streaming_fault, unread
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
-from importer.validation.probes.reasoning_off import silent
+from importer.validation.probes.reasoning_off import inverted, silent
 from importer.validation.promise import no_chat, no_reasoning
 from importer.validation.prompts import SUM, SUM_SILENT, SUM_THINKING
 from importer.validation.reply import Reply
@@ -27,6 +27,9 @@ def run(ctx: Context) -> Outcome:
     if isinstance(whole, Inconclusive):  # some think only when told to
         if ctx.promise.lacks("switches") and switched_off(ctx):
             return NotApplicable("the document switches thinking off, and no request can switch it on")
+        turned = inverted(*(ctx.rendered(p) or "" for p in (SUM_THINKING, SUM_SILENT)))
+        if turned is not None:
+            return turned
         told = ctx.judged(SUM_THINKING, judge)
         unheard = ctx.promise.lacks("switches")
         if isinstance(told, Inconclusive) and unheard is not None and silent(ctx):

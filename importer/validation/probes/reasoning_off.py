@@ -9,7 +9,7 @@ from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outco
 from importer.validation.promise import Promise, no_reasoning
 from importer.validation.prompts import SUM, SUM_SILENT, SUM_THINKING
 from importer.validation.reply import Reply
-from importer.validation.signs import thinking_markup
+from importer.validation.signs import closing_marker, thinking_markup
 from importer.validation.ways import WAYS, together
 
 NAME = "reasoning-off"
@@ -24,6 +24,9 @@ def needs(promise: Promise) -> str | None:
 
 def run(ctx: Context) -> Outcome:
     """Whole and streamed, where the template has a switch, and the engine or the document turns it off."""
+    turned = inverted(*(ctx.rendered(prompt) or "" for prompt in (SUM_THINKING, SUM_SILENT)))
+    if turned is not None:
+        return turned
     if not switched(ctx):
         return NotApplicable("the template has no switch for thinking")
     unheard = ctx.promise.lacks("switches")
@@ -57,6 +60,24 @@ def silent(ctx: Context) -> bool:
     """Whether the document itself switches thinking off."""
     plain = ctx.rendered(SUM)
     return plain is not None and plain == ctx.rendered(SUM_SILENT) != ctx.rendered(SUM_THINKING)
+
+
+def inverted(thinking: str, silent: str) -> Fail | None:
+    """Prompts with thinking and without, of which the first alone ends in a closed block."""
+    if not _closes(thinking) or _closes(silent):
+        return None
+    return Fail(
+        "the template closes the thinking block where it is asked to think, and not where it is told not to",
+        "configuration",
+        "Use a chat template that closes the block where thinking is off.",
+    )
+
+
+def _closes(rendered: str) -> bool:
+    """Whether a prompt ends in the marker that closes a block."""
+    end = rendered.strip()
+    marker = closing_marker(end[-TAIL:])
+    return marker is not None and end.endswith(marker)
 
 
 def left_open(rendered: str) -> Fail | None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from importer.validation.blame import endless
+from importer.validation.blame import IMPORT_AGAIN, NOT_PROVED, endless
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError
 from importer.validation.outcome import Fail, Outcome, Pass
+from importer.validation.probes import tokenizer_whole
 from importer.validation.promise import no_chat
 from importer.validation.prompts import COUNT, GREETING, NAME_TOLD, SUM, Prompt
 from importer.validation.reply import Reply
-from importer.validation.signs import control_token
+from importer.validation.signs import call_markup, control_token, thinking_markup
 
 NAME = "simple-answers"
 LESSON = (
@@ -34,7 +35,8 @@ def run(ctx: Context) -> Outcome:
         if isinstance(told, Fail):
             return told
     found = judge_missed(unknown_marker(ctx), len(missed), len(ASKED))
-    return template_fault(found, ctx) or settings_fault(found, ctx.promise.altering)
+    known = template_fault(found, ctx) or tokenizer_fault(found, ctx)
+    return known or settings_fault(found, ctx.promise.altering)
 
 
 def settings_fault(found: Fail, altering: Mapping[str, Any]) -> Fail:
@@ -52,11 +54,35 @@ def template_fault(found: Fail, ctx: Context) -> Fail | None:
     if not ctx.render.digest:
         reason, mend = "there is no chat template beside the weights", "Fetch the model's own chat template."
     elif ctx.proof is not None and ctx.proof.template not in ("", ctx.render.digest):
-        reason = "the template beside the weights is not the one that was proved"
-        mend = "Fetch the model's own chat template, or import the model again."
+        reason, mend = NOT_PROVED, IMPORT_AGAIN
     else:
         return None
     return Fail(f"{found.reason}, and {reason}", "configuration", mend)
+
+
+def tokenizer_fault(found: Fail, ctx: Context) -> Fail | None:
+    """The same, where the tokenizer changes what the model reads, or what it writes."""
+    changed = tokenizer_whole.changed_prompt(ctx)
+    seen = ctx.look(SUM)
+    crossed = crossed_markers(seen.written if seen is not None else ctx.raw(SUM) or "")
+    whole = tokenizer_whole.run(ctx)
+    if isinstance(whole, Fail):
+        reason = whole.reason
+    elif changed is not None:
+        reason = f"the tokenizer makes {changed[:80]!r} of the prompt"
+    elif crossed is not None:
+        reason = f"the model closes a thought with {crossed}: added tokens have each other's number"
+    else:
+        return None
+    return Fail(f"{found.reason}, and {reason}", "configuration", tokenizer_whole.OWN)
+
+
+def crossed_markers(written: str) -> str | None:
+    """A call's marker where a thought should be closed, in an answer to which no tool was offered."""
+    thought = thinking_markup(written)
+    if thought is None or "/" in thought or thinking_markup(written.partition(thought)[2]) is not None:
+        return None
+    return call_markup(written.partition(thought)[2])
 
 
 def judge_missed(marker: str | None, missed: int, asked: int) -> Fail:

@@ -20,7 +20,7 @@ def run(ctx: Context) -> Outcome:
     try:
         outcome = judge(ctx.first(SYSTEM), ctx.first(SYSTEM_LONGER))
     except Refused as refused:
-        return ctx.refused(refused)
+        return ctx.refused(refused, SYSTEM)
     if isinstance(outcome, Fail):
         return left_out(ctx, (SYSTEM, SYSTEM_LONGER), outcome.reason, outcome.mend)
     return outcome

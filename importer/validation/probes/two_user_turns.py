@@ -19,4 +19,4 @@ def run(ctx: Context) -> Outcome:
     try:
         return ctx.judged(TWO_USERS, lambda reply: plain_chat.judge(reply, ctx.promise.markers))
     except Refused as refused:
-        return ctx.refused(refused)
+        return ctx.refused(refused, TWO_USERS)

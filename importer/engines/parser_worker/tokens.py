@@ -1,0 +1,39 @@
+"""What a tokenizer.json makes of texts: its path and a JSON list of texts in, one JSON object out.
+
+``back``     each text after it went to tokens and back, special tokens kept.
+``sampled``  words and parts of words in the vocabulary; ``reached`` those that a text can yield.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from tokenizers import Tokenizer
+
+SAMPLE = 400
+
+
+def answer(path: str, texts: Sequence[str]) -> dict[str, Any]:
+    """Ask the tokenizer; raises what its library raises."""
+    tokenizer = Tokenizer.from_file(path)
+    back = [tokenizer.decode(_ids(tokenizer, text), skip_special_tokens=False) for text in texts]
+    numbers = sorted(tokenizer.get_vocab(with_added_tokens=False).values())
+    some = numbers[:: max(1, len(numbers) // SAMPLE)]
+    words = [word for word in (tokenizer.decode([n]) for n in some) if _is_word(word)]
+    reached = sum(len(_ids(tokenizer, word)) == 1 for word in words)
+    return {"back": back, "sampled": len(words), "reached": reached}
+
+
+def _ids(tokenizer: Any, text: str) -> list[int]:
+    return list(tokenizer.encode(text, add_special_tokens=False).ids)
+
+
+def _is_word(text: str) -> bool:
+    return len(text.strip()) > 1 and text.strip().isalpha() and text.isascii()
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(answer(sys.argv[1], json.load(sys.stdin))))

@@ -1,0 +1,48 @@
+"""What the tokenizer beside the weights makes of texts, asked of its library in an engine's environment."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+SCRIPT = Path(__file__).with_name("parser_worker") / "tokens.py"
+SECONDS = 60.0  # it takes 0.2 s, on vocabularies of a quarter of a million 1 s
+
+
+@dataclass(frozen=True, slots=True)
+class Tokenized:
+    """``back`` holds each text after tokens and back; of ``sampled`` words a text can yield ``reached``."""
+
+    back: tuple[str, ...]
+    sampled: int
+    reached: int
+
+
+Ask = Callable[[tuple[str, ...]], Tokenized | None]
+
+
+def asker(python: Path, weights: Path) -> Ask:
+    """Asks once for the same texts; it gives ``None`` where there is no such file, or nothing reads it."""
+    return cache(lambda texts: _ask(python, weights / "tokenizer.json", texts))
+
+
+def _ask(python: Path, path: Path, texts: Sequence[str]) -> Tokenized | None:
+    if not path.is_file():
+        return None
+    try:
+        done = subprocess.run(
+            [python, "-I", str(SCRIPT), str(path)],
+            input=json.dumps(texts),
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=True,
+        )
+        told = json.loads(done.stdout)
+        return Tokenized(tuple(told["back"]), told["sampled"], told["reached"])
+    except (OSError, subprocess.SubprocessError, ValueError, KeyError):
+        return None

@@ -1,0 +1,70 @@
+"""The tokenizer beside the weights keeps every letter, and its vocabulary is the one that it uses."""
+
+from __future__ import annotations
+
+from unicodedata import normalize
+
+from importer.engines.tokens import Tokenized
+from importer.validation.context import Context
+from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
+from importer.validation.promise import Promise
+from importer.validation.prompts import GREETING
+from importer.validation.ways import together
+
+NAME = "tokenizer-whole"
+LESSON = (
+    "Tokenizers saved again lost accents, capitals, spaces or merges; the model was blamed for its answers."
+)
+TEXT = "Say hello to Zo\u00eb, from K\u00f6ln!"
+UNKNOWN = "<unk>"
+OWN = "Use the tokenizer that belongs to the weights."
+ENOUGH = 20  # words of a vocabulary that say something of it
+LEAST = 0.05  # of them that a text yields at least; of whole tokenizers it is more than half
+
+
+def needs(_promise: Promise) -> str | None:
+    """Whatever is served has one."""
+    return None
+
+
+def run(ctx: Context) -> Outcome:
+    """Texts to tokens and back, without the engine: not every engine offers that."""
+    found = asked(ctx)
+    if found is None:
+        return NotApplicable("there is no tokenizer.json that could be asked")
+    return together({"text": judge_text(found.back[0]), "vocabulary": judge_vocabulary(found)})
+
+
+def asked(ctx: Context) -> Tokenized | None:
+    """What comes of TEXT and of a prompt; ``None`` where nobody can tell."""
+    if ctx.tokens is None:
+        return None
+    found = ctx.tokens((TEXT, ctx.rendered(GREETING) or TEXT))
+    return found if found is not None and len(found.back) == 2 else None
+
+
+def judge_text(back: str) -> Outcome:
+    """TEXT after it went to tokens and back; spaces may be moved, and some vocabularies lack a letter."""
+    if UNKNOWN in back or _letters(back) == _letters(TEXT):
+        return Pass("every letter is kept")
+    return Fail(f"the tokenizer makes {back[:80]!r} of {TEXT!r}", "configuration", OWN)
+
+
+def judge_vocabulary(found: Tokenized) -> Outcome:
+    """How many words of the vocabulary a text can yield."""
+    if found.sampled >= ENOUGH and found.reached < LEAST * found.sampled:
+        reason = f"of {found.sampled} words of its vocabulary the tokenizer makes {found.reached}"
+        return Fail(reason, "configuration", OWN)
+    return Pass(f"{found.reached} of {found.sampled} words of the vocabulary are in use")
+
+
+def changed_prompt(ctx: Context) -> str | None:
+    """What the tokenizer makes of a prompt where that is another text; ``None`` where it is the same."""
+    found, prompt = asked(ctx), ctx.rendered(GREETING)
+    if found is None or prompt is None or found.back[1].strip() == prompt.strip():
+        return None
+    return found.back[1]
+
+
+def _letters(text: str) -> str:
+    return "".join(normalize("NFKC", text).split())

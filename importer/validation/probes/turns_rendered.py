@@ -1,0 +1,157 @@
+"""All that was said stands in the prompt: each turn and call, in order, opened and closed alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from importer.validation.blame import TEMPLATE_BREAKS
+from importer.validation.context import Context, Render
+from importer.validation.errors import ExchangeError, TemplateRefusedError
+from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
+from importer.validation.promise import no_chat, no_tools
+from importer.validation.prompts import TWO_CITIES, Message, Prompt
+from importer.validation.prompts.told import ROUND, ROUND_OF_ONE, TALK, TALK_WITH_SYSTEM, TALK_WITH_TOOLS
+from importer.validation.signs import without_thinking
+from importer.validation.ways import together
+
+NAME = "turns-rendered"
+LESSON = "Templates tried with one kind of conversation lost turns, calls and ends of turns in all others."
+EVERYTHING = "Use a chat template that renders every turn, call and result whole and in order."
+LATER = 3661.0  # seconds: the hour, the minute and the second are others, the day is the same
+CALL = "assistant's call"
+needs = no_chat
+
+
+def run(ctx: Context) -> Outcome:
+    """Let the template write conversations that no engine is asked, and read what it writes."""
+    if ctx.render is None or not ctx.render.digest:
+        return NotApplicable("nobody can tell what the template writes")
+    rounds = () if no_tools(ctx.promise) else (TALK_WITH_TOOLS, ROUND if _calls_two(ctx) else ROUND_OF_ONE)
+    return together({p.name: _written(ctx.render, p) for p in (TALK, TALK_WITH_SYSTEM, *rounds)})
+
+
+def _calls_two(ctx: Context) -> bool:
+    """Whether the model makes several calls at once: only then a prompt has to hold them."""
+    try:
+        return len(ctx.first(TWO_CITIES).tool_calls) > 1
+    except ExchangeError:
+        return False
+
+
+def _written(render: Render, prompt: Prompt) -> Outcome:
+    """A conversation in plain texts; where these are lost, in parts, as models that see want it."""
+    plain = _read(render, prompt)
+    if not isinstance(plain, Fail):
+        return plain
+    parts = _read(render, _in_parts(prompt))
+    return parts if isinstance(parts, Pass) else plain
+
+
+def _in_parts(prompt: Prompt) -> Prompt:
+    made = ({**m, "content": [{"type": "text", "text": m["content"]}]} for m in prompt.messages)
+    return replace(prompt, name=f"{prompt.name}-in-parts", messages=tuple(made))
+
+
+def _read(render: Render, prompt: Prompt) -> Outcome:
+    try:
+        text = render(prompt) or ""
+    except TemplateRefusedError as refused:
+        return judge_refused(refused)
+    whole = judge(text, prompt)
+    if not isinstance(whole, Pass):
+        return whole
+    found = {"ends": whole, "later": judge_clock(text, _later(render, prompt))}
+    if prompt.name.startswith(TALK.name) and not prompt.tools and prompt.messages[0]["role"] == "user":
+        opening = replace(prompt, name=f"{prompt.name}-opening", messages=prompt.messages[:1])
+        found["ends"] = judge_ends(text, _later(render, opening, 0) or "", render.stops)
+    return together(found)
+
+
+def _later(render: Render, prompt: Prompt, seconds: float = LATER) -> str | None:
+    try:
+        return render.at(prompt, seconds)
+    except TemplateRefusedError:
+        return None
+
+
+def judge_refused(refused: TemplateRefusedError) -> Outcome:
+    """A conversation that the template does not write."""
+    if refused.broke:
+        return Fail(f"the chat template breaks: {refused}", "configuration", TEMPLATE_BREAKS)
+    return NotApplicable(f"the template refuses a conversation: {refused}")
+
+
+def said(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
+    """Role and words of all that a conversation holds but the system's, which may be moved or left out."""
+    for message in messages:
+        words = message["content"] if isinstance(message["content"], str) else message["content"][0]["text"]
+        for call in message.get("tool_calls") or ():
+            yield CALL, re.findall(r"\w+", call["function"]["arguments"])[-1]
+        if message["role"] == "tool":
+            yield "tool", re.findall(r"\w+", words)[-1]
+        elif message["role"] != "system" and words:
+            yield message["role"], words
+
+
+def judge(text: str, prompt: Prompt) -> Outcome:
+    """A conversation as the template writes it: all of it, in order.
+
+    Calls or results of which none is there are other probes' matter: not every model has tools.
+    """
+    parts = list(said(prompt.messages))
+    absent = {role for role in (CALL, "tool") if not any(w in text for r, w in parts if r == role)}
+    at = 0
+    for role, words in parts:
+        if role in absent:
+            continue
+        place = text.find(words, at)
+        if place < 0:
+            where = "not where it was said" if words in text else "not in the prompt"
+            return Fail(f"what the {role} said is {where}: {words!r}", "configuration", EVERYTHING)
+        at = place + len(words)
+    return Pass("every turn is in the prompt")
+
+
+def judge_ends(text: str, opening: str, stops: Sequence[str]) -> Outcome:
+    """A question, an answer and a question, and the first question alone; ``stops`` end an answer.
+
+    Where one of them ends the question, one ends the answer, too; and an answer begins as a new one does.
+    """
+    question, answer, other = (message["content"] for message in TALK.messages)
+    if not all(part in text for part in (question, answer, other)) or question not in opening:
+        return Pass("see what is left out")
+    before, behind = (
+        text.partition(one)[2].partition(next_)[0] for one, next_ in ((question, answer), (answer, other))
+    )
+    if any(stop in before for stop in stops) and not any(stop in behind for stop in stops):
+        return Fail(
+            f"nothing ends an earlier answer in the prompt: {behind!r} stands behind it",
+            "configuration",
+            "Use a chat template that ends every turn of the assistant as the model does.",
+        )
+    return judge_beginnings(before, opening.partition(question)[2])
+
+
+def judge_beginnings(earlier: str, new: str) -> Outcome:
+    """What stands between a question and its answer: an earlier one, and one that is asked for now."""
+    there, here = ("".join(without_thinking(part).casefold().split()) for part in (earlier, new))
+    if there.startswith(here) or here.startswith(there):
+        return Pass("answers begin alike")
+    return Fail(
+        f"earlier answers begin with {earlier!r}, a new one with {new!r}",
+        "configuration",
+        "Use a chat template that begins every turn of the assistant alike.",
+    )
+
+
+def judge_clock(now: str, later: str | None) -> Outcome:
+    """The same conversation, and a little later on the same day."""
+    if later is None or later == now:
+        return Pass("the same an hour later")
+    return Fail(
+        "the template writes the time of day: no prompt begins like another, and no cache helps",
+        "configuration",
+        "Use a chat template that writes the date at most.",
+    )
