@@ -67,6 +67,8 @@ def test_an_answer_that_never_came_is_blamed_on_what_the_log_tells(tmp_path: Pat
         told = blame.failed(error, ctx)
         assert (told.attribution, "memory" in told.mend) == ("environment", True)
     assert blame.failed(Refused(400, "no"), ctx).attribution == "configuration"
+    aloud = blame.failed(Refused(500, "can't start new thread"), replace(ctx, journal=None))
+    assert aloud.attribution == "environment"
     log.write_text("loaded, although a user asked for: [Errno 28]\n")
     assert blame.failed(Refused(500, "oops"), ctx).attribution == "engine"
 

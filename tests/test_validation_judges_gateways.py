@@ -8,7 +8,7 @@ import pytest
 
 from importer.demo import MODEL
 from importer.hub import local
-from importer.validation import blame
+from importer.validation import blame, proved, roots
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import Refused
@@ -17,12 +17,14 @@ from importer.validation.probes import (
     prefix_cache,
     prompt_rendered,
     reasoning_apart,
+    reasoning_off,
     simple_answers,
     stop_words,
 )
 from importer.validation.promise import Promise, promise_of
 from importer.validation.rendering import Rendering
 from importer.validation.reply import Reply, Usage
+from importer.validation.report import Row
 
 
 def context(render: Rendering | None = None, promise: Promise | None = None) -> Context:
@@ -104,23 +106,24 @@ def test_a_refusal_that_names_a_setting_of_the_document(said: str, mend: str) ->
     assert mend in told.mend if mend else not told.mend
 
 
-def test_noise_is_the_documents_where_it_does_not_load_the_weights() -> None:
+def test_what_is_written_wrong_is_the_documents_where_it_changes_the_numbers() -> None:
     found = simple_answers.judge_missed(None, 3, 3)
-    dice = promise_of({"load_format": "dummy"}).altering
-    told = simple_answers.settings_fault(found, dice)
+    dice = promise_of({"load_format": "dummy"})
+    told = blame.altered(found, dice)
     assert (told.attribution, "load_format" in told.mend) == ("configuration", True)
-    assert simple_answers.settings_fault(found, {}) is found
+    assert blame.altered(found, Promise()) is found
     foreign = simple_answers.judge_missed("<|im_start|>", 3, 3)
-    assert simple_answers.settings_fault(foreign, dice) is foreign
-    assert (
-        promise_of(
-            {"load_format": "mistral", "quantization": None, "engine_args": {"dtype": "auto"}}
-        ).altering
-        == {}
-    )
-    assert promise_of({"engine_args": {"kv_cache_dtype": "fp8"}}).altering == {
-        "engine_args.kv_cache_dtype": "fp8"
-    }
+    assert blame.altered(foreign, dice) is foreign
+    lost = Fail("the parser lost it", "engine", f"{proved.OTHER_VERSION}, its parser x reads this.")
+    assert blame.altered(lost, dice).attribution == "configuration"
+    count = Fail("counts nothing", "engine")
+    assert blame.altered(count, dice) is count
+
+
+def test_settings_that_change_the_numbers() -> None:
+    plain = {"load_format": "mistral", "quantization": None, "engine_args": {"dtype": "auto"}}
+    assert promise_of(plain).altering == {}
+    assert promise_of({"engine_args": {"kv_bits": 2}}).altering == {"engine_args.kv_bits": 2}
 
 
 def test_a_model_that_is_told_not_to_think_by_the_document(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,3 +134,39 @@ def test_a_model_that_is_told_not_to_think_by_the_document(monkeypatch: pytest.M
         assert isinstance(reasoning_apart.run(context(silent, promise)), NotApplicable)
     with Rendering(local.resolve(str(MODEL), MODEL)) as thinking:
         assert reasoning_apart.run(context(thinking, promise)).outcome == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("plain", "silent", "expected"),
+    [
+        ((20, 20), (20, 24), True),
+        ((20, 20), (24, 24), False),  # it arrives, and the model thinks all the same
+        ((31, 20), (31, 24), False),  # nothing of what is counted is what is rendered
+        (None, (20, 24), False),
+    ],
+)
+def test_a_switch_that_does_not_reach_the_prompt(
+    plain: tuple[int, int] | None, silent: tuple[int, int] | None, expected: bool
+) -> None:
+    assert reasoning_off.dropped(plain, silent) is expected
+
+
+def test_a_call_beside_what_the_model_did_not_write(
+    monkeypatch: pytest.MonkeyPatch, render: Rendering
+) -> None:
+    call = '<tool_call>\n{"name": "get_weather", "arguments": {"location": "Paris"}}\n</tool_call>'
+    monkeypatch.setattr(Context, "look", lambda _self, _prompt: None)
+    monkeypatch.setattr(Context, "raw", lambda _self, _prompt: call)
+    assert proved.calls_as_proved(context(render))
+    monkeypatch.setattr(Context, "raw", lambda _self, _prompt: "get_weather(Paris)")
+    assert not proved.calls_as_proved(context(render))
+    monkeypatch.setattr(Context, "raw", lambda _self, _prompt: None)
+    assert not proved.calls_as_proved(context(render))
+
+
+def test_what_a_template_was_not_given_explains_answers() -> None:
+    dropped = Fail("82 tokens", "engine", "Use another version: it does not give the template all of it.")
+    wrong = Fail("the call arrived without it", "configuration", "another template")
+    rows = [Row(prompt_rendered.NAME, "", dropped), Row("tool-call", "", wrong)]
+    assert [row.outcome.attribution for row in roots.traced(rows)] == ["engine", "engine"]
+    assert roots.traced(rows[1:]) == rows[1:]

@@ -5,6 +5,8 @@ The words are the system's and Python's, so they are the same in every engine's 
 
 from __future__ import annotations
 
+import re
+
 from importer.engines.base import Death
 
 LACKING_MEMORY = (
@@ -54,3 +56,11 @@ SIGNALS = {
     128 + 9: "it was killed, as the system does where the memory runs out",
     128 + 25: "it may not write files as large as it needs: raise the limit (ulimit -f)",
 }
+
+
+def told(text: str) -> str | None:
+    """What was lacking, in a sentence, where the system's words say it in ``text``."""
+    for death in SURROUNDINGS:
+        if (found := re.search(death.pattern, text, re.MULTILINE)) is not None:
+            return death.says.format(*(g for g in found.groups() if g is not None))
+    return None

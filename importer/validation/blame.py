@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from importer.engines import surroundings
 from importer.proof.prove import NO_CALLS, NO_THINKING
 from importer.proof.result import Proof
 from importer.validation import proved
@@ -22,7 +23,7 @@ from importer.validation.errors import (
     Unreachable,
 )
 from importer.validation.outcome import Attribution, Fail, Inconclusive, Outcome
-from importer.validation.promise import REQUEST_NAMES
+from importer.validation.promise import REQUEST_NAMES, Promise
 from importer.validation.prompts import (
     WEATHER,
     WEATHER_ANSWERED,
@@ -175,11 +176,11 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
             told = f"{error}; the chat template refuses it: {words}"
             return Fail(told, "configuration", TEMPLATE_BREAKS)
     broke = isinstance(error, ReplyError) or (isinstance(error, Refused) and error.broke)
-    if journal is not None and (broke or isinstance(error, Unreachable)):
+    lacking = surroundings.told(f"{error}") if broke else None
+    if lacking is None and journal is not None and (broke or isinstance(error, Unreachable)):
         lacking = journal.surroundings()
-        if lacking is not None:
-            mend = f"{lacking[0].upper()}{lacking[1:]}."
-            return Fail(f"{error}; its log: {lacking}", "environment", mend)
+    if lacking is not None:
+        return Fail(f"{error}; its log: {lacking}", "environment", f"{lacking[0].upper()}{lacking[1:]}.")
     if isinstance(error, Refused) and (named := named_setting(f"{error}", ctx)) is not None:
         return Fail(f"{error}", "configuration", named)
     raised = journal.raised() if journal is not None and broke else None
@@ -224,6 +225,23 @@ def asked_last(ctx: Context) -> Prompt | None:
 
 def mended(outcome: Outcome, ctx: Context) -> Outcome:
     """The outcome with the change that would mend it in this document, where judges know it in general."""
+    return altered(_mended(outcome, ctx), ctx.promise)
+
+
+def altered(outcome: Outcome, promise: Promise) -> Outcome:
+    """The document's fault where it has the model reckon otherwise, and what was written is at fault."""
+    if not isinstance(outcome, Fail) or not promise.altering:
+        return outcome
+    if outcome.attribution != "model" and not outcome.mend.startswith(proved.OTHER_VERSION):
+        return outcome
+    key, value = next(iter(promise.altering.items()))
+    reason = f"{outcome.reason}, and {key} {value} has the model reckon with other numbers than its own"
+    return replace(
+        outcome, reason=reason, attribution="configuration", mend=f"Take {key} out of the document."
+    )
+
+
+def _mended(outcome: Outcome, ctx: Context) -> Outcome:
     if isinstance(outcome, Fail | Inconclusive) and outcome.attribution == "model":
         return _asked_otherwise(outcome, ctx)
     if not isinstance(outcome, Fail):

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from importer.engines import logs
+from importer.engines import logs, surroundings
 from importer.engines.base import Death
-from importer.engines.surroundings import SURROUNDINGS
 from importer.validation.outcome import Attribution
 
 KEPT = 4000  # characters of an excerpt
@@ -75,10 +74,8 @@ class Journal:
 
     def surroundings(self) -> str | None:
         """What since the start was in the engine's way that is not its own doing."""
-        text = "\n".join(complaining(self._read()))
-        found = ((death, re.search(death.pattern, text, re.MULTILINE)) for death in SURROUNDINGS)
-        told = next(((death, match) for death, match in found if match is not None), None)
-        return told and hidden(told[0].says.format(*(g for g in told[1].groups() if g is not None)))[:300]
+        lacking = surroundings.told("\n".join(complaining(self._read())))
+        return None if lacking is None else hidden(lacking)[:300]
 
     def death(self, wait: float = 0.0) -> Ended | None:
         """Why the engine ended; ``None`` while it runs, as seen for ``wait`` seconds."""

@@ -12,8 +12,11 @@ MAX_TOKENS = 2048  # enough for a short thought and a short answer
 UNKNOWN_CONTEXT = 2048  # assumed where the document names none; no served model has less
 # LocalAI's names, where the OpenAI API's differ.
 REQUEST_NAMES = {"repeat_penalty": "repetition_penalty", "stopwords": "stop"}
-# Of vLLM's: numbers that are made up, rounded at the start, or put into other places than in training.
-ALTERING = ("load_format", "quantization", "kv_cache_dtype", "hf_overrides", "rope_scaling", "rope_theta")
+# Numbers that are made up, rounded at the start or in the cache, or put into other places than in training.
+ALTERING = (
+    "load_format", "quantization", "kv_cache_dtype", "hf_overrides", "rope_scaling", "rope_theta",
+    "kv_bits", "kv_cache_quantization_bits",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,7 @@ class Promise:
     ``images``           how many a request may hold; 0 where the document says nothing of any.
     ``variables``        of the chat template, that the engine is started with.
     ``stopwords``        the document's, whoever sends them.
-    ``altering``         settings that make other numbers of the weights than those in their files.
+    ``altering``         settings that make the model reckon with other numbers than those in its files.
     ``offers``           what the server has (``engines.base.OFFERS``); ``None`` where nobody knows: then a
                          probe asks, and takes a refusal for an answer.
     ``found``            what such a server was found to have beside the OpenAI API.

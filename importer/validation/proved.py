@@ -13,6 +13,7 @@ from importer.validation.signs import control_token, thinking_markup
 INFERRING = ("mlx", "mlx-vlm")  # their servers take no parser; they infer it from the model's files
 THOUGHT_ENDS = re.compile(r"</\w*think\w*>|\[/THINK\]|<\|END_THINKING\|>", re.IGNORECASE)
 ENCODED = re.compile(r"""\\["']location\\["']\s*:\s*\\["']Paris""")
+OTHER_VERSION = "Use another version of the engine: asked by itself"
 TAIL = 60  # characters that may follow a call's last argument: what closes it, and the end of the turn
 
 
@@ -47,7 +48,7 @@ def wrong(key: str, ctx: Context, proof: Proof) -> bool:
 def mend(key: str, ctx: Context, proof: Proof) -> str:
     """What helps where the engine's own parser would have."""
     name = named(key, ctx, proof)
-    return f"Use another version of the engine: asked by itself, its parser {name} reads this."
+    return f"{OTHER_VERSION}, its parser {name} reads this."
 
 
 def whole_in_pieces(ctx: Context) -> str | None:
@@ -73,11 +74,14 @@ def thinks_never(ctx: Context) -> bool:
 
 
 def calls_as_proved(ctx: Context) -> bool:
-    """Whether the model writes a call, and nothing after it, as its template does."""
+    """Whether the model writes a call, and nothing after it, as its template does.
+
+    Where an answer shows what the model has not written, what it writes by itself has to tell.
+    """
     seen, rendered = ctx.look(WEATHER), ctx.rendered(WEATHER_ANSWERED)
-    if seen is None or rendered is None or seen.finish_reason == "length":
+    if rendered is None or (seen is not None and seen.finish_reason == "length"):
         return False
-    return as_rendered(seen.written, rendered)
+    return as_rendered(seen.written if seen is not None else ctx.raw(WEATHER) or "", rendered)
 
 
 def as_rendered(written: str, rendered: str) -> bool:

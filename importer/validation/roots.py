@@ -106,6 +106,11 @@ def _thinks(row: Row) -> bool:
     return _of_engine(row) and thinking_markup(row.outcome.reason) is not None
 
 
+def _read(row: Row) -> bool:
+    """Whether somebody is blamed for an answer."""
+    return isinstance(row.outcome, Fail) and row.probe not in APART
+
+
 # The probe that shows the cause, words of the change that it tells, and what the cause explains.
 CAUSES: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
     (model_listed.NAME, "", _refused),
@@ -117,6 +122,7 @@ CAUSES: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
     (THOUGHTS, "", _thinks),
     (prompt_rendered.NAME, "import the model again", _rests),
     (tokenizer_whole.NAME, "", _rests),
+    (prompt_rendered.NAME, "does not give the template", _read),
 )
 
 

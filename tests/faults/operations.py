@@ -327,6 +327,64 @@ def schema_unheard(chat: Conversation, _data: Data) -> None:
         chat.request.pop(key, None)
 
 
+def arguments_as_object(chat: Conversation, data: Data) -> None:
+    """Arguments of whole answers are an object, not a text that holds one."""
+    for call in chat.calls(data) if chat.whole else ():
+        function = call.get("function") or {}
+        if isinstance(function.get("arguments"), str):
+            function["arguments"] = json.loads(function["arguments"] or "{}")
+
+
+def names_prefixed(chat: Conversation, data: Data) -> None:
+    """A namespace stands before each name."""
+    for call in chat.calls(data):
+        function = call.get("function") or {}
+        if function.get("name"):
+            function["name"] = f"functions.{function['name']}"
+
+
+def cached_above_prompt(_chat: Conversation, data: Data) -> None:
+    """More tokens come from the cache than the prompt has."""
+    usage = data.get("usage")
+    if isinstance(usage, dict):
+        usage["prompt_tokens_details"] = {"cached_tokens": (usage.get("prompt_tokens") or 0) + 16}
+
+
+def one_token_more(chat: Conversation, _data: Data) -> None:
+    """The limit of tokens is counted without the first."""
+    if chat.request.get("max_tokens"):
+        chat.request["max_tokens"] += 1
+
+
+def switches_unheard(chat: Conversation, _data: Data) -> None:
+    """Template variables of a request do not reach the template."""
+    chat.request.pop("chat_template_kwargs", None)
+
+
+def last_words_lost(chat: Conversation, data: Data) -> None:
+    """The last text of a stream is held back, and never comes."""
+    for choice in () if chat.whole else data.get("choices") or ():
+        delta = choice.get("delta") or {}
+        text = delta.get("content")
+        if isinstance(text, str):
+            delta["content"], chat.kept["held"] = chat.kept.get("held", ""), text
+
+
+def calls_shown_too(chat: Conversation, data: Data) -> None:
+    """A call that was read stands in the content, too."""
+    for part in chat.parts(data):
+        for call in part.get("tool_calls") or ():
+            function = call.get("function") or {}
+            told = f'{{"name": "{function.get("name")}", "arguments": {function.get("arguments")}}}'
+            part["content"] = f"{part.get('content') or ''}<tool_call>\n{told}\n</tool_call>"
+
+
+def tool_names_forgotten(chat: Conversation, _data: Data) -> None:
+    """Descriptions and parameters of tools do not reach the template."""
+    for tool in chat.request.get("tools") or ():
+        tool["function"] = {"name": tool["function"]["name"]}
+
+
 BEFORE: dict[str, Operation] = {
     o.__name__: o
     for o in (
@@ -344,6 +402,9 @@ BEFORE: dict[str, Operation] = {
         slot_kept,
         choice_unheard,
         schema_unheard,
+        one_token_more,
+        switches_unheard,
+        tool_names_forgotten,
     )
 }
 AFTER: dict[str, Operation] = {
@@ -369,5 +430,10 @@ AFTER: dict[str, Operation] = {
         stop_shown,
         letters_cut,
         answer_as_thought,
+        arguments_as_object,
+        names_prefixed,
+        cached_above_prompt,
+        last_words_lost,
+        calls_shown_too,
     )
 }

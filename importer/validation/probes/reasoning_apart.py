@@ -25,8 +25,6 @@ def run(ctx: Context) -> Outcome:
         return _none_missing(ctx, none)
     whole = ctx.judged(SUM, judge)
     if isinstance(whole, Inconclusive):  # some think only when told to
-        if ctx.promise.lacks("switches") and switched_off(ctx):
-            return NotApplicable("the document switches thinking off, and no request can switch it on")
         turned = inverted(*(ctx.rendered(p) or "" for p in (SUM_THINKING, SUM_SILENT)))
         if turned is not None:
             return turned
@@ -42,11 +40,6 @@ def run(ctx: Context) -> Outcome:
         reason = f"streamed: {streamed.reason}; the whole answer is right"
         return streaming_fault(ctx, SUM, reason, streamed.trials)
     return streamed
-
-
-def switched_off(ctx: Context) -> bool:
-    """Whether the template, with the document's variables, asks for no thought, and could ask for one."""
-    return ctx.rendered(SUM) == ctx.rendered(SUM_SILENT) != ctx.rendered(SUM_THINKING)
 
 
 def _none_missing(ctx: Context, none: str) -> Outcome:

@@ -41,9 +41,20 @@ def run(ctx: Context) -> Outcome:
     )
     if not isinstance(found, Pass) and (left := left_open(ctx.rendered(asked) or "")) is not None:
         return left
+    asks = isinstance(found, Inconclusive) and unheard is None
+    if asks and dropped(ctx.counted(SUM), ctx.counted(SUM_SILENT)):
+        mend = "Use another version of the engine: it does not give the template all that a request holds."
+        return Fail(f"{found.reason}: the switch does not reach the prompt", "engine", mend, found.trials)
     if isinstance(found, Inconclusive) and ctx.render is None:
         return NotApplicable(f"{found.reason}; nobody can tell whether its template has a switch")
     return found
+
+
+def dropped(plain: tuple[int, int] | None, silent: tuple[int, int] | None) -> bool:
+    """Tokens as counted and as rendered: whether they agree, but for the switch, which is not counted."""
+    if plain is None or silent is None:
+        return False
+    return plain[0] == silent[0] and plain[1] != silent[1] and plain[0] == plain[1]
 
 
 def switched(ctx: Context) -> bool:

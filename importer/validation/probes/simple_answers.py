@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from importer.validation.blame import IMPORT_AGAIN, NOT_PROVED, endless
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError
@@ -35,16 +32,7 @@ def run(ctx: Context) -> Outcome:
         if isinstance(told, Fail):
             return told
     found = judge_missed(unknown_marker(ctx), len(missed), len(ASKED))
-    known = template_fault(found, ctx) or tokenizer_fault(found, ctx)
-    return known or settings_fault(found, ctx.promise.altering)
-
-
-def settings_fault(found: Fail, altering: Mapping[str, Any]) -> Fail:
-    """The same; the document's fault where it does not leave the weights as they are."""
-    for key, value in altering.items() if found.attribution == "model" else ():
-        reason = f"{found.reason}, and {key} {value} changes what the weights are"
-        return Fail(reason, "configuration", f"Take {key} out of the document.")
-    return found
+    return template_fault(found, ctx) or tokenizer_fault(found, ctx) or found
 
 
 def template_fault(found: Fail, ctx: Context) -> Fail | None:
