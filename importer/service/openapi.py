@@ -15,6 +15,7 @@ from importer.service.shapes import Problem
 
 METHODS = ("get", "put", "post", "patch", "delete")
 PROBLEM = {"$ref": "#/components/schemas/Problem"}
+DATA = {"type": "object", "title": "Data", "description": "A document's data, or a change of them"}
 NEEDS_MATCH = ("put", "patch", "delete")
 
 
@@ -26,7 +27,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
         )
         schemas = found.setdefault("components", {}).setdefault("schemas", {})
         problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
-        schemas |= problem.pop("$defs", {}) | {"Problem": problem}
+        schemas |= problem.pop("$defs", {}) | {"Problem": problem, "Data": DATA}
         for method, operation in _operations(found):
             _problems(operation)
             _preconditions(method, operation)

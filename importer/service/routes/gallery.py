@@ -28,8 +28,9 @@ YAML = "application/yaml"
 ENDING = ".yaml"
 NO_WEIGHT = re.compile(r"q\s*=\s*0(\.0*)?")
 SAME: dict[int | str, dict[str, Any]] = {304: {"description": "It has not changed"}}
-ENTRY = {"type": "object"}
-INDEX = {"type": "array", "items": ENTRY}
+# Without a type: clients that are generated do not read YAML, and have the text as it is.
+INDEX = {"title": "Index", "description": "a YAML list of entries"}
+ENTRY = {"title": "Entry", "description": "one entry in YAML"}
 Since = Annotated[str | None, Header(alias="If-Modified-Since", max_length=100)]
 Coding = Annotated[str | None, Header(alias="Accept-Encoding", max_length=500)]
 
