@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from string import Formatter
 
 import pytest
+from pydantic import ValidationError
 
 from importer.errors import KINDS, ServiceError, UsageError
-from importer.service import problems, settings
+from importer.service import problems, settings, words
 from importer.service.app import create
+from importer.service.asked import Import
 from importer.service.settings import Settings
 
 TESTS = "\n".join(p.read_text(encoding="utf-8") for p in Path(__file__).parent.glob("test_service*.py"))
@@ -31,6 +34,41 @@ def test_each_kind_has_a_status_and_a_page(kind: str) -> None:
 def test_a_problem_names_the_field_of_an_option() -> None:
     said = problems.problem(UsageError("bad-option", option="--memory 3", problem="it is no size"))
     assert said["errors"] == [{"pointer": "/memory", "detail": "it is no size"}]
+
+
+def test_over_http_nothing_is_said_of_the_command_line() -> None:
+    said = problems.problem(UsageError("bad-option", option="--set temprature=1", problem="there is none"))
+    assert said["detail"] == "set: there is none."
+    assert "importer" not in said["hint"]
+    revision = UsageError("revision-conflict", inline="a", option="--set")  # the name of a branch
+    assert problems.problem(revision)["detail"] == revision.message
+    for kind, row in words.HINTS.items():
+        names = {name for _, name, _, _ in Formatter().parse(KINDS[kind][1].sentence + KINDS[kind][1].hint)}
+        assert {name for _, name, _, _ in Formatter().parse(row)} <= names
+        assert "importer " not in row
+        assert "--" not in row
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ({}, "give either reference or references"),
+        ({"reference": 7}, "it has to be text"),
+        ({"reference": ""}, "it is empty"),
+        ({"reference": "a/b", "bakend": "vllm"}, "there is no such field"),
+        ({"reference": "a/b", "exact_fit": "no"}, "it has to be true or false"),
+        ({"reference": "a/b", "set": []}, "it has to be an object"),
+        ({"reference": "a/b", "unset": "x"}, "it has to be a list"),
+        ({"reference": "a/b", "unset": ["x"] * 101}, "it has more than 100 items"),
+        ({"reference": "a/b", "take": "all"}, "it is one of 'mine' or 'theirs'"),
+        ({"reference": "a/b", "name": "x" * 201}, "it is longer than 200 characters"),
+        ({"reference": "a/b", "note": "\x1b"}, "it holds control characters"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told_in_words(said: dict[str, object], told: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Import.model_validate(said)
+    assert [words.mistake(dict(one)) for one in caught.value.errors()] == [told]
 
 
 def test_settings_come_from_flags_then_variables_then_a_file(tmp_path: Path) -> None:

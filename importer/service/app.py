@@ -22,6 +22,7 @@ from importer.gallery.answers import Again
 from importer.gallery.database import Database
 from importer.gallery.gallery import Gallery
 from importer.gallery.migrations import migrate
+from importer.service import words
 from importer.service.auth import limits
 from importer.service.desk import Desk
 from importer.service.guard import Guard
@@ -35,6 +36,8 @@ from importer.service.settings import Settings
 from importer.service.watching import Watching
 
 LOG = logging.getLogger(__name__)
+JSON = "application/json"
+OBJECTS = ("model_attributes_type", "dict_type")  # what pydantic calls a body that is no object
 ABOUT = "From a Hugging Face model id to a serving config that was reviewed, and proved on a real engine."
 
 
@@ -94,12 +97,16 @@ def _invalid(request: Request, error: Exception) -> Response:
         return answer(
             request, ServiceError("bad-json", problem=found[0].get("ctx", {}).get("error", "it ends early"))
         )
-    mistakes = [
-        {"pointer": _pointer(one["loc"]), "detail": str(one["msg"]).removeprefix("Value error, ")}
-        for one in found
-    ]
+    if any(one["loc"] == ("body",) and one["type"] in OBJECTS for one in found) and not _is_json(request):
+        said = request.headers.get("content-type", "").partition(";")[0] or "untyped"
+        return answer(request, ServiceError("wrong-type", type=said[:100], wanted=JSON))
+    mistakes = [{"pointer": _pointer(one["loc"]), "detail": words.mistake(one)} for one in found]
     said = "; ".join(f"{m['pointer'] or 'the body'}: {m['detail']}" for m in mistakes)
     return answer(request, ServiceError("bad-request", problem=said), mistakes)
+
+
+def _is_json(request: Request) -> bool:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower() == JSON
 
 
 def _pointer(place: Sequence[str | int]) -> str:

@@ -11,10 +11,12 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from importer.service.problems import MEDIA_TYPE
+from importer.service.routes.said import problems
 from importer.service.shapes import Problem
 
 METHODS = ("get", "put", "post", "patch", "delete")
 PROBLEM = {"$ref": "#/components/schemas/Problem"}
+JSON = "application/json"
 DATA = {"type": "object", "title": "Data", "description": "A document's data, or a change of them"}
 NEEDS_MATCH = ("put", "patch", "delete")
 
@@ -31,6 +33,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
         for method, operation in _operations(found):
             _problems(operation)
             _preconditions(method, operation)
+            _bodies(operation)
             if "localai" in operation["tags"]:
                 operation["responses"].pop("422", None)  # LocalAI's is 400
             if app.state.settings.loopback and "security" in operation:
@@ -60,6 +63,14 @@ def _problems(operation: dict[str, Any]) -> None:
     for response in operation["responses"].values():
         if MEDIA_TYPE in response.get("content", {}):
             response["content"] = {MEDIA_TYPE: {"schema": PROBLEM, **response["content"][MEDIA_TYPE]}}
+
+
+def _bodies(operation: dict[str, Any]) -> None:
+    """A body of another type than JSON is told so, and not that it is no object."""
+    if JSON in operation.get("requestBody", {}).get("content", {}) and "localai" not in operation["tags"]:
+        told = problems("wrong-type")[415]["content"][MEDIA_TYPE]
+        response = {"description": "Wrong type", "content": {MEDIA_TYPE: {"schema": PROBLEM, **told}}}
+        operation["responses"].setdefault("415", response)
 
 
 def _preconditions(method: str, operation: dict[str, Any]) -> None:

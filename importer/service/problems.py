@@ -22,6 +22,7 @@ from importer.errors import (
     UsageError,
     ValidationError,
 )
+from importer.service import words
 
 MEDIA_TYPE = "application/problem+json"
 BY_BRANCH: Mapping[type[ImporterError], int] = {
@@ -49,11 +50,6 @@ FIELDS: Mapping[str, str] = {
     "revision-conflict": "/revision", "revision-not-found": "/revision", "unknown-device": "/device",
     "unknown-parser": "/set", "unknown-engine": "/engine", "ambiguous": "/backend",
 }  # fmt: skip
-OPTIONS: Mapping[str, str] = {
-    "--set": "/set", "--unset": "/unset", "--name": "/name", "--template": "/template", "--device": "/device",
-    "--memory": "/memory", "--revision": "/revision", "--engine-version": "/engine_version",
-    "--backend": "/backend", "--note": "/note", "--digest": "/digest",
-}  # fmt: skip
 
 
 def status_of(error: ImporterError) -> int:
@@ -69,9 +65,9 @@ def problem(error: ImporterError, errors: Sequence[Mapping[str, Any]] = ()) -> d
         "type": f"/problems/{error.kind}",
         "title": title(error.kind),
         "status": status,
-        "detail": error.message,
+        "detail": words.detail(error),
         "kind": error.kind,
-        "hint": error.hint,
+        "hint": words.hint(error),
     }
     named = [dict(e) for e in errors or _listed(error) or _named(error)]
     if named:
@@ -96,7 +92,13 @@ def explained(kind: str) -> dict[str, Any] | None:
         return None
     branch, row = found
     status = BY_KIND.get(kind, BY_BRANCH[branch])
-    return {"kind": kind, "title": title(kind), "status": status, "sentence": row.sentence, "hint": row.hint}
+    return {
+        "kind": kind,
+        "title": title(kind),
+        "status": status,
+        "sentence": row.sentence,
+        "hint": words.hint_row(kind),
+    }
 
 
 def answer(
@@ -129,9 +131,8 @@ def _listed(error: ImporterError) -> Sequence[Mapping[str, Any]]:
 
 def _named(error: ImporterError) -> list[dict[str, str]]:
     """The field that a failure is about, by its kind or by the option that it names."""
-    pointer = FIELDS.get(error.kind)
-    option = str(error.details.get("option", "")).partition(" ")[0]
-    pointer = OPTIONS.get(option, pointer)
+    named = words.field(error)
+    pointer = FIELDS.get(error.kind) if named is None else f"/{named}"
     return (
         []
         if pointer is None

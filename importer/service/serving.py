@@ -35,6 +35,9 @@ class Server(uvicorn.Server):
         await super().startup(sockets=sockets)
         gc.collect()
         gc.freeze()
+        if self.started:
+            host = f"[{self.config.host}]" if ":" in self.config.host else self.config.host
+            LOG.info("listening on http://%s:%s", host, self.config.port)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """The first signal ends it in order, the second at once."""

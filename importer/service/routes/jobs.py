@@ -22,6 +22,7 @@ from importer.service.shapes import ASKS, JOB, Job, Jobs, JobState, job_json
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 AT_ONCE = 500  # events in one look
+NEVER = 2**31 - 1  # no event has a higher number
 BREATH = 15.0  # seconds between two signs that a silent stream is alive
 SHOWN: dict[int | str, dict[str, Any]] = {
     200: {"content": {"application/json": {"examples": {"running": {"value": JOB}, "asks": {"value": ASKS}}}}}
@@ -103,7 +104,7 @@ async def events(
     Without it the stream of a job that was tried again begins at the latest attempt; with 0 it has them all.
     """
     del who
-    known = int(last) if last is not None and last.isascii() and last.isdecimal() else None
+    known = min(int(last), NEVER) if last is not None and last.isascii() and last.isdecimal() else None
     after, found, new = await asyncio.to_thread(_begin, at, job, known)
     if found.state in jobs.ENDED and not new and last is not None:
         return Response(status_code=204)  # a browser asks again and again, unless it is told so

@@ -27,7 +27,12 @@ router = APIRouter(prefix="/v1", tags=["looking"])
 YAML = {
     "requestBody": {
         "required": True,
-        "content": {"application/yaml": {"schema": {"type": "string", "format": "binary"}, "example": "name: qwen3-8b\n"}},
+        "content": {
+            "application/yaml": {
+                "schema": {"type": "string", "format": "binary"},
+                "example": "name: qwen3-8b\n",
+            }
+        },
     }
 }
 TYPES = {"application/json": "object"}

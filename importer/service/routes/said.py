@@ -40,6 +40,6 @@ def problems(*kinds: str) -> dict[int | str, dict[str, Any]]:
 
 
 def _example(kind: str, said: dict[str, Any]) -> dict[str, Any]:
-    row = KINDS[kind][1]
+    sentence = KINDS[kind][1].sentence
     told = {"type": f"/problems/{kind}", "title": said["title"], "status": said["status"], "kind": kind}
-    return {**told, "detail": row.sentence, "hint": row.hint}
+    return {**told, "detail": sentence, "hint": said["hint"]}
