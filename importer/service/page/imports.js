@@ -90,7 +90,7 @@ async function preview(body, result, signal) {
       return preview({ ...body, backend }, result, signal);
     };
     const failed = el("div");
-    fill(result, problem(error), el("p", { class: "buttons" }, "Preview it for", error.said.candidates.map((c) => {
+    fill(result, problem(error, false), el("p", { class: "buttons" }, "Preview it for", error.said.candidates.map((c) => {
       const button = el("button", { type: "button", on: { click: () => run(button, failed, () => choose(c.backend)) } }, c.backend);
       return button;
     })), failed);

@@ -2,13 +2,14 @@
 
 import { el } from "./dom.js";
 
-export function problem(error) {
+// Without its next step where the page itself offers that.
+export function problem(error, next = true) {
   const said = error.said ?? { detail: String(error.message ?? error) };
   const fields = (said.errors ?? []).filter((e) => e.detail && !said.detail?.includes(e.detail));
   return el("div", { class: "trouble", role: "alert" },
     el("p", { class: "break" }, said.detail ?? error.message),
     fields.length ? el("ul", {}, fields.map((e) => el("li", {}, e.line ? `line ${e.line}: ` : "", e.detail))) : null,
-    said.hint ? el("p", { class: "mend" }, said.hint) : null);
+    said.hint && next ? el("p", { class: "mend" }, said.hint) : null);
 }
 
 // Runs what a button does: once at a time, and a failure is told beside it.

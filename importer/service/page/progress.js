@@ -78,7 +78,7 @@ function foot(state) {
 }
 
 function now({ job, step, said }) {
-  if (job.state === "queued") return job.kind === "validation" ? "waiting for a worker that has the engine, the device and the memory" : "waiting for its turn";
+  if (job.state === "queued") return job.says ?? (job.kind === "validation" ? "waiting for a worker that has the engine, the device and the memory" : "waiting for its turn");
   if (job.state === "running") return said.at(-1) ?? STEPS[job.kind]?.[step] ?? "";
   if (job.attempt > 1) return `attempt ${job.attempt}`;
   return "";
@@ -112,7 +112,7 @@ function failure(job, again) {
   };
   const { candidates, conflicts } = job.error ?? {};
   return el("div", {},
-    job.error ? problem({ said: job.error }) : null,
+    job.error ? problem({ said: job.error }, !(candidates || conflicts)) : null,
     candidates ? [el("p", {}, "Which one is it to be for?"),
       table("Candidates", ["backend", "engine"], candidates.map((c) => [retry(c.backend, { backend: c.backend }), [c.engine, c.says ? soft(`: ${c.says}`) : null]]), "several")] : null,
     conflicts ? [clashes(conflicts), el("p", { class: "buttons" }, retry("Keep mine", { take: "mine" }), retry("Take theirs", { take: "theirs" }))] : null,

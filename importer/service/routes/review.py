@@ -21,6 +21,11 @@ from importer.service.once import AskedOnce, Once
 from importer.service.routes.said import accepted, problems
 from importer.service.shapes import Config, Job, config_json, job_json
 
+NOBODY = (
+    "no worker has {engine} and the memory; it waits for one that does: 'importer engine install {known}', "
+    "then start that worker or server again"
+)
+
 router = APIRouter(prefix="/v1/configs", tags=["review"])
 
 
@@ -87,14 +92,14 @@ def validate(
         stored = folder.load(name)
         stored.check()
         engine = said.engine or stored.backend
-        get(engine)
+        known = get(engine).name
         needs = _memory(stored.need_receipt())
     with at.database.writing() as connection:
         asked = {"config": name, "engine": engine, "fetch": said.fetch}
         able = any(one.can(engine, needs) for one in executors.everyone(connection))
         job = jobs.create(
             connection, "validation", asked, who.name, config=name, engine=engine, memory=needs,
-            says=None if able else f"no worker has {engine} and the memory; it waits for one that does",
+            says=None if able else NOBODY.format(engine=engine, known=known),
         )  # fmt: skip
         audit.record(connection, act(request, who, "ask"), f"job {job.id}", asked)
         return once.answer(connection, job_json(job), 202, {"Location": f"/v1/jobs/{job.id}"})
