@@ -178,5 +178,10 @@ def test_the_services_have_no_more_rights_than_they_need() -> None:
         assert parse(one["command"]).command == name.replace("server", "serve")
         assert one["depends_on"]["db"]["condition"] == "service_healthy"
         assert "${DB_PASSWORD:?" in one["environment"]["PGPASSWORD"]
+    parsed = {name: parse(told["services"][name]["command"]) for name in ("server", "worker")}
+    assert (parsed["server"].imports, parsed["server"].validate) == ("0", False)
+    assert parsed["worker"].imports != "0"  # an import's proof asks the engine, which only the worker has
     text = (DEPLOY / "compose.yaml").read_text()
+    for line in re.findall(r"^#   docker compose .* run --rm \w+ (.*)$", text, re.MULTILINE):
+        assert parse(shlex.split(line)).command in ("keys", "engine")
     assert not re.search(r"password\w*:\s*[\"']?\w", text, re.IGNORECASE)  # none is written here
