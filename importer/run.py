@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from importer.engines.doctor import Case
     from importer.engines.environment import Installed
     from importer.engines.process import Served
-    from importer.proof.result import Proof
+    from importer.proof.result import Proof, Verdict
     from importer.validation.probes import Probe
     from importer.validation.rendering import Rendering
 
@@ -125,8 +125,9 @@ def run_on(
     block["engine"] = {"name": backend, "version": installed.version}
     document = {**stored.data, "backend": backend, "importer": block}
     block["client_sampling"] = engine.client_sampling(document)
-    given = stored.chat_template()
+    given, proof = stored.chat_template(), proof_of(stored, backend)
     with (
+        _instead(document, proof),
         _template(weights, document, given) as render,
         serve(
             engine,
@@ -147,7 +148,7 @@ def run_on(
             progress=progress,
             offers=engine.offers,
             render=render,
-            proof=proof_of(stored, backend),
+            proof=proof,
             journal=Journal(served.log, lambda: served.alive, engine.deaths, code=lambda: served.code),
             memory=lambda: served.memory,
             fit=lambda: _fit_error(stored, served.log) or _resident(stored, served.memory),
@@ -155,6 +156,23 @@ def run_on(
             tokens=tokens.asker(installed.python, weights),
         ).to_json()
     return report | {"fit": _fit_error(stored, served.log)}
+
+
+@contextmanager
+def _instead(document: Mapping[str, Any], proof: Proof | None) -> Iterator[None]:
+    """An engine that dies of its configuration is told with the parser that the proof has instead."""
+    from importer.validation.proved import instead
+
+    try:
+        yield
+    except EngineError as error:
+        told = error.details
+        mend = (
+            instead(document, proof) if proof is not None and told.get("blames") == "configuration" else None
+        )
+        if mend is None or "parser" not in str(told["problem"]):
+            raise
+        raise EngineError(error.kind, **{**told, "problem": f"{told['problem']}. {mend}"}) from None
 
 
 def run_against(
@@ -225,7 +243,10 @@ def _template_at_hand(stored: Stored) -> AbstractContextManager[Rendering | None
 
 
 def proof_of(stored: Stored, engine_name: str) -> Proof | None:
-    """What the receipt says about the parsers of this engine; ``None`` where it says nothing readable."""
+    """What the receipt says about the parsers of this engine, the one that was chosen first of all.
+
+    ``None`` where it says nothing readable.
+    """
     from importer.proof.result import Proof
 
     kept = stored.receipt.proof if stored.receipt is not None else None
@@ -234,7 +255,16 @@ def proof_of(stored: Stored, engine_name: str) -> Proof | None:
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
     builds = (proof.engine, f"{proof.engine}-cpu", f"{proof.engine}-cuda")
-    return proof if engine_name in builds else None
+    if engine_name not in builds:
+        return None
+    return replace(proof, verdicts={key: _first(stored, key, told) for key, told in proof.verdicts.items()})
+
+
+def _first(stored: Stored, key: str, verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
+    """The verdict on the parser that was chosen, then the others in their order."""
+    decided = stored.receipt.decisions.get(key) if stored.receipt is not None else None
+    chosen = decided.get("value") if isinstance(decided, Mapping) else None
+    return tuple(sorted(verdicts, key=lambda verdict: verdict.parser != chosen))
 
 
 def _fit_error(stored: Stored, log: Path) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from importer.hub import local
 from importer.proof.prove import NO_CALLS
 from importer.proof.result import Proof, Verdict
 from importer.run import rendering
-from importer.validation import blame
+from importer.validation import blame, proved
 from importer.validation.client import KEPT, Client, Exchange, bounded
 from importer.validation.context import Context, holds
 from importer.validation.errors import Refused, ReplyError, TemplateRefusedError, TimedOut, Unreachable
@@ -243,6 +243,26 @@ def test_a_refusal_by_the_template_is_told_in_its_words(tmp_path: Path, status: 
             render(TWO_USERS)
         fine = context(render, log=[Exchange("POST", "/x", {"messages": list(GREETING.messages)})])
         assert blame.failed(Refused(400, "no"), fine).reason == "the engine answered 400: no"
+
+
+def test_what_fails_without_a_template_is_the_files_fault(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    asked = [Exchange("POST", "/x", {"messages": list(GREETING.messages)})]
+    with rendering(tmp_path, {}) as render:
+        for error in (Refused(500, "no template"), Refused(400, "no"), ReplyError("Internal server error")):
+            told = blame.failed(error, context(render, log=asked))
+            assert (told.attribution, told.mend) == ("configuration", blame.FETCH_TEMPLATE)
+        assert (
+            blame.failed(Refused(500, "broke"), context(render)).attribution == "engine"
+        )  # no chat was asked
+
+
+def test_another_parser_is_told_where_the_documents_does_not_read() -> None:
+    known = proof("hermes", refuted="deepseek")
+    assert "Set tool_parser:hermes" in str(proved.instead({"options": ["tool_parser:deepseek"]}, known))
+    assert proved.instead({"options": ["tool_parser:hermes"]}, known) is None
+    assert proved.instead({}, known) is None
+    assert proved.instead({"options": ["tool_parser:deepseek"]}, proof()) is None
 
 
 @pytest.mark.parametrize(("says", "silent"), [({"enable_thinking": False}, True), ({}, False)])

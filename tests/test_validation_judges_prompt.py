@@ -139,12 +139,13 @@ def test_variables_that_the_template_does_not_know() -> None:
     [
         (said("One, two, three."), said("One, two, three."), "pass"),
         (said("One, t", "length"), said("One, two, three."), "fail configuration"),
-        (said("One, t", "length"), said("One, t", "length"), "not-applicable"),
+        (said("One, t", "length"), said("One", "length", wrote=8), "fail configuration"),
+        (said("One, t", "length"), said("One, t", "length", wrote=64), "not-applicable"),
         (said(""), said("One, two, three."), "inconclusive model"),
     ],
 )
 def test_a_request_without_a_limit(reply: Reply, full: Reply, expected: str) -> None:
-    assert verdict(own_limit.judge(reply, full)) == expected
+    assert verdict(own_limit.judge(reply, full, 64)) == expected
 
 
 @pytest.mark.parametrize(
@@ -211,6 +212,17 @@ def test_a_value_without_which_a_probe_passes_is_at_fault(monkeypatch: pytest.Mo
     assert spoilt.without(ctx, Pass("y"), run, {}) == Pass("y")
 
 
+def test_what_rests_on_answers_that_are_all_cut_is_blamed_on_what_cuts_them() -> None:
+    outcomes: dict[str, Outcome] = {
+        "own-limit": Fail("answers are cut after 8 tokens", "configuration", own_limit.CAPPED),
+        "simple-answers": Fail("noise", "model", "Other weights."),
+        "tool-call": Inconclusive("still thinking at the limit", "model"),
+    }
+    rows = [Row(name, "", outcome) for name, outcome in outcomes.items()]
+    told = [verdict(row.outcome) for row in roots.traced(rows)]
+    assert told == ["fail configuration", "fail configuration", "inconclusive configuration"]
+
+
 def test_what_rests_on_noise_is_blamed_on_what_made_the_noise() -> None:
     outcomes: dict[str, Outcome] = {
         "simple-answers": Fail("noise", "model", "Other weights."),
@@ -236,6 +248,9 @@ def test_what_rests_on_noise_is_blamed_on_what_made_the_noise() -> None:
     [
         ("model-listed", "Ask by a name that is listed.", {"messages"}),
         ("plain-chat", blame.END_TOKEN, {"messages", "long-prompt", "tool-call"}),
+        ("reasoning-off", blame.END_TOKEN, {"messages", "long-prompt", "tool-call"}),
+        ("prompt-rendered", prompt_rendered.HEEDS, {"messages", "long-prompt", "tool-call"}),
+        ("prompt-rendered", "Write it without quotes.", set()),
         ("plain-chat", "Allow more tokens.", set()),
         (
             "stream-equals-whole",
@@ -273,12 +288,15 @@ def test_what_is_judged_over_a_thought_is_blamed_on_who_let_it_through(part: Att
     outcomes: dict[str, Outcome] = {
         "reasoning-apart": Fail("the thinking marker <think> is in the content", part, "Another parser."),
         "structured-output": Fail("the content is not JSON: '<think>\\nA person'", "engine"),
+        "stream-equals-whole": Fail(
+            "content differs: whole '<ponder>\\nA.\\n</ponder>\\nHi', streamed ''", "engine"
+        ),
         "tool-choice": Fail("a call was required, and none came: 'Hello.'", "engine"),
         "guided-output": Inconclusive("the answer came to the limit of tokens", "model"),
     }
     rows = [Row(name, "", outcome) for name, outcome in outcomes.items()]
     told = [verdict(row.outcome) for row in roots.traced(rows)]
-    assert told == [f"fail {part}", f"fail {part}", "fail engine", "inconclusive model"]
+    assert told == [*[f"fail {part}"] * 3, "fail engine", "inconclusive model"]
     assert roots.traced(rows[1:]) == rows[1:]
 
 

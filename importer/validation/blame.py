@@ -61,6 +61,8 @@ DEATH_MENDS: dict[Attribution, str] = {
     "environment": "See what else needs memory on this machine; the system's own log may tell who ended it.",
 }
 OURS = {theirs: ours for ours, theirs in REQUEST_NAMES.items()}
+NO_TEMPLATE = "there is no chat template beside the weights"
+FETCH_TEMPLATE = "Fetch the model's own chat template."
 LONGER = 20  # characters by which the longer of two compared conversations is longer at least
 END_WITHIN = 256  # tokens in which the end of a short answer shows
 
@@ -175,6 +177,8 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
         if words is not None:
             told = f"{error}; the chat template refuses it: {words}"
             return Fail(told, "configuration", TEMPLATE_BREAKS)
+    if isinstance(error, Refused | ReplyError) and without_template(ctx) and asked_last(ctx) is not None:
+        return Fail(f"{error}; {NO_TEMPLATE}", "configuration", FETCH_TEMPLATE)
     broke = isinstance(error, ReplyError) or (isinstance(error, Refused) and error.broke)
     lacking = surroundings.told(f"{error}") if broke else None
     if lacking is None and journal is not None and (broke or isinstance(error, Unreachable)):
@@ -199,6 +203,11 @@ def named_setting(says: str, ctx: Context) -> str | None:
         ):
             return f"Correct {OURS.get(name, name)} in the document."
     return None
+
+
+def without_template(ctx: Context) -> bool:
+    """Whether the model's files are at hand, and no chat template is among them."""
+    return ctx.render is not None and not ctx.render.digest
 
 
 def refusal(ctx: Context) -> str | None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
+from importer.document import options
 from importer.proof.prove import NO_THINKING
 from importer.proof.result import Proof
 from importer.validation.context import Context
@@ -64,6 +67,15 @@ def whole_in_pieces(ctx: Context) -> str | None:
     return (
         f"Set tool_parser:{better} in options: it reads calls in pieces, too, which {used.parser} does not."
     )
+
+
+def instead(document: Mapping[str, Any], proof: Proof) -> str | None:
+    """The change to a document that names a parser which does not read the template, where one does."""
+    for key in proof.verdicts:
+        reads, told = proof.reads(key), options.parser(document, key)
+        if told is not None and reads and told not in reads:
+            return f"Set {key}:{reads[0]} in options: it reads what the template writes; {told} does not."
+    return None
 
 
 def thinks_never(ctx: Context) -> bool:

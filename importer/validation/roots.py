@@ -14,7 +14,7 @@ from importer.validation.probes import (
     long_prompt,
     model_listed,
     no_special_tokens,
-    plain_chat,
+    own_limit,
     prompt_rendered,
     reasoning_apart,
     settings_read_back,
@@ -30,7 +30,8 @@ from importer.validation.probes import (
 from importer.validation.report import Row
 from importer.validation.signs import thinking_markup
 
-ROOT = simple_answers.NAME
+# Where answers are all cut short, or noise, everything that rests on answers follows; with words of the mend.
+ROOTS = ((own_limit.NAME, own_limit.CAPPED), (simple_answers.NAME, ""))
 THOUGHTS = reasoning_apart.NAME
 # They look at the engine or count the prompt, and need no sense in what the model writes.
 APART = {
@@ -48,16 +49,20 @@ BROKEN = r"the connection failed|the engine answered 5\d\d|the engine reports an
 def traced(rows: Sequence[Row]) -> list[Row]:
     """The rows; those that did not pass for another row's reason are blamed on what that is blamed on.
 
-    Where simple answers are noise, that is all that rests on answers; for another cause it is what an engine
-    is blamed for and the cause explains.
+    Where answers are cut short or noise, that is all that rests on them; for another cause it is what an
+    engine is blamed for and the cause explains.
     """
     failed = {row.probe: row.outcome for row in rows if isinstance(row.outcome, Fail)}
-    if ROOT in failed:
-        return [_following(row, ROOT, failed[ROOT]) if _rests_on_answers(row) else row for row in rows]
-    told = list(rows)
-    for root, words, explains in CAUSES:
+    for root, words in ROOTS:
         if root in failed and words in (failed[root].mend or ""):
-            told = [_following(row, root, failed[root]) if explains(row) else row for row in told]
+            return [_following(row, root, failed[root]) if _rests_on_answers(row) else row for row in rows]
+    told = list(rows)
+    for where, words, explains in CAUSES:
+        first = next(
+            (name for name, o in failed.items() if where in ("", name) and words in (o.mend or "")), None
+        )
+        if first is not None:
+            told = [_following(row, first, failed[first]) if explains(row) else row for row in told]
     lacking = next((row for row in rows if _lacking(row)), None)
     if lacking is not None and isinstance(lacking.outcome, Fail):
         cause = lacking.outcome
@@ -79,7 +84,7 @@ def _broken(row: Row) -> bool:
 def _rests_on_answers(row: Row) -> bool:
     """Whether the verdict does: an engine that does not tell its parser is judged by a call."""
     parser = row.probe == settings_read_back.NAME and _of_engine(row)
-    return parser or row.probe not in (ROOT, *APART)
+    return parser or row.probe not in APART
 
 
 def _of_engine(row: Row) -> bool:
@@ -103,7 +108,8 @@ def _rests(row: Row) -> bool:
 
 def _thinks(row: Row) -> bool:
     """Whether an engine is blamed for an answer that holds a thought."""
-    return _of_engine(row) and thinking_markup(row.outcome.reason) is not None
+    told = row.outcome.reason
+    return _of_engine(row) and any(thinking_markup(t) for t in (told, told.partition("'")[2]))
 
 
 def _read(row: Row) -> bool:
@@ -111,13 +117,13 @@ def _read(row: Row) -> bool:
     return isinstance(row.outcome, Fail) and row.probe not in APART
 
 
-# The probe that shows the cause, words of the change that it tells, and what the cause explains.
+# The probe that shows the cause (any, where none is named), words of its mend, and what the cause explains.
 CAUSES: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
     (model_listed.NAME, "", _refused),
     (settings_read_back.NAME, "parser", _answered),
     (stream_equals_whole.NAME, "_parser", _answered),
     (prompt_rendered.NAME, "add_generation_prompt", _answered),
-    (plain_chat.NAME, "end-of-sequence", _answered),
+    ("", "end-of-sequence", _answered),
     (no_special_tokens.NAME, "decoder", _answered),
     (THOUGHTS, "", _thinks),
     (prompt_rendered.NAME, "import the model again", _rests),

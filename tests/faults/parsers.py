@@ -16,7 +16,7 @@ FAULTS = (
         "configuration",
         (ToolParser(JSON),),
         base="qwen3coder",
-        apart=INFERRED,
+        apart=INFERRED | {"vllm-mlx": "its parser for JSON reads these calls, too"},
         mend="qwen3_coder",
         bitten="hermes on Qwen3-Coder: a large number of errors, vLLM 26561",
     ),

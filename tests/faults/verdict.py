@@ -19,7 +19,6 @@ ITS_OWN: Mapping[str | tuple[str, str], Mapping[str, str]] = {
     "vllm-mlx": {
         "count-tokens": "it counts without the tools and the template",
         "reasoning-cut": "its parser for Qwen3 does not read a thought that is cut",
-        "sampling-arrives": "in batches it drops top_k",
         "cut-call": "half a call is given out as a whole one",
     },
     "mlx-vlm": {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from importer.validation.blame import OTHER_REASONING_PARSER, OTHER_TOOL_PARSER, streaming_fault
 from importer.validation.context import Context
@@ -16,6 +17,7 @@ NAME = "no-special-tokens"
 LESSON = (
     "End-of-turn tokens leaked in one of two streaming paths and not in the other; nobody looked at both."
 )
+DECLARE = "Declare"
 needs = no_chat
 
 
@@ -25,7 +27,10 @@ def run(ctx: Context) -> Outcome:
     for prompt in prompts:
         leaks = [leak(ctx.first(prompt, stream=stream), signs(ctx.promise)) for stream in (False, True)]
         if leaks[1] and not leaks[0]:
-            return streaming_fault(ctx, prompt, f"{leaks[1].reason}, only when streamed", len(prompts) * 2)
+            reason, trials = f"{leaks[1].reason}, only when streamed", len(prompts) * 2
+            if leaks[1].mend.startswith(DECLARE):  # whole answers hide it, and go on behind it all the same
+                return replace(leaks[1], reason=reason, trials=trials)
+            return streaming_fault(ctx, prompt, reason, trials)
         if leaks[0]:
             return leaks[0]
     return Pass("no markup in what is served", trials=len(prompts) * 2)
@@ -64,7 +69,7 @@ def _stray(token: str, place: str, text: str, reply: Reply) -> Fail:
     return Fail(
         f"{token} is in the {place}",
         "configuration",
-        f"Declare {token} as a special token, and as an end-of-sequence token if it ends the turn.",
+        f"{DECLARE} {token} as a special token, and as an end-of-sequence token if it ends the turn.",
     )
 
 

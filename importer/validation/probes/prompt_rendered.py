@@ -21,6 +21,7 @@ FORM = 6  # tokens: white space may differ
 # What an engine itself gives a template, for each request anew.
 TAKEN = ("messages", "tools", "add_generation_prompt", "continue_final_message", "bos_token", "eos_token")
 SAID = str(GREETED.messages[-1]["content"])
+HEEDS = "Use a chat template that heeds add_generation_prompt."
 NO = ("false", "no", "off")
 needs = no_chat
 
@@ -86,8 +87,7 @@ def judge_turn(asked: str, unasked: str, answered: str) -> Outcome:
         return Pass("the assistant's turn is begun")
     shown = header.strip()[:40]
     reason = f"the template begins no turn of the assistant, though {shown!r} stands before its words"
-    mend = "Use a chat template that heeds add_generation_prompt."
-    return Fail(reason, "configuration", mend)
+    return Fail(reason, "configuration", HEEDS)
 
 
 def judge_template(digest: str, proved: str) -> Outcome:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from importer.validation.blame import IMPORT_AGAIN, NOT_PROVED, endless
+from importer.validation.blame import (
+    FETCH_TEMPLATE,
+    IMPORT_AGAIN,
+    NO_TEMPLATE,
+    NOT_PROVED,
+    endless,
+    without_template,
+)
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError
 from importer.validation.outcome import Fail, Outcome, Pass
@@ -39,8 +46,8 @@ def template_fault(found: Fail, ctx: Context) -> Fail | None:
     """The same, where the model is asked in another way than it was imported with."""
     if ctx.render is None:
         return None
-    if not ctx.render.digest:
-        reason, mend = "there is no chat template beside the weights", "Fetch the model's own chat template."
+    if without_template(ctx):
+        reason, mend = NO_TEMPLATE, FETCH_TEMPLATE
     elif ctx.proof is not None and ctx.proof.template not in ("", ctx.render.digest):
         reason, mend = NOT_PROVED, IMPORT_AGAIN
     else:
