@@ -21,6 +21,10 @@ def launched(document: dict[str, Any]) -> list[str]:
     return [*VllmMlx().launch({"name": "m", **document}, Path("/w"), 1234).arguments]
 
 
+def test_its_prefix_cache_is_gone_with_its_working_folder() -> None:
+    assert VllmMlx().launch({"name": "m"}, Path("/w"), 1).env == {"HOME": "."}
+
+
 def test_the_command_line() -> None:
     given = {"temperature": 0, "top_k": -1, "repeat_penalty": 1.1, "max_tokens": 64.0}
     document = {"parameters": given, "options": READS, "engine_args": {"max_num_seqs": 4}}

@@ -63,6 +63,9 @@ SWITCHES = (
 )  # fmt: skip
 READY = Readiness("/health")  # it opens its port when the weights are loaded
 THINKING = "enable_thinking"
+# It leaves its prefix cache below the home folder, under the weights' path alone, where other weights in that
+# path would find it. Its working folder is gone with it.
+HOME = {"HOME": "."}
 DEATHS = (
     Death(r"address already in use", "the port is taken", "environment"),
     Death(
@@ -113,7 +116,8 @@ class VllmMlx:
         check_code(document, model_dir, "vllm-mlx")
         name = str(document.get("name") or model_dir.name)
         settings = self.settings({**document, "name": name}, Address(port=port), template)
-        return Launch(("-m", "vllm_mlx.cli", "serve", str(model_dir.resolve()), *settings), name)
+        arguments = ("-m", "vllm_mlx.cli", "serve", str(model_dir.resolve()), *settings)
+        return Launch(arguments, name, HOME)
 
     def settings(
         self, document: Document, address: Address, template: ChatTemplate | None = None
