@@ -170,3 +170,10 @@ def test_what_a_template_was_not_given_explains_answers() -> None:
     rows = [Row(prompt_rendered.NAME, "", dropped), Row("tool-call", "", wrong)]
     assert [row.outcome.attribution for row in roots.traced(rows)] == ["engine", "engine"]
     assert roots.traced(rows[1:]) == rows[1:]
+
+
+def test_a_stop_word_explains_calls_that_are_cut_in_streams() -> None:
+    word = Fail("it stands between two calls", "configuration", "Take 'x' out of stopwords.")
+    cut = Fail("tool calls differ", "engine", "Use whole answers until the engine is mended.")
+    told = roots.traced([Row(stop_words.NAME, "", word), Row("stream-equals-whole", "", cut)])
+    assert [row.outcome.attribution for row in told] == ["configuration", "configuration"]

@@ -170,6 +170,7 @@ FAULTS = (
         "Of a request's tools the template is given the names alone.",
         "engine",
         (Wire("tool_names_forgotten"),),
+        apart={"mlx-vlm": "it goes on from no prompt, so that nobody can count what the template writes"},
     ),
     Fault(
         "cache-of-two-bits",
