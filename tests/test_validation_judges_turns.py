@@ -199,6 +199,19 @@ def test_a_parser_read_from_answers_follows_answers_that_are_noise() -> None:
         assert roots.traced([noise, parser])[1].outcome.attribution == after
 
 
+def test_a_model_that_is_not_asked_what_was_said_is_not_to_blame() -> None:
+    noise = Row(simple_answers.NAME, "", simple_answers.judge_missed(None, 3, 3))
+    other = Row("tool-call", "", Inconclusive("the model answered without a call", "model"))
+    for name, mend, part in (
+        (TALK.name, turns_rendered.EVERYTHING, "configuration"),
+        (ROUND.name, turns_rendered.EVERYTHING, "model"),  # an ordinary chat is whole
+        (TALK.name, "Use a chat template that writes the date at most.", "model"),
+    ):
+        lost = Row(turns_rendered.NAME, "", Fail(f"{name}: it is not there", "configuration", mend))
+        told = roots.traced([noise, lost, other])
+        assert [row.outcome.attribution for row in (told[0], told[2])] == [part, part]
+
+
 @pytest.mark.parametrize(
     ("back", "whole"),
     [

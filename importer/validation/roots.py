@@ -28,6 +28,7 @@ from importer.validation.probes import (
     tools_in_prompt,
     turns_rendered,
 )
+from importer.validation.prompts.told import TALK
 from importer.validation.report import Row
 from importer.validation.signs import thinking_markup
 
@@ -54,6 +55,10 @@ def traced(rows: Sequence[Row]) -> list[Row]:
     engine is blamed for and the cause explains.
     """
     failed = {row.probe: row.outcome for row in rows if isinstance(row.outcome, Fail)}
+    lost = failed.get(turns_rendered.NAME)
+    if lost is not None and ROOT in failed and failed[ROOT].attribution == "model" and _talks_not(lost):
+        rows = [_following(row, turns_rendered.NAME, lost) if row.probe == ROOT else row for row in rows]
+        failed = {row.probe: row.outcome for row in rows if isinstance(row.outcome, Fail)}
     for root, words in ROOTS:
         if root in failed and words in (failed[root].mend or ""):
             return [_following(row, root, failed[root]) if _rests_on_answers(row) else row for row in rows]
@@ -80,6 +85,11 @@ def _lacking(row: Row) -> bool:
 def _broken(row: Row) -> bool:
     """Whether an engine is blamed for an answer that never came."""
     return _of_engine(row) and re.search(BROKEN, row.outcome.reason) is not None
+
+
+def _talks_not(lost: Fail) -> bool:
+    """Whether a template does not write an ordinary conversation as it should."""
+    return lost.reason.startswith(f"{TALK.name}: ") and "every turn" in lost.mend
 
 
 def _rests_on_answers(row: Row) -> bool:
@@ -131,6 +141,7 @@ CAUSES: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
     (prompt_rendered.NAME, "import the model again", _rests),
     (tokenizer_whole.NAME, "", _rests),
     (prompt_rendered.NAME, "does not give the template", _read),
+    (turns_rendered.NAME, "every turn", _rests),
 )
 
 
