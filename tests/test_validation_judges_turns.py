@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from importer.validation.errors import Refused
 from importer.validation.outcome import Attribution, Fail, Inconclusive, NotApplicable, Outcome, Pass
 from importer.validation.probes import (
     calls_kept,
+    no_tool_needed,
     prompt_rendered,
     reasoning_off,
     settings_read_back,
@@ -34,6 +36,7 @@ from importer.validation.promise import Promise
 from importer.validation.prompts import SUM_SILENT, SUM_THINKING, SYSTEM
 from importer.validation.prompts.told import ROUND, TALK
 from importer.validation.rendering import Rendering
+from importer.validation.reply import Reply, Usage
 from importer.validation.report import Row
 from tests.models.formats import FORMATS
 
@@ -84,6 +87,7 @@ def test_templates_of_whole_models_write_every_turn(name: str) -> None:
     ("old", "new", "says"),
     [
         ("messages[headed:]", "messages[1:]", "the user said is not in the prompt"),
+        ("| tojson", "| tojson | e", "for a letter, as for a web page"),
         ("messages[headed:]", "messages[headed:] | reverse", "not where it was said"),
         ("{%- if tools -%}", "{%- if tools | length -%}", "breaks: object of type 'NoneType'"),
         ("'<|im_start|>system\\n' ~", "'<|im_start|>system\\n' ~ strftime_now('%H:%M') ~", "time of day"),
@@ -104,6 +108,10 @@ def test_what_a_template_loses_or_adds(tmp_path: Path, old: str, new: str, says:
     assert isinstance(found, Fail)
     assert found.attribution == "configuration"
     assert says in found.reason
+
+
+def test_signs_that_a_template_names_are_meant(tmp_path: Path) -> None:
+    assert isinstance(read(edited(tmp_path, "| tojson", "| tojson | replace('\"', '&quot;')")), Pass)
 
 
 def test_a_date_is_no_time_of_day(tmp_path: Path) -> None:
@@ -146,6 +154,14 @@ def test_a_refusal_over_which_the_template_broke_is_not_clean(tmp_path: Path) ->
     with pytest.raises(Refused):
         ctx.refused(Refused(404, "no len()"), SYSTEM)
     assert system_role.NAME in roots.APART
+
+
+def test_half_a_call_to_say_hello_is_the_models() -> None:
+    found = Fail("finish_reason is 'tool_calls', not 'stop'", "engine")
+    reply = Reply("", "", (), "tool_calls", Usage(9, 9))
+    half = replace(reply, behind='<tool_call>\n{"name": "get_')
+    assert no_tool_needed.judge_lost(found, reply) is found
+    assert no_tool_needed.judge_lost(found, half).attribution == "model"
 
 
 def test_null_is_no_text() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from importer.validation.blame import endless
 from importer.validation.context import Context
-from importer.validation.outcome import Inconclusive, Outcome
+from importer.validation.outcome import Fail, Inconclusive, Outcome
 from importer.validation.probes import plain_chat
 from importer.validation.promise import no_tools
 from importer.validation.prompts import GREETING_WITH_TOOL
 from importer.validation.reply import Reply
-from importer.validation.signs import control_token
+from importer.validation.signs import call_markup, control_token
 
 NAME = "no-tool-needed"
 LESSON = (
@@ -20,7 +20,18 @@ needs = no_tools
 
 def run(ctx: Context) -> Outcome:
     """Greet with a tool on offer."""
-    return ctx.judged(GREETING_WITH_TOOL, lambda reply: judge(reply, ctx.promise.markers))
+    found = ctx.judged(GREETING_WITH_TOOL, lambda reply: judge(reply, ctx.promise.markers))
+    if not isinstance(found, Fail):
+        return found
+    seen = ctx.look(GREETING_WITH_TOOL)
+    return found if seen is None else judge_lost(found, seen)
+
+
+def judge_lost(found: Fail, seen: Reply) -> Outcome:
+    """A failure, and an answer beside what the model wrote: half a call is lost, and the model's."""
+    if seen.finish_reason == "tool_calls" and not seen.tool_calls and call_markup(seen.written):
+        return Inconclusive("the model begins a call to say hello", "model", trials=found.trials)
+    return found
 
 
 def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from importer.validation.blame import TEMPLATE_BREAKS
@@ -20,6 +20,7 @@ NAME = "turns-rendered"
 LESSON = "Templates tried with one kind of conversation lost turns, calls and ends of turns in all others."
 EVERYTHING = "Use a chat template that renders every turn, call and result whole and in order."
 LATER = 3661.0  # seconds: the hour, the minute and the second are others, the day is the same
+ENTITY = re.compile(r"&(?:#[0-9]{1,5}|#x[0-9a-fA-F]{1,4}|quot|amp|lt|gt|apos);")
 CALL = "assistant's call"
 needs = no_chat
 
@@ -29,7 +30,16 @@ def run(ctx: Context) -> Outcome:
     if ctx.render is None or not ctx.render.digest:
         return NotApplicable("nobody can tell what the template writes")
     rounds = () if no_tools(ctx.promise) else (TALK_WITH_TOOLS, ROUND if _calls_two(ctx) else ROUND_OF_ONE)
-    return together({p.name: _written(ctx.render, p) for p in (TALK, TALK_WITH_SYSTEM, *rounds)})
+    found = {"tools": _letters_of_tools(ctx.render)}
+    return together(found | {p.name: _written(ctx.render, p) for p in (TALK, TALK_WITH_SYSTEM, *rounds)})
+
+
+def _letters_of_tools(render: Render) -> Outcome:
+    """What else a template does to tools and calls, whether they are promised or not."""
+    try:
+        return judge_letters(render(ROUND_OF_ONE) or "", render.knows)
+    except TemplateRefusedError:
+        return NotApplicable("the template refuses tools")
 
 
 def _calls_two(ctx: Context) -> bool:
@@ -62,7 +72,8 @@ def _read(render: Render, prompt: Prompt) -> Outcome:
     whole = judge(text, prompt)
     if not isinstance(whole, Pass):
         return whole
-    found = {"ends": whole, "later": judge_clock(text, _later(render, prompt))}
+    found = {"letters": judge_letters(text, render.knows), "ends": whole}
+    found["later"] = judge_clock(text, _later(render, prompt))
     if prompt.name.startswith(TALK.name) and not prompt.tools and prompt.messages[0]["role"] == "user":
         opening = replace(prompt, name=f"{prompt.name}-opening", messages=prompt.messages[:1])
         found["ends"] = judge_ends(text, _later(render, opening, 0) or "", render.stops)
@@ -143,6 +154,18 @@ def judge_beginnings(earlier: str, new: str) -> Outcome:
         f"earlier answers begin with {earlier!r}, a new one with {new!r}",
         "configuration",
         "Use a chat template that begins every turn of the assistant alike.",
+    )
+
+
+def judge_letters(text: str, meant: Callable[[str], bool]) -> Outcome:
+    """A conversation without such signs, as it is written; ``meant`` tells those that the template names."""
+    found = ENTITY.search(text)
+    if found is None or meant(found.group()):
+        return Pass("letters are themselves")
+    return Fail(
+        f"the template writes {found.group()} for a letter, as for a web page",
+        "configuration",
+        "Use a chat template that does not escape what it writes.",
     )
 
 
