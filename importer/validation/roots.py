@@ -33,7 +33,8 @@ from importer.validation.report import Row
 from importer.validation.signs import thinking_markup
 
 # Where answers are all cut short, or noise, everything that rests on answers follows; with words of the mend.
-ROOTS = ((own_limit.NAME, own_limit.CAPPED), (simple_answers.NAME, ""))
+ANSWERS = simple_answers.NAME
+ROOTS = ((own_limit.NAME, own_limit.CAPPED), (ANSWERS, ""))
 THOUGHTS = reasoning_apart.NAME
 # They look at the engine or count the prompt, and need no sense in what the model writes.
 APART = {
@@ -56,8 +57,8 @@ def traced(rows: Sequence[Row]) -> list[Row]:
     """
     failed = {row.probe: row.outcome for row in rows if isinstance(row.outcome, Fail)}
     lost = failed.get(turns_rendered.NAME)
-    if lost is not None and ROOT in failed and failed[ROOT].attribution == "model" and _talks_not(lost):
-        rows = [_following(row, turns_rendered.NAME, lost) if row.probe == ROOT else row for row in rows]
+    if lost is not None and ANSWERS in failed and failed[ANSWERS].attribution == "model" and _talks_not(lost):
+        rows = [_following(row, turns_rendered.NAME, lost) if row.probe == ANSWERS else row for row in rows]
         failed = {row.probe: row.outcome for row in rows if isinstance(row.outcome, Fail)}
     for root, words in ROOTS:
         if root in failed and words in (failed[root].mend or ""):
