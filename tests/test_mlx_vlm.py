@@ -54,7 +54,7 @@ def test_its_server_is_told_whether_to_think(
     ("document", "says"),
     [
         ({"chat_template_kwargs": {"reasoning_effort": "high"}}, "reasoning_effort does not reach"),
-        ({"engine_args": {"api_key": 1}}, "api_key is no option of mlx-vlm's server"),
+        ({"engine_args": {"api_key": 1}}, "api_key is none of the options of mlx-vlm's server"),
         ({"engine_args": {"kv_bits": "--host=0.0.0.0"}}, "and not a number"),
         ({"parameters": {"max_tokens": True}}, "and not a number"),
     ],

@@ -72,7 +72,7 @@ def test_an_answer_may_be_longer_than_the_server_would_allow() -> None:
 @pytest.mark.parametrize(
     ("document", "says"),
     [
-        ({"engine_args": {"api_key": 1}}, "api_key is no option of vllm-mlx's server"),
+        ({"engine_args": {"api_key": 1}}, "api_key is none of the options of vllm-mlx's server"),
         ({"engine_args": {"max_num_seqs": "--host=0.0.0.0"}}, "and not a number"),
         ({"engine_args": {"enable_mtp": "yes"}}, "and not true or false"),
         ({"parameters": {"top_p": True}}, "and not a number"),

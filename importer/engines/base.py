@@ -186,8 +186,8 @@ def numeric_options(document: Document, known: tuple[str, ...], server: str) -> 
         raise invalid(document, f"options has {flag}, and {server}'s server takes its own from engine_args")
     for key, value in (document.get("engine_args") or {}).items():
         if key not in known:
-            problem = f"engine_args.{key} is no option of {server}'s server, which has {', '.join(known)}"
-            raise invalid(document, problem)
+            problem = f"engine_args.{key} is none of the options of {server}'s server that can be set there"
+            raise invalid(document, f"{problem}: {', '.join(known)}")
         yield "--" + key.replace("_", "-")
         yield number(document, f"engine_args.{key}", value)
 
