@@ -265,6 +265,24 @@ def test_another_parser_is_told_where_the_documents_does_not_read() -> None:
     assert proved.instead({"options": ["tool_parser:deepseek"]}, proof()) is None
 
 
+@pytest.mark.parametrize(
+    ("written", "token"),
+    [
+        ('<tool_call>{"name": "get_weather", "arguments": {"city": "Paris"}}</tool_call><|im_end|>', None),
+        ('[TOOL_CALLS][{"name": "get_weather", "arguments": {"city": "Paris"}}]</s>', None),
+        ("get_weather<arg_value>Paris</arg_value></tool_call><|observation|>It rains.", "<|observation|>"),
+        ('get_weather({"city": "Paris"})<|im_end|>\n<|im_start|>user\nHi', "<|im_end|>"),
+        ("I cannot look that up.<|im_end|>Hi", None),
+        ("", None),
+    ],
+)
+def test_an_answer_that_goes_on_behind_its_call_shows_where_it_should_end(
+    monkeypatch: pytest.MonkeyPatch, written: str, token: str | None
+) -> None:
+    monkeypatch.setattr(Context, "look", lambda *_: Reply("", behind=written, finish_reason="stop"))
+    assert proved.runs_on(context()) == token
+
+
 @pytest.mark.parametrize(("says", "silent"), [({"enable_thinking": False}, True), ({}, False)])
 def test_a_document_may_switch_thinking_off_by_itself(says: dict[str, bool], silent: bool) -> None:
     with rendering(demo.MODEL, {"chat_template_kwargs": says}) as render:

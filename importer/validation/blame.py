@@ -81,7 +81,7 @@ def endless(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | Inconclusive:
         return Fail(
             f"the answer does not end: the model writes {token} and the engine goes on",
             "configuration",
-            END_TOKEN.replace("the token that ends a turn", token),
+            ends_with(token),
         )
     if next_turn(text):
         return Fail("the answer does not end: it goes on into another turn", "configuration", END_TOKEN)
@@ -279,6 +279,11 @@ def _end_mend(ctx: Context) -> str:
     asked = asked_last(ctx)
     written = ctx.raw(asked, max_tokens=END_WITHIN) if asked is not None else None
     token = control_token(written or "", ctx.promise.markers)
+    return ends_with(token)
+
+
+def ends_with(token: str | None) -> str:
+    """The change that makes an engine stop at a token, where it is known."""
     return END_TOKEN if token is None else END_TOKEN.replace("the token that ends a turn", token)
 
 
@@ -304,6 +309,9 @@ def parser_mend(key: str, ctx: Context, proof: Proof, case: str | None = None) -
         other = next((name for name in reads if case not in by_name[name].failed), None)
         if case in by_name[named].failed and other is not None and not inferring:
             return f"Set {key}:{other} in options: it reads {case}, which {named} does not."
+        behind = proved.runs_on(ctx) if key == "tool_parser" else None
+        if behind is not None:
+            return ends_with(behind)
         return (
             f"{named} reads what the template writes, and the model writes otherwise: use its own template."
         )

@@ -179,6 +179,13 @@ class Context:
         behind = self.raw(prompt) or ""
         return replace(reply, logprobs=(), behind=behind) if holds(behind, reply.content) else None
 
+    def shown(self, prompt: Prompt) -> str:
+        """The tokens of an answer as its log-probabilities name them, which need not be those it drew."""
+        try:
+            return "" if self.promise.lacks("logprobs") else self._first(prompt, "with-tokens").written
+        except ExchangeError:
+            return ""
+
     def counted(self, prompt: Prompt) -> tuple[int, int] | None:
         """Prompt tokens as the engine counts them: of the chat, and of the text that the template renders.
 

@@ -11,12 +11,13 @@ from importer.proof.prove import NO_THINKING
 from importer.proof.result import Proof
 from importer.validation.context import Context
 from importer.validation.prompts import SUM, WEATHER, WEATHER_ANSWERED
-from importer.validation.signs import control_token, thinking_markup
+from importer.validation.signs import control_token, thinking_markup, untagged
 
 INFERRING = ("mlx", "mlx-vlm")  # their servers take no parser; they infer it from the model's files
 THOUGHT_ENDS = re.compile(r"</\w*think\w*>|\[/THINK\]|<\|END_THINKING\|>", re.IGNORECASE)
 ENCODED = re.compile(r"""\\["']location\\["']\s*:\s*\\["']Paris""")
 OTHER_VERSION = "Use another version of the engine: asked by itself"
+CALL = re.compile(r"get_weather.*?Paris", re.DOTALL)
 TAIL = 60  # characters that may follow a call's last argument: what closes it, and the end of the turn
 
 
@@ -104,6 +105,16 @@ def as_rendered(written: str, rendered: str) -> bool:
     if len(calls) != 1:
         return False
     return calls[0].group() in _compact(rendered) and len(text) - calls[0].end() <= TAIL
+
+
+def runs_on(ctx: Context) -> str | None:
+    """The token behind a call at which an answer ends, where the model goes on with words behind it."""
+    seen = ctx.look(WEATHER)
+    written = (seen.written if seen is not None else "") or ctx.raw(WEATHER) or ctx.shown(WEATHER)
+    call = CALL.search(written)
+    tail = written[call.end() :] if call is not None else ""
+    token = control_token(tail)
+    return token if token is not None and re.search(r"\w", untagged(tail.partition(token)[2])) else None
 
 
 def encodes_twice(ctx: Context) -> bool:

@@ -141,7 +141,7 @@ CAUSES: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
     (THOUGHTS, "", _thinks),
     (prompt_rendered.NAME, "import the model again", _rests),
     (tokenizer_whole.NAME, "", _rests),
-    (prompt_rendered.NAME, "does not give the template", _read),
+    ("", "does not give the template", _read),
     (turns_rendered.NAME, "every turn", _rests),
 )
 

@@ -80,6 +80,11 @@ def control_token(text: str, markers: Iterable[str] = ()) -> str | None:
     return found.group(0) if found else None
 
 
+def untagged(text: str) -> str:
+    """The text without control tokens and the markers of calls and thoughts."""
+    return _THINKING.sub("", _CALL.sub("", _CONTROL.sub("", text)))
+
+
 def without_thinking(text: str) -> str:
     """The text without markers of thinking blocks."""
     return _THINKING.sub("", text)

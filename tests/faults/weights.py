@@ -30,6 +30,7 @@ FAULTS = (
         "The model writes the arguments of a call as JSON in a text.",
         "model",
         (Weights("encodes_twice"),),
+        apart={"mlx-vlm": "its parser decodes arguments that are a text"},
         bitten="nested values encoded twice, vllm-mlx",
     ),
     Fault(
