@@ -40,7 +40,9 @@ APART = (  # the model chats, and mlx-lm's server has none of the others
     "context-length",
     "memory-predicted",
     "plain-completion",
-    "prompt-rendered",  # nobody renders here
+    "prompt-rendered",  # nobody renders here, or has the tokenizer
+    "turns-rendered",
+    "tokenizer-whole",
     "stop-strings",
     "stop-words",
     "log-probabilities",
@@ -104,6 +106,7 @@ def test_what_the_document_does_not_promise_is_not_asked_for(python: Path) -> No
     not_applicable = {probe for probe, (outcome, _) in by_probe.items() if outcome == "not-applicable"}
     assert not_applicable == unasked | {
         "reasoning-apart", "context-length", "settings-read-back", "memory-predicted", "prompt-rendered",
+        "turns-rendered", "tokenizer-whole",
     }  # fmt: skip
     assert report.passed, why(report)
 

@@ -283,6 +283,15 @@ def test_a_cause_explains_what_an_engine_is_blamed_for(cause: str, mend: str, fo
     assert told == {cause, *follows}
 
 
+def test_an_engine_writes_history_by_its_parser() -> None:
+    missing = Fail(
+        "it runs with no tool parser", "configuration", "Start it with the document's tool parser."
+    )
+    history = Fail("calls and results take 239 tokens, and 197 as the template renders them", "engine")
+    rows = [Row("settings-read-back", "", missing), Row("prompt-rendered", "", history)]
+    assert [verdict(row.outcome) for row in roots.traced(rows)] == ["fail configuration"] * 2
+
+
 @pytest.mark.parametrize("part", ["configuration", "engine"])
 def test_what_is_judged_over_a_thought_is_blamed_on_who_let_it_through(part: Attribution) -> None:
     outcomes: dict[str, Outcome] = {

@@ -113,6 +113,11 @@ def _answered(row: Row) -> bool:
     return _of_engine(row) and row.probe not in APART - {long_prompt.NAME}
 
 
+def _set_up(row: Row) -> bool:
+    """Whether an engine is blamed for an answer, or for a prompt, which it writes by its settings, too."""
+    return _answered(row) or (_of_engine(row) and row.probe == prompt_rendered.NAME)
+
+
 def _rests(row: Row) -> bool:
     """Whether the model, or an engine for an answer, is blamed."""
     return _answered(row) or (row.outcome.attribution == "model" and row.probe not in APART)
@@ -132,7 +137,7 @@ def _read(row: Row) -> bool:
 # The probe that shows the cause (any, where none is named), words of its mend, and what the cause explains.
 CAUSES: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
     (model_listed.NAME, "", _refused),
-    (settings_read_back.NAME, "parser", _answered),
+    (settings_read_back.NAME, "parser", _set_up),
     (stream_equals_whole.NAME, "_parser", _answered),
     (prompt_rendered.NAME, "add_generation_prompt", _answered),
     ("", "end-of-sequence", _answered),
