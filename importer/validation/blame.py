@@ -63,6 +63,7 @@ DEATH_MENDS: dict[Attribution, str] = {
 OURS = {theirs: ours for ours, theirs in REQUEST_NAMES.items()}
 NO_TEMPLATE = "there is no chat template beside the weights"
 FETCH_TEMPLATE = "Fetch the model's own chat template."
+WITHHELD = "Use another version of the engine: it does not give the template all that a request holds."
 LONGER = 20  # characters by which the longer of two compared conversations is longer at least
 END_WITHIN = 256  # tokens in which the end of a short answer shows
 
@@ -137,7 +138,7 @@ def left_out(ctx: Context, prompts: tuple[Prompt, Prompt], reason: str, mend: st
     return Fail(
         f"{reason}; the model's template renders it, and the engine leaves it out",
         "engine",
-        "Use another version of the engine: it does not give the template all that a request holds.",
+        WITHHELD,
         trials=2,
     )
 

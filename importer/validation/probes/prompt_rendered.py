@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from importer.validation.blame import IMPORT_AGAIN, NOT_PROVED
+from importer.validation.blame import IMPORT_AGAIN, NOT_PROVED, WITHHELD
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.promise import no_chat, no_tools
@@ -144,5 +144,4 @@ def judge_counts(chat: int, rendered: int, others: tuple[str, ...] = ()) -> Outc
         where = " and ".join(others)
         mend = f"Make the chat template in {where} the same as the model's, or name it in the document."
         return Fail(f"{reason}: the engine reads another template", "configuration", mend, trials=2)
-    mend = "Use another version of the engine: it does not give the template all that a request holds."
-    return Fail(reason, "engine", mend, trials=2)
+    return Fail(reason, "engine", WITHHELD, trials=2)

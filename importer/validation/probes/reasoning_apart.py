@@ -5,9 +5,9 @@ from __future__ import annotations
 from importer.validation.blame import OTHER_REASONING_PARSER, streaming_fault, unread
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
-from importer.validation.probes.reasoning_off import inverted, silent
+from importer.validation.probes.reasoning_off import silent, turned_round
 from importer.validation.promise import no_chat, no_reasoning
-from importer.validation.prompts import SUM, SUM_SILENT, SUM_THINKING
+from importer.validation.prompts import SUM, SUM_THINKING
 from importer.validation.reply import Reply
 from importer.validation.signs import thinking_markup, thinks
 
@@ -25,7 +25,7 @@ def run(ctx: Context) -> Outcome:
         return _none_missing(ctx, none)
     whole = ctx.judged(SUM, judge)
     if isinstance(whole, Inconclusive):  # some think only when told to
-        turned = inverted(*(ctx.rendered(p) or "" for p in (SUM_THINKING, SUM_SILENT)))
+        turned = turned_round(ctx)
         if turned is not None:
             return turned
         told = ctx.judged(SUM_THINKING, judge)

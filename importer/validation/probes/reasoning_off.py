@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importer.validation.blame import OTHER_REASONING_PARSER, endless
+from importer.validation.blame import OTHER_REASONING_PARSER, WITHHELD, endless
 from importer.validation.context import Context
 from importer.validation.errors import TemplateRefusedError
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
@@ -24,7 +24,7 @@ def needs(promise: Promise) -> str | None:
 
 def run(ctx: Context) -> Outcome:
     """Whole and streamed, where the template has a switch, and the engine or the document turns it off."""
-    turned = inverted(*(ctx.rendered(prompt) or "" for prompt in (SUM_THINKING, SUM_SILENT)))
+    turned = turned_round(ctx)
     if turned is not None:
         return turned
     if not switched(ctx):
@@ -43,8 +43,7 @@ def run(ctx: Context) -> Outcome:
         return left
     asks = isinstance(found, Inconclusive) and unheard is None
     if asks and dropped(ctx.counted(SUM), ctx.counted(SUM_SILENT)):
-        mend = "Use another version of the engine: it does not give the template all that a request holds."
-        return Fail(f"{found.reason}: the switch does not reach the prompt", "engine", mend, found.trials)
+        return Fail(f"{found.reason}: the switch does not reach the prompt", "engine", WITHHELD, found.trials)
     if isinstance(found, Inconclusive) and ctx.render is None:
         return NotApplicable(f"{found.reason}; nobody can tell whether its template has a switch")
     return found
@@ -71,6 +70,11 @@ def silent(ctx: Context) -> bool:
     """Whether the document itself switches thinking off."""
     plain = ctx.rendered(SUM)
     return plain is not None and plain == ctx.rendered(SUM_SILENT) != ctx.rendered(SUM_THINKING)
+
+
+def turned_round(ctx: Context) -> Fail | None:
+    """The fault of a template whose switch does the contrary."""
+    return inverted(*(ctx.rendered(prompt) or "" for prompt in (SUM_THINKING, SUM_SILENT)))
 
 
 def inverted(thinking: str, silent: str) -> Fail | None:
