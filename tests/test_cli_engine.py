@@ -17,6 +17,8 @@ from tests.test_validation_engine import APART
 
 pytestmark = pytest.mark.engine
 
+KNOWN_BY_IMPORT = ("memory-predicted", "prompt-rendered", "turns-rendered", "tokenizer-whole")
+
 
 @pytest.fixture
 def folder(tmp_path: Path, mlx_engine: Installed, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -54,9 +56,7 @@ def test_from_a_directory_to_a_document_that_was_run(
     assert (first["validation"]["passed"], failed(first["validation"])) == (True, [])
     outcomes = {o["probe"]: o["outcome"] for o in first["validation"]["outcomes"]}
     assert {p.NAME for p in PROBES} <= set(outcomes)
-    apart = [
-        probe for probe in APART if probe not in ("memory-predicted", "prompt-rendered")
-    ]  # an import knows
+    apart = [probe for probe in APART if probe not in KNOWN_BY_IMPORT]
     assert [probe for probe, outcome in outcomes.items() if outcome != "pass"] == apart
 
     assert run(["validate", "demo", "--json"]) == 0

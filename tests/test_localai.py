@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 import yaml
+from jsonschema import Draft202012Validator
 
 from importer.service.localai.discovering import shown
 from importer.service.localai.patching import merge
@@ -240,6 +241,25 @@ def test_the_documented_descriptions_hold(service: Service) -> None:
         operation = described["paths"][path][method]
         assert "401" in operation["responses"]
         assert "localai" not in operation["tags"] or "422" not in operation["responses"]
+
+
+@slow
+def test_who_asks_too_often_is_told_so_in_the_described_envelope(tmp_path: Path) -> None:
+    with running(tmp_path, "--reads", "1", "--rate", "1") as one:
+        described = one.client.get("/openapi.json").json()
+        for method, path in (("GET", "/models/jobs"), ("PATCH", "/api/models/config-json/any")):
+            while one.client.request(method, path, json={}).status_code != 429:
+                pass
+        for path, operations in described["paths"].items():
+            for method, operation in operations.items():
+                if "localai" not in operation["tags"] or path == "/models/import-uri":
+                    continue  # looks are counted with the previews
+                answer = one.client.request(method, path.format(name="any", uuid=uuid.uuid4()), json={})
+                assert answer.status_code == 429, path
+                wanted = operation["responses"]["429"]["content"]["application/json"]["schema"]
+                Draft202012Validator({**wanted, "components": described["components"]}).validate(
+                    answer.json()
+                )
 
 
 @pytest.fixture(scope="module")

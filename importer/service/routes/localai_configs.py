@@ -23,10 +23,11 @@ from importer.service.localai.patching import merge
 from importer.service.routes.localai import FAILED
 
 router = APIRouter(prefix="/api/models/config-json", tags=["localai"], route_class=wire.Flat)
-MISSING: dict[int | str, dict[str, Any]] = {
-    404: {"model": shapes.FlatFailed, "description": "There is no such document"}
+READ: dict[int | str, dict[str, Any]] = FAILED | {
+    404: {"model": shapes.FlatFailed, "description": "There is no such document"},
+    429: {"model": shapes.FlatFailed, "description": FAILED[429]["description"]},
 }
-REFUSED: dict[int | str, dict[str, Any]] = {
+CHANGED: dict[int | str, dict[str, Any]] = READ | {
     400: {"model": shapes.FlatFailed, "description": "It is no patch, or the result is no document"},
     409: {"model": shapes.FlatFailed, "description": "Somebody was quicker"},
 }
@@ -43,7 +44,7 @@ BODY = {
 EMPTY = "request body is empty or unreadable"
 
 
-@router.get("/{name}", response_model=dict[str, Any], responses=FAILED | MISSING, summary="A document's data")
+@router.get("/{name}", response_model=dict[str, Any], responses=READ, summary="A document's data")
 def config(name: str, at: AtDesk, who: Reader) -> Response:
     """As they are written: no default is filled in."""
     del who
@@ -54,7 +55,7 @@ def config(name: str, at: AtDesk, who: Reader) -> Response:
 @router.patch(
     "/{name}",
     response_model=shapes.Patched,
-    responses=FAILED | MISSING | REFUSED,
+    responses=CHANGED,
     openapi_extra=BODY,
     summary="Change values of a document",
 )
