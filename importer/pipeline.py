@@ -75,6 +75,7 @@ class Plan(Decided):
             base=to_text(self.built),
             request=replace(self.request, reference=self.model, revision=self.pinned).to_json(),
             fit=self.fit.to_json(),
+            files=self.snapshot.settings,
         )
 
 

@@ -154,6 +154,7 @@ def run_on(
             fit=lambda: _fit_error(stored, served.log) or _resident(stored, served.memory),
             told=served.told,
             tokens=tokens.asker(installed.python, weights),
+            files=stored.receipt.files if stored.receipt is not None else None,
         ).to_json()
     return report | {"fit": _fit_error(stored, served.log)}
 

@@ -17,7 +17,13 @@ from tests.test_validation_engine import APART
 
 pytestmark = pytest.mark.engine
 
-KNOWN_BY_IMPORT = ("memory-predicted", "prompt-rendered", "turns-rendered", "tokenizer-whole")
+KNOWN_BY_IMPORT = (
+    "memory-predicted",
+    "files-as-imported",
+    "prompt-rendered",
+    "turns-rendered",
+    "tokenizer-whole",
+)
 
 
 @pytest.fixture

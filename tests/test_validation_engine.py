@@ -39,6 +39,7 @@ DOCUMENT = {
 APART = (  # the model chats, and mlx-lm's server has none of the others
     "context-length",
     "memory-predicted",
+    "files-as-imported",
     "plain-completion",
     "prompt-rendered",  # nobody renders here, or has the tokenizer
     "turns-rendered",
@@ -105,8 +106,8 @@ def test_what_the_document_does_not_promise_is_not_asked_for(python: Path) -> No
     assert {"tool-call", "later-turns", "plain-completion"} < unasked
     not_applicable = {probe for probe, (outcome, _) in by_probe.items() if outcome == "not-applicable"}
     assert not_applicable == unasked | {
-        "reasoning-apart", "context-length", "settings-read-back", "memory-predicted", "prompt-rendered",
-        "turns-rendered", "tokenizer-whole",
+        "reasoning-apart", "context-length", "settings-read-back", "memory-predicted", "files-as-imported",
+        "prompt-rendered", "turns-rendered", "tokenizer-whole",
     }  # fmt: skip
     assert report.passed, why(report)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from importer.document.digest import digest
@@ -40,6 +40,7 @@ class Receipt:
     ``approved``    the version approved last: its word and its ``data``.
     ``history``     every word that was said, the oldest first.
     ``fit``         the device, what the model takes of its memory, and what was chosen for it.
+    ``files``       the files that engines read beside the weights, by name their hashes.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Receipt:
     fit: Mapping[str, Any] | None = None
     earlier: Sequence[Mapping[str, Any]] = ()
     partial: Mapping[str, Any] | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def runs(self) -> list[Mapping[str, Any]]:

@@ -13,12 +13,12 @@ from typing import BinaryIO
 
 from importer.errors import RepositoryError, UsageError
 from importer.hub import small
-from importer.hub.snapshot import RepoFile, Snapshot
+from importer.hub.snapshot import SETTINGS, RepoFile, Snapshot
 
 MOST_FILES = 20_000  # a model has hundreds; a home directory named by mistake has millions
 DEEPEST = 4  # folders
 MOST_TEXTS = 40
-MOST_CODE, LONGEST_CODE = 200, 4 * small.MIB  # files of code, and bytes of one, that are hashed
+MOST_HASHED, LONGEST_HASHED = 200, 64 * small.MIB  # files, and bytes of one: vocabularies have 30
 
 
 def resolve(text: str, directory: Path) -> Snapshot:
@@ -69,13 +69,13 @@ def _size(entry: os.DirEntry[str]) -> int | None:
 
 
 def with_hashes(root: Path, files: tuple[RepoFile, ...]) -> tuple[RepoFile, ...]:
-    """The same files, those of Python code with git's hash of what they hold; nothing of it is run."""
-    code = [f.path for f in files if f.path.endswith(".py")][:MOST_CODE]
+    """The same files, code and settings with git's hash of what they hold; nothing of it is run."""
+    named = [f.path for f in files if f.path in SETTINGS or f.path.endswith(".py")][:MOST_HASHED]
     found: dict[str, str] = {}
-    for path in code:
+    for path in named:
         with contextlib.suppress(OSError), opened(root, path) as file:
-            data = file.read(LONGEST_CODE + 1)
-            if len(data) <= LONGEST_CODE:
+            data = file.read(LONGEST_HASHED + 1)
+            if len(data) <= LONGEST_HASHED:
                 found[path] = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
     return tuple(replace(f, hash=found.get(f.path, f.hash)) for f in files)
 

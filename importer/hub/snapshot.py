@@ -12,6 +12,12 @@ from typing import Any
 from importer.errors import RepositoryError
 
 LICENSE = re.compile(r"[A-Za-z0-9][\w.+-]{0,63}", re.ASCII)
+# What engines read beside the weights; not the template, whose digest a proof has.
+SETTINGS = (
+    "config.json", "generation_config.json", "tokenizer_config.json", "tokenizer.json", "tokenizer.model",
+    "special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt", "tekken.json",
+    "params.json", "processor_config.json", "preprocessor_config.json",
+)  # fmt: skip
 MAX_DEPTH = 100  # nesting a config may have; real ones stay under 10
 
 
@@ -65,6 +71,11 @@ class Snapshot:
         said += [t.removeprefix("license:") for t in self.info.get("tags") or () if t.startswith("license:")]
         names = [s for s in said if isinstance(s, str) and LICENSE.fullmatch(s) and s != "other"]
         return names[0] if names else None
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Hashes of the files that engines read beside the weights, as far as they are known."""
+        return {f.path: f.hash for f in self.files if f.path in SETTINGS and f.hash is not None}
 
     def has(self, path: str) -> bool:
         """Whether the repository lists ``path``."""

@@ -53,6 +53,10 @@ class Render(Protocol):
         """The tool parser that the repository names for engines that infer theirs."""
 
     @property
+    def files(self) -> Mapping[str, str]:
+        """Hashes of the files that the engine reads beside the weights, by name."""
+
+    @property
     def others(self) -> tuple[str, ...]:
         """Files that hold another template than the one that is rendered."""
 
@@ -99,6 +103,7 @@ class Context:
     ``told``     the words that it was started with, where it was started here.
     ``tokens``   asks the tokenizer beside the weights, where it lies on this machine.
     ``fit``      gives what was predicted of its memory beside what it reports, as ``fit.compare`` does.
+    ``files``    the hashes of ``render.files`` at the import; empty where nobody wrote them down.
     """
 
     promise: Promise
@@ -113,6 +118,7 @@ class Context:
     fit: Callable[[], Mapping[str, Any]] | None = None
     told: tuple[str, ...] = ()
     tokens: Ask | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
 
     def apart(self) -> Context:
         """The same for another probe: exchanges and the journal begin here."""

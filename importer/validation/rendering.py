@@ -34,6 +34,7 @@ class Rendering:
     ) -> None:
         """Raises RepositoryError for a template that is no JSON or too large."""
         self._template = template or source.find(snapshot)
+        self.files = snapshot.settings
         words = vocabulary.read(snapshot)
         self._names, self._stops = words.variables, words.stops
         claimed = snapshot.json("tokenizer_config.json").get("tool_parser_type")

@@ -10,6 +10,7 @@ from importer.validation.outcome import Fail, Inconclusive
 from importer.validation.probes import (
     calls_kept,
     context_length,
+    files_as_imported,
     health,
     long_prompt,
     model_listed,
@@ -41,7 +42,7 @@ APART = {
     probe.NAME
     for probe in (
         health, model_listed, context_length, settings_read_back, prompt_rendered, turns_rendered,
-        system_role, tools_in_prompt, calls_kept, tokenize_round_trip, tokenizer_whole,
+        system_role, tools_in_prompt, files_as_imported, calls_kept, tokenize_round_trip, tokenizer_whole,
         long_prompt, stops_cleanly,
     )
 }  # fmt: skip
@@ -56,9 +57,10 @@ def traced(rows: Sequence[Row]) -> list[Row]:
     engine is blamed for and the cause explains.
     """
     failed = {row.probe: row.outcome for row in rows if isinstance(row.outcome, Fail)}
-    lost = failed.get(turns_rendered.NAME)
-    if lost is not None and ANSWERS in failed and failed[ANSWERS].attribution == "model" and _talks_not(lost):
-        rows = [_following(row, turns_rendered.NAME, lost) if row.probe == ANSWERS else row for row in rows]
+    noise = failed.get(ANSWERS)
+    if noise is not None and noise.attribution == "model":
+        name = next((n for n, makes in NOISE if n in failed and makes(failed[n])), ANSWERS)
+        rows = [_following(row, name, failed[name]) if row.probe == ANSWERS else row for row in rows]
         failed = {row.probe: row.outcome for row in rows if isinstance(row.outcome, Fail)}
     for root, words in ROOTS:
         if root in failed and words in (failed[root].mend or ""):
@@ -91,6 +93,13 @@ def _broken(row: Row) -> bool:
 def _talks_not(lost: Fail) -> bool:
     """Whether a template does not write an ordinary conversation as it should."""
     return lost.reason.startswith(f"{TALK.name}: ") and "every turn" in lost.mend
+
+
+# What makes noise of a whole model's answers, and which of its failures do.
+NOISE: tuple[tuple[str, Callable[[Fail], bool]], ...] = (
+    (turns_rendered.NAME, _talks_not),
+    (files_as_imported.NAME, lambda _: True),
+)
 
 
 def _rests_on_answers(row: Row) -> bool:
@@ -148,6 +157,7 @@ CAUSES: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
     (tokenizer_whole.NAME, "", _rests),
     ("", "does not give the template", _read),
     (turns_rendered.NAME, "every turn", _rests),
+    (files_as_imported.NAME, "", _rests),
 )
 
 

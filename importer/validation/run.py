@@ -64,13 +64,15 @@ def validate(
     fit: Callable[[], Mapping[str, Any]] | None = None,
     told: tuple[str, ...] = (),
     tokens: Ask | None = None,
+    files: Mapping[str, str] | None = None,
 ) -> Report:
     """Run ``probes`` (all by default) against ``served``, stop it, and report; partial if some were left out.
 
     ``offers`` is what the engine's server has; ``render`` writes a prompt as the model's own template does;
     ``proof`` says which parsers read that template; ``journal`` is the engine's log;
     ``memory`` gives the bytes that its processes hold, ``fit`` what was predicted beside what was reported;
-    ``told`` is what the engine was started with, ``tokens`` asks the tokenizer beside the weights.
+    ``told`` is what the engine was started with, ``tokens`` asks the tokenizer beside the weights, ``files``
+    are the hashes of the files beside them at the import.
     ``time_limit`` is seconds for one exchange; ``progress`` is called with each step, from several threads.
     What goes wrong in an exchange is an outcome; only a fault of the importer itself is raised, and then the
     engine is the caller's to stop.
@@ -84,6 +86,7 @@ def validate(
     bench = Context(
         promise, served.model, client,
         render=render, proof=proof, journal=journal, memory=memory, fit=fit, told=told, tokens=tokens,
+        files=files or {},
     )  # fmt: skip
     rows = probe(bench, chosen, tell)
     probed = time.monotonic() - begun

@@ -81,17 +81,18 @@ def run(fault: Fault, engine: str) -> Mapping[str, Any]:
         stack.enter_context(site.held)
         for step in (*fault.given, *fault.steps):
             step.plant(site)
-        harmed = written(site.data, stored, home)
+        harmed = written(site, stored, home)
         ready(harmed, engine, weights=folder, port=site.port)
         adapter: Any = Harmed(get(engine), site)
         return run_on(adapter, installed, harmed, engine, folder, port=site.port, progress=lambda _step: None)
 
 
-def written(data: dict[str, Any], of: Stored, home: Path) -> Stored:
+def written(site: Site, of: Stored, home: Path) -> Stored:
     """A document on disk beside the receipt of the one it was made of, checked as a validation does."""
-    path = home / of.path.name
-    path.write_text(yaml.safe_dump(data, allow_unicode=True, sort_keys=False), encoding="utf-8")
-    shutil.copyfile(receipt_path(of.path), receipt_path(path))
+    path, receipt = home / of.path.name, of.need_receipt()
+    path.write_text(yaml.safe_dump(site.data, allow_unicode=True, sort_keys=False), encoding="utf-8")
+    receipt = receipt if site.recorded else replace(receipt, files={})
+    receipt_path(path).write_text(receipt.to_text(), encoding="utf-8")
     stored = load(path)
     stored.check()
     return stored

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.faults.fault import Fault
-from tests.faults.steps import Json, NotNumbers, Says, Shifted, TensorsSwapped, TokensSwapped
+from tests.faults.steps import Json, NotNumbers, Recorded, Says, Shifted, TensorsSwapped, TokensSwapped
 
 ROOM = (Says({"max_model_len": 600}),)
 SPACED = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
@@ -47,7 +47,7 @@ FAULTS = (
         "positions-of-a-sibling",
         "config.json is a sibling's with a longer context: its rope_theta is a hundred times the model's.",
         "configuration",
-        (Json("config.json", {"rope_theta": 1_000_000.0}),),
+        (Json("config.json", {"rope_theta": 1_000_000.0}), Recorded()),
         given=ROOM,
         mend="config.json",
         bitten="config.json copied between sizes of a family",

@@ -29,6 +29,7 @@ class Site:
     ``launches`` changes to the command that starts the engine.
     ``wire``     what is done to answers on their way, operations of ``tests/faults/operations.py``.
     ``port``     where to serve, any free one by default.
+    ``recorded`` whether the receipt knows the files as they were; else what happens must show the harm.
     ``held``     what is kept open for as long as the run lasts.
     """
 
@@ -39,6 +40,7 @@ class Site:
     launches: list[Harm] = field(default_factory=list)
     wire: list[str] = field(default_factory=list)
     port: int | None = None
+    recorded: bool = False
     held: ExitStack = field(default_factory=ExitStack)
 
 

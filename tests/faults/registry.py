@@ -38,4 +38,4 @@ FAULTS: tuple[Fault, ...] = (
 )
 
 # Not seen yet, or blamed on the wrong part, or told to mend what is whole; the matrix says which.
-OPEN = ("positions-of-a-sibling",)
+OPEN: tuple[str, ...] = ()

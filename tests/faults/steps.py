@@ -240,6 +240,14 @@ class Says:
 
 
 @dataclass(frozen=True)
+class Recorded:
+    """The receipt knows the files as they were: the harm came after the import, and not with the files."""
+
+    def plant(self, site: Site) -> None:
+        site.recorded = True
+
+
+@dataclass(frozen=True)
 class Option:
     """One of the document's ``options``; ``None`` takes it away."""
 

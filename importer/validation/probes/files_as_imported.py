@@ -1,0 +1,37 @@
+"""The files beside the weights are those that the document was made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from importer.validation.context import Context
+from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
+from importer.validation.promise import Promise
+
+NAME = "files-as-imported"
+LESSON = "A config.json or a tokenizer was put beside the weights later; the review spoke of another model."
+
+
+def needs(_promise: Promise) -> str | None:
+    """Whatever is served has some."""
+    return None
+
+
+def run(ctx: Context) -> Outcome:
+    """Hashes from the receipt beside those of the files that are served; the engine is not asked."""
+    if ctx.render is None or not ctx.files:
+        return NotApplicable("nobody wrote down what the files were")
+    return judge(ctx.files, ctx.render.files)
+
+
+def judge(imported: Mapping[str, str], served: Mapping[str, str]) -> Outcome:
+    """Hashes by file; two of unlike length are of unlike kinds, and say nothing of each other."""
+    known = [name for name, was in imported.items() if len(served.get(name, was)) == len(was)]
+    changed = [name for name in known if served.get(name) != imported[name]]
+    changed += [name for name in served if name not in imported]
+    if not changed:
+        return Pass(f"{len(known)} files are as they were")
+    told = f"{', '.join(changed[:-1])} and {changed[-1]}" if changed[1:] else changed[0]
+    reason = f"of {told} the document was made with another version"
+    mend = f"Put {told} back as imported, or import the model again."
+    return Fail(reason, "configuration", mend)
