@@ -88,15 +88,18 @@ def test_mlx_has_models_of_its_own_and_a_word_of_its_own() -> None:
     assert "will not start" in code.evidence(named, MLX)[-1].says
 
 
-def test_a_directorys_code_is_hashed_as_git_does(tmp_path: Path) -> None:
+def test_a_directorys_code_and_settings_are_hashed_as_git_does(tmp_path: Path) -> None:
     (tmp_path / "modeling_x.py").write_bytes(b"print(1)\n")
     (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "README.md").write_text("# Words")
     (tmp_path / "link.py").symlink_to("/etc/hostname")
     found = {f.path: f.hash for f in local.resolve("x", tmp_path).files}
     git = subprocess.run(
-        ["git", "hash-object", "modeling_x.py"], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert found == {"modeling_x.py": git.stdout.strip(), "config.json": None, "link.py": None}
+        ["git", "hash-object", "modeling_x.py", "config.json"],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    code, settings = git.stdout.split()
+    assert found == {"modeling_x.py": code, "config.json": settings, "link.py": None, "README.md": None}
     assert found["modeling_x.py"] == hashlib.sha1(b"blob 9\0print(1)\n").hexdigest()
 
 
