@@ -200,6 +200,7 @@ def test_one_process_at_a_time_works_on_a_list(desk: Desk) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_a_folder_is_written_by_one_at_a_time_and_not_left_locked(desk: Desk) -> None:
     many(desk, 2)
     assert lines(desk("--from", "list"))

@@ -51,6 +51,7 @@ def at_terminal(desk: Desk, *words: str, answer: str, **env: str) -> tuple[int, 
         return code, shown.decode()
 
 
+@pytest.mark.slow
 def test_accepted_at_the_terminal(desk: Desk) -> None:
     desk.hub.latency = 0.8  # two round trips: long enough for the spinner
     code, shown = at_terminal(desk, "acme/base", answer="y\n", NO_COLOR="1")

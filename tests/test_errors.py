@@ -342,6 +342,7 @@ def test_every_kind_has_a_case_and_no_other() -> None:
     assert not set(CASES) & APART
 
 
+@pytest.mark.slow
 def test_install_failed(desk: Desk) -> None:
     ran = desk(*install_failed(desk))
     check("install-failed", ran)
@@ -360,6 +361,7 @@ def test_worker_failed(desk: Desk) -> None:
     assert any(sentence.split("{")[0] in why and hint in why for why in decision["why"])
 
 
+@pytest.mark.slow
 def test_probes_failed(desk: Desk) -> None:
     """The report is the answer; the exit code tells the rest."""
     ran = desk(*probes_failed(desk), "--json")
@@ -387,6 +389,7 @@ def test_cannot_write(desk: Desk) -> None:
     assert desk.files() == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "words"),
     [(signal.SIGINT, ("acme/base",)), (signal.SIGTERM, ("acme/base",)), (signal.SIGINT, ("--from", "list"))],

@@ -271,6 +271,7 @@ def test_the_commit_that_the_file_pins_is_read(desk: Desk, pin: str) -> None:
     assert (told["revision"], told["document"]["parameters"]["temperature"]) == (sha, 0.6)
 
 
+@pytest.mark.slow
 def test_a_filled_file_is_reviewed_merged_and_filled_again(desk: Desk) -> None:
     (desk.folder / "models").mkdir()
     path = write(
@@ -296,6 +297,7 @@ def test_a_filled_file_is_reviewed_merged_and_filled_again(desk: Desk) -> None:
     assert receipt["request"]["preferences"] == {"parameters.top_p": 0.5}
 
 
+@pytest.mark.slow
 def test_what_an_import_wrote_does_not_become_the_persons(desk: Desk) -> None:
     desk("acme/base")
     path = desk.folder / "models" / "base.yaml"

@@ -294,6 +294,7 @@ CONFIGS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(CONFIGS, DEVICES, st.integers(1, 10**12))
 def test_the_rules_hold(config: dict[str, Any], device: str, size: int) -> None:
     made, decisions = fitted(config, device, size)

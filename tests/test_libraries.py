@@ -53,6 +53,7 @@ def apt(folder: Path, monkeypatch: pytest.MonkeyPatch, fails: bool = False) -> N
     monkeypatch.setenv("PATH", str(programs), prepend=":")
 
 
+@pytest.mark.slow
 @linux
 def test_what_the_system_lacks_is_unpacked_and_loaded(
     python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -347,6 +347,7 @@ def test_a_gguf_repository_names_its_origin_without_steering(hub: HubServer, imp
     assert calm(ran.out + ran.err)
 
 
+@pytest.mark.slow
 def test_names_of_folders_and_files_stay_names(
     importer: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -407,6 +408,7 @@ def test_a_terminal_gets_no_escape_of_a_repository(hub: HubServer, tmp_path: Pat
         assert sequence.encode() not in said
 
 
+@pytest.mark.slow
 def test_brackets_are_no_markup_on_a_terminal(importer_home: Path, tmp_path: Path) -> None:
     folder(tmp_path / "[/bold]", {"config.json": CONFIG})
     code, said = on_a_terminal(tmp_path, "./[/bold]", "--dry-run")

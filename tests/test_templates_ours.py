@@ -66,6 +66,7 @@ def call(name: str, arguments: Any, number: str = "c4ll00000") -> dict[str, Any]
     return {"id": number, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("convention", CONVENTIONS)
 @pytest.mark.parametrize("own", OWN.values(), ids=OWN)
 def test_every_case_is_written(renderer: Renderer, own: str, convention: str) -> None:

@@ -76,6 +76,7 @@ def test_the_hub_s_own_hashes_are_kept() -> None:
     assert told.settings == {"config.json": "a" * 40}
 
 
+@pytest.mark.slow
 def test_a_receipt_keeps_what_the_import_saw(model: Path, tmp_path: Path) -> None:
     from importer.cli.main import run
 
