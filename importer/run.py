@@ -248,6 +248,7 @@ def proof_of(stored: Stored, engine_name: str) -> Proof | None:
 
     ``None`` where it says nothing readable.
     """
+    from importer.document.holding import builds
     from importer.proof.result import Proof
 
     kept = stored.receipt.proof if stored.receipt is not None else None
@@ -255,8 +256,7 @@ def proof_of(stored: Stored, engine_name: str) -> Proof | None:
         proof = Proof.from_json(kept or {})
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
-    builds = (proof.engine, f"{proof.engine}-cpu", f"{proof.engine}-cuda")
-    if engine_name not in builds:
+    if engine_name not in builds(proof.engine):
         return None
     return replace(proof, verdicts={key: _first(stored, key, told) for key, told in proof.verdicts.items()})
 

@@ -453,7 +453,7 @@ def test_a_changed_upstream_renews_a_document_that_nobody_edited(desk: Desk) -> 
     sha = desk.hub.repos["acme/base"].commit({**BASE, "generation_config.json": {"temperature": 0.7}})
     assert desk("acme/base").code == 0
     assert (document(desk)["importer"]["revision"], document(desk)["parameters"]["temperature"]) == (sha, 0.7)
-    assert state(desk) == ("draft", "never")
+    assert state(desk) == ("draft", "stale")
 
 
 def test_a_lost_receipt_is_written_again(desk: Desk) -> None:

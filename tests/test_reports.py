@@ -190,7 +190,7 @@ def test_what_a_model_wrote_is_shown(text: str) -> None:
 
 
 def test_a_page_holds_everything_and_says_it_in_order(desk: Desk) -> None:
-    page = html.write(sheet(stored(desk, report(*ALL))))
+    page = html.write(sheet(stored(desk, report(*ALL, engine="vllm", version="0.32.0"))))
     text = "".join(looked_at(page).text)
     at = 0
     for words in (
@@ -205,7 +205,9 @@ def test_a_page_holds_everything_and_says_it_in_order(desk: Desk) -> None:
     assert "approved" in text
     assert "acme/chat" in text
     assert re.search(r"by .* \(--yes\), \d{4}-\d\d-\d\d \d\d:\d\d UTC", text)
-    assert html.write(sheet(stored(desk, report(*ALL)))) == page  # the same bytes
+    assert (
+        html.write(sheet(stored(desk, report(*ALL, engine="vllm", version="0.32.0")))) == page
+    )  # the same bytes
 
 
 def test_a_pages_policy_names_its_style_and_nothing_else() -> None:
@@ -250,20 +252,20 @@ def stored(desk: Desk, *reports: Mapping[str, Any]) -> Any:
 
 def test_a_part_and_runs_on_several_engines_are_kept_apart(desk: Desk) -> None:
     part = report(ALL[1], partial={"probes": ["tool-call"], "against": None})
-    found = sheet(stored(desk, report(*ALL), report(ALL[0], engine="vllm"), part))
+    found = sheet(stored(desk, report(*ALL), report(ALL[0], engine="vllm", version="0.32.0"), part))
     assert [(run.label, run.state) for run in found.runs] == [
-        ("vllm 1.0", "passed"), ("mlx 1.0", "failed"), ("mlx 1.0", "partial"),
+        ("vllm 0.32.0", "passed"), ("mlx 1.0", "failed"), ("mlx 1.0", "partial"),
     ]  # fmt: skip
     assert found.validation == "passed"
     assert found.validating == ["health", "tool-call", "history", "stop-strings"]
     text = terminal.write(found)
-    assert re.search(r"probe +vllm 1.0 +mlx 1.0\n", text)
+    assert re.search(r"probe +vllm 0.32.0 +mlx 1.0\n", text)
     assert re.search(r"tool-call +fail\n", text)
     assert "Only a part, asked of mlx 1.0:" in text
     assert text.index("What did not pass on mlx 1.0") < text.index("→ Set tool_parser:hermes")
     suites = ElementTree.fromstring(junit.write(found)).findall("testsuite")
     assert [s.get("name") for s in suites] == [
-        "chat on vllm 1.0", "chat on mlx 1.0", "chat on mlx 1.0 (a part, not its validation)",
+        "chat on vllm 0.32.0", "chat on mlx 1.0", "chat on mlx 1.0 (a part, not its validation)",
     ]  # fmt: skip
 
 

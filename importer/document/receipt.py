@@ -92,14 +92,6 @@ class Receipt:
             return "approved" if seen else "stale"
         return "rejected" if said == "rejected" and seen else "draft"
 
-    def validated(self, digest: str) -> str:
-        """``passed``, ``failed``, ``never``, or ``stale`` when the data changed after the run."""
-        if self.validation is None:
-            return "never"
-        if self.validation.get("digest") != digest:
-            return "stale"
-        return "passed" if self.validation["passed"] else "failed"
-
     def with_review(self, word: Word, data: Mapping[str, Any]) -> Receipt:
         """The same receipt after one more word on ``data``, which is kept where it was approved."""
         review = {**asdict(word), "digest": digest(data)}

@@ -8,6 +8,7 @@ from typing import Any
 from importer.document import schema
 from importer.document.check import problems
 from importer.document.diff import ABSENT, Change, differences, dotted
+from importer.document.holding import validation
 from importer.document.receipt import Receipt, Word
 from importer.document.store import Store, Stored
 from importer.errors import DocumentError
@@ -41,7 +42,7 @@ def row(stored: Stored) -> dict[str, Any]:
         "revision": block.get("revision") if isinstance(block, Mapping) else None,
         "backend": stored.data.get("backend"),
         "review": receipt.state(stored.digest) if receipt else "no receipt",
-        "validation": receipt.validated(stored.digest) if receipt else "never",
+        "validation": validation(receipt, stored.data, stored.digest).state if receipt else "never",
     }
 
 
@@ -88,7 +89,9 @@ def _warnings(stored: Stored, receipt: Receipt) -> Iterator[str]:
     streaming = block.get("streaming") if isinstance(block, Mapping) else None
     for key, finding in streaming.items() if isinstance(streaming, Mapping) else ():
         yield f"{key}: in pieces it reads less: {finding}"
-    report = receipt.validation
-    for outcome in report["outcomes"] if report is not None and not report["passed"] else ():
+    held = validation(receipt, stored.data, stored.digest)
+    if held.state == "stale":
+        yield f"its validation does not hold: {held.why}"
+    for outcome in held.run["outcomes"] if held.run is not None and not held.run["passed"] else ():
         if outcome["outcome"] in ("fail", "inconclusive"):
             yield f"probe {outcome['probe']}: {outcome['outcome']}: {outcome['reason']}"

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from importer.document.holding import validation
+
 if TYPE_CHECKING:
     from importer.document.receipt import Receipt
     from importer.document.store import Stored
@@ -141,7 +143,7 @@ def sheet(stored: Stored, reports: Sequence[Told] | None = None) -> Sheet:
     return Sheet(
         *shared,
         receipt.state(stored.digest),
-        receipt.validated(stored.digest),
+        validation(receipt, stored.data, stored.digest).state,
         stored.text,
         runs,
         receipt.review,
@@ -161,7 +163,7 @@ def of_receipt(receipt: Receipt) -> Sheet:
         receipt.revision,
         receipt.digest,
         receipt.state(receipt.digest),
-        receipt.validated(receipt.digest),
+        validation(receipt, receipt.wrote or {}, receipt.digest).state,
         receipt.base or "",
         runs,
         decisions=receipt.decisions,

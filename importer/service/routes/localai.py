@@ -7,10 +7,10 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from importer.document.holding import builds
 from importer.engines import abilities
 from importer.errors import ImporterError, ServiceError
 from importer.gallery import audit, executors, jobs, published
-from importer.gallery.standing import BUILDS
 from importer.service import addresses
 from importer.service.auth import act
 from importer.service.desk import AtDesk, json_answer
@@ -130,7 +130,7 @@ def backends(at: AtDesk, who: Reader) -> Response:
             {
                 "name": name, "modality": "text", "auto_detect": name in DETECTED,
                 "description": abilities.load(name).label,
-                "installed": any(f"{name}{build}" in engines for build in BUILDS),
+                "installed": not builds(name).isdisjoint(engines),
             }
             for name in sorted(at.settings.backends)
         ]

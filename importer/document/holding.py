@@ -1,0 +1,61 @@
+"""Whether a validation holds: the newest whole run on the document's own engine, of its data as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from importer.document.receipt import Receipt
+
+BUILDS = ("", "-cpu", "-cuda")  # under which names one engine is installed
+EDITED = "it was edited since it was validated"
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """``state``, ``why`` it is stale or failed, and the ``run`` that tells, where it was on that engine."""
+
+    state: Literal["never", "passed", "failed", "stale"]
+    why: str | None = None
+    run: Mapping[str, Any] | None = None
+
+
+def validation(receipt: Receipt, data: Mapping[str, Any], digest: str) -> Validation:
+    """What the runs in a receipt say of a document with these data, whose digest is ``digest``."""
+    if not receipt.runs:
+        return Validation("never")
+    others = [_other_engine(data, run) for run in receipt.runs]
+    if None not in others:
+        return Validation("stale", others[0])
+    run = receipt.runs[others.index(None)]
+    if run.get("digest") != digest:
+        return Validation("stale", EDITED, run)
+    if run["passed"]:
+        return Validation("passed", None, run)
+    bad = [o["probe"] for o in run.get("outcomes", ()) if o["outcome"] in ("fail", "inconclusive")]
+    return Validation("failed", f"its validation failed: {', '.join(bad) or 'no probe applied'}", run)
+
+
+def builds(backend: object) -> set[str]:
+    """The names under which a document's engine may be installed."""
+    return {f"{backend}{build}" for build in BUILDS}
+
+
+def _other_engine(data: Mapping[str, Any], run: Mapping[str, Any]) -> str | None:
+    """Why a run was not of the engine that the document is for; ``None`` where it was, or nobody says which."""
+    ran = run.get("engine") or {}
+    block = data.get("importer")
+    meant = (block.get("engine") if isinstance(block, Mapping) else None) or {}
+    backend = data.get("backend") or meant.get("name")
+    if None not in (backend, ran.get("name")) and ran["name"] not in builds(backend):
+        return f"it ran on {ran['name']}, and the document is for {backend}"
+    if meant.get("version") and ran.get("version") and _plain(meant["version"]) != _plain(ran["version"]):
+        return f"it ran on {ran['name']} {ran['version']}, and the document is for {meant['version']}"
+    return None
+
+
+def _plain(version: str) -> str:
+    """Without the build: 0.32.0+cpu is 0.32.0."""
+    return version.partition("+")[0]
