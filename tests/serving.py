@@ -54,7 +54,12 @@ class Service:
         }  # fmt: skip
 
     def start(
-        self, *words: str, command: str = "serve", env: Mapping[str, str] | None = None, by: str = "importer"
+        self,
+        *words: str,
+        command: str = "serve",
+        env: Mapping[str, str] | None = None,
+        by: str = "importer",
+        ready: bool = True,
     ) -> Service:
         """Start a server and wait until it is ready, or a worker; ``by`` is the module that runs it."""
         argv = [sys.executable, "-m", by, command, *words]
@@ -65,7 +70,7 @@ class Service:
                 cwd=self.folder,
             )  # fmt: skip
         self.processes.append(process)
-        if command == "serve":
+        if command == "serve" and ready:
             self.wait(lambda: self.ready(process))
         return self
 
@@ -76,8 +81,8 @@ class Service:
         except httpx.TransportError:
             return False
 
-    def log(self) -> str:
-        return "\n".join(p.read_text(errors="replace")[-6000:] for p in sorted(self.folder.glob("*.log")))
+    def log(self, name: str = "*.log") -> str:
+        return "\n".join(p.read_text(errors="replace")[-6000:] for p in sorted(self.folder.glob(name)))
 
     def wait(self, done: Any) -> Any:
         """What ``done`` gives, once it gives something."""

@@ -9,6 +9,8 @@ import pytest
 import yaml
 
 from importer.errors import KINDS
+from tests.commandline import BASE
+from tests.hubserver import Repo
 from tests.serving import Service, events, service
 
 __all__ = ["service"]
@@ -331,6 +333,41 @@ def test_a_job_is_cancelled_and_tried_again(service: Service) -> None:
     assert service.client.get("/v1/configs/c").status_code == 200
 
 
+def test_what_failed_of_a_list_is_tried_again(service: Service) -> None:
+    body = {"references": ["acme/later", "acme/base", "acme/last"], "backend": "vllm"}
+    job = service.client.post("/v1/imports", json=body).json()["id"]
+    ended = service.ended(job)
+    assert (ended["state"], ended["counts"]) == ("failed", {"failed": 2, "succeeded": 1})
+    service.hub.repos |= {name: Repo(BASE) for name in ("acme/later", "acme/last")}
+    again = service.client.post(ended["links"]["retry"]["href"])
+    assert (again.status_code, again.json()["counts"]) == (202, {"queued": 2, "succeeded": 1})
+    assert service.ended(job)["counts"] == {"succeeded": 3}
+    items = service.client.get("/v1/jobs", params={"parent": job}).json()["items"]
+    assert [one["attempt"] for one in items] == [2, 1, 2]
+    assert "retry" not in items[0]["links"]
+    problem(service.client.post(f"/v1/jobs/{job}/retry"), 409, "not-ended")
+
+
+def test_a_stream_takes_any_last_event(service: Service) -> None:
+    job = service.imported("acme/base", name="any")
+    for last in ("99999999999999999999999999", "77"):
+        answer = service.client.get(f"/v1/jobs/{job['id']}/events", headers={"Last-Event-ID": last})
+        assert answer.status_code == 204
+    for last in ("what somebody else's server called it", "-1", "1.5", "\u0663".encode()):
+        with service.client.stream(
+            "GET", f"/v1/jobs/{job['id']}/events", headers={"Last-Event-ID": last}
+        ) as stream:
+            assert next(events(stream))["id"] == 1
+
+
+def test_a_gallerys_list_has_a_name_of_its_own(service: Service) -> None:
+    service.hub.repos["acme/index"] = Repo(BASE)
+    assert service.imported("acme/index")["config"] == "acme--index"
+    body = {"reference": "acme/base", "backend": "vllm", "name": "index"}
+    told = problem(service.client.post("/v1/imports", json=body), 422, "bad-option")
+    assert told["errors"][0]["pointer"] == "/name"
+
+
 def test_pages_of_others_and_names_of_others_are_refused(service: Service) -> None:
     body = {"reference": "acme/base", "backend": "vllm"}
     for headers in ({"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
@@ -365,6 +402,19 @@ def test_keys_have_scopes_and_are_shown_once(service: Service) -> None:
     problem(service.client.delete(f"/v1/keys/{ident}"), 404, "no-such-key")
     log = service.client.get("/v1/audit").json()
     assert [e["action"] for e in log if e["subject"] == f"key {ident}"] == ["revoke key", "create key"]
+    assert ident == made.json()["id"]
+
+
+def test_a_key_is_made_once_by_one_request(service: Service) -> None:
+    def ask(name: str) -> Any:
+        return service.client.post("/v1/keys", json={"name": name}, headers={"Idempotency-Key": "one"})
+
+    made = ask("once").json()
+    assert made["id"] in problem(ask("once"), 409, "key-made")["detail"]
+    problem(ask("other"), 422, "key-reused")
+    assert [k["id"] for k in service.client.get("/v1/keys").json() if k["name"] == "once"] == [made["id"]]
+    told = problem(service.client.post("/v1/keys", json={"name": "two\nlines"}), 422, "bad-option")
+    assert told["errors"][0]["pointer"] == "/name"
 
 
 def test_a_version_that_is_not_there(service: Service) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +18,13 @@ import jsonschema
 import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
+from sqlalchemy import select, update
 from starlette.testclient import TestClient
 
 from importer.cli.arguments import parse
+from importer.gallery import answers, tables
+from importer.gallery.answers import Answer
+from importer.gallery.opening import opened
 from importer.service.app import create
 from importer.service.settings import Settings
 from tests.serving import PATIENCE, Service, events, running, service
@@ -74,6 +81,28 @@ def test_it_is_ready_while_it_works(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @slow
+def test_answers_are_kept_for_a_week(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IMPORTER_HOME", str(tmp_path))
+    settings, given = Settings(validate=False, imports=0), Answer(200, {}, "{}")
+    with closing(opened(settings.url)) as database:
+        for key, days in (("old", 8), ("young", 6)):
+            with database.writing() as connection:
+                answers.keep(connection, "ann", key, "asked", given)
+                at = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="seconds")
+                connection.execute(update(tables.answers).where(tables.answers.c.key == key).values(at=at))
+
+        def kept() -> list[str]:
+            with database.reading() as connection:
+                return [*connection.execute(select(tables.answers.c.key)).scalars()]
+
+        with TestClient(create(settings), base_url="http://127.0.0.1"):
+            deadline = time.monotonic() + PATIENCE
+            while kept() != ["young"]:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+
+
+@slow
 def test_a_server_that_is_stopped_hands_its_jobs_back(tmp_path: Path) -> None:
     with running(tmp_path) as service:
         service.hub.latency = 2
@@ -93,6 +122,32 @@ def test_a_server_that_is_stopped_hands_its_jobs_back(tmp_path: Path) -> None:
         assert versions == [1, 1, 1]
     logs = [p.read_text() for p in sorted(tmp_path.glob("serve-*.log"))]
     assert not [log for log in logs if "Traceback" in log]
+
+
+@slow
+def test_nobody_who_watches_is_waited_for(tmp_path: Path) -> None:
+    with running(tmp_path, "--imports", "0") as service:  # a job that nobody runs says nothing
+        job = service.client.post("/v1/imports", json={"reference": "acme/base", "backend": "vllm"}).json()
+        with service.client.stream("GET", job["links"]["events"]["href"]) as stream:
+            seen = events(stream)
+            assert next(seen)["event"] == "queued"
+            service.processes[-1].send_signal(signal.SIGTERM)
+            assert [*seen] == []  # it ends, and is not cut off
+        assert service.stop() == 0
+    log = service.log()
+    assert "Cancel" not in log
+    assert "Traceback" not in log
+
+
+@slow
+def test_whoever_asks_for_the_head_gets_no_body(service: Service) -> None:
+    for path in ("/healthz", "/readyz", "/metrics", "/v1/configs", "/", "/openapi.json"):
+        head, whole = service.client.head(path), service.client.get(path)
+        assert (head.status_code, head.content) == (200, b"")
+        assert head.headers["content-type"] == whole.headers["content-type"]
+    assert service.client.head("/v1/jobs/none").status_code == 404
+    assert service.client.head("/v1/imports").headers["Allow"] == "POST"
+    assert service.client.head("/v1/jobs/none/events").status_code == 405
 
 
 @slow

@@ -104,13 +104,27 @@ def test_a_reference_leads_to_the_hub_or_nowhere(service: Service, reference: st
 @slow
 def test_a_list_hides_nothing_behind_its_first_reference(service: Service) -> None:
     hidden = [LINK_LOCAL, str(service.folder / "outside" / "model"), "file:///etc/passwd"]
-    answer = service.client.post(
-        "/v1/imports", json={"references": ["acme/base", *hidden], "backend": "vllm"}
-    )
-    job = service.ended(answer.json()["id"])
-    assert job["counts"] == {"failed": 3, "succeeded": 1}
-    inside = service.client.get("/v1/jobs", params={"parent": job["id"]}).json()["items"]
-    assert {j["error"]["kind"] for j in inside[1:]} <= {"bad-reference", "no-directories"}
+    body = {"references": ["acme/base", *hidden], "backend": "vllm"}
+    told = problem(service.client.post("/v1/imports", json=body), 422, "bad-reference")
+    assert [e["pointer"] for e in told["errors"]] == ["/references/1", "/references/2", "/references/3"]
+
+
+@slow
+def test_a_key_or_a_value_that_is_not_what_it_seems_is_refused(service: Service) -> None:
+    for said in ({"temperature=0.1 #": 1}, {"description": "\ud800"}, {"roles": {"\udfff": 1}}):
+        for path in ("/v1/imports", "/v1/imports/preview"):
+            body = json.dumps({"reference": "acme/base", "backend": "vllm", "set": said}).encode()
+            answer = service.client.post(path, content=body, headers={"Content-Type": "application/json"})
+            assert problem(answer, 422, "bad-request")["errors"][0]["pointer"].startswith("/set/")
+
+
+@slow
+def test_an_address_that_is_none_is_no_fault_of_the_server(service: Service) -> None:
+    for host in ("[", "[::1", "[::1]]", "a@127.0.0.1", "127.0.0.1@a", "]["):
+        problem(service.client.get("/healthz", headers={"Host": host}), 421, "foreign-host")
+    for origin in ("http://[", "http://[::1", "null", "http://", "://"):
+        answer = service.client.post("/v1/imports", json={}, headers={"Origin": origin})
+        problem(answer, 403, "foreign-page")
 
 
 @slow

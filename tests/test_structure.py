@@ -44,6 +44,7 @@ MAY_CONNECT = {
     "importer.hub.transport", "importer.hub.weights", "importer.hub.hosts",  # the Hub; hosts looks names up
     "importer.engines.doctor.hubs",  # whether the Hub answers
     "importer.engines.sockets", "importer.engines.ready", "importer.validation.client",  # loopback
+    "importer.service.listening",  # connects to nothing
 }  # fmt: skip
 MAY_START = {
     "importer.template.render", "importer.engines.environment", "importer.engines.group",

@@ -36,11 +36,9 @@ def keys(arguments: argparse.Namespace) -> None:
     """Make, list or revoke API keys."""
     from importer.gallery import keys as kept
     from importer.gallery.act import Act
-    from importer.gallery.database import Database
-    from importer.gallery.migrations import migrate
+    from importer.gallery.opening import opened
 
-    database = Database(_found(arguments).settings.url)
-    migrate(database)
+    database = opened(_found(arguments).settings.url)
     who = user()
     with database.writing() as connection:
         if arguments.action == "create":

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from importer.errors import UsageError
 
 ALLOWED = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?")
-
-
+RESERVED = ("index",)  # a gallery's list lies beside its entries
 LONGEST = 120  # characters, so that a number fits behind
 
 
@@ -27,6 +26,10 @@ def check(name: str) -> str:
             option=f"--name {name!r}",
             problem="a name is made of a-z, 0-9, '.', '_' and '-', with a letter or digit at both ends",
         )
+    if name in RESERVED:
+        raise UsageError(
+            "bad-option", option=f"--name {name!r}", problem="a gallery's list of its entries has that name"
+        )
     return name
 
 
@@ -34,10 +37,10 @@ def choose(model_id: str | None, folder_name: str, taken_by_other: Callable[[str
     """The repository's name, with its owner in front where another repository has taken it."""
     owner, _, name = (model_id or folder_name).rpartition("/")
     short = slug(name)
-    if not taken_by_other(short):
+    if not (short in RESERVED or taken_by_other(short)):
         return short
     long = f"{slug(owner)}--{short}"[:LONGEST].rstrip("-.") if owner else short
-    if not taken_by_other(long):
+    if not (long in RESERVED or taken_by_other(long)):
         return long
     number = 2
     while taken_by_other(f"{long}-{number}"):

@@ -47,6 +47,13 @@ class Database:
         if not self.sqlite:
             connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": number})
 
+    @property
+    def place(self) -> str:
+        """Where it is, for eyes: the file, or host and name."""
+        return (
+            str(self.url.database) if self.sqlite else f"{self.url.host or 'localhost'}/{self.url.database}"
+        )
+
     def close(self) -> None:
         """Give back all connections."""
         self.engine.dispose()

@@ -169,9 +169,14 @@ def end(
 
 def cancel(connection: Connection, job: Job) -> list[Job]:
     """End a job, or all of a list that have not ended yet; those that were."""
-    rows = select(*COLUMNS).where(J.root == job.id, J.id != job.id, J.state.in_(OPEN)).order_by(J.place)
-    inside = [read(row) for row in connection.execute(rows).mappings()] if job.kind == "imports" else []
-    return [one for one in inside or [job] if end(connection, one, "cancelled")]
+    found = inside(connection, job, OPEN) if job.kind == "imports" else []
+    return [one for one in found or [job] if end(connection, one, "cancelled")]
+
+
+def inside(connection: Connection, root: Job, states: Sequence[str]) -> list[Job]:
+    """The jobs of a list that are in some states, in its order."""
+    rows = select(*COLUMNS).where(J.root == root.id, J.id != root.id, J.state.in_(states)).order_by(J.place)
+    return [read(row) for row in connection.execute(rows).mappings()]
 
 
 def ended(connection: Connection, idents: Sequence[str]) -> list[str]:
@@ -190,7 +195,7 @@ def again(connection: Connection, job: Job, request: Mapping[str, Any]) -> Job:
     if connection.execute(mine.values(fresh_row)).rowcount == 0:
         raise ServiceError("not-ended", job=job.id, state=job.state)
     if job.root != job.id:
-        opened = {"state": "running", "ended_at": None}
+        opened = {"state": "running", "ended_at": None, "result": None}
         connection.execute(update(tables.jobs).where(J.id == job.root).values(opened))
     note(connection, job, "queued", {"attempt": job.attempt + 1})
     return get(connection, job.id)

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
 
-from importer.errors import ServiceError
+from importer.errors import ServiceError, UsageError
 from importer.gallery import audit
 from importer.gallery.act import Act
 from importer.gallery.tables import keys
@@ -19,13 +19,14 @@ from importer.pipeline import now
 
 SCOPES = ("read", "import", "approve", "admin")
 PREFIX = "imp"  # a key is imp_ID_SECRET
+NAME = 100  # characters
 SECRET = 32  # random bytes: too many to be guessed, so a plain hash keeps them
 NOBODY = hashlib.sha256(b"").hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key without its secret."""
+    """A key without its secret. Whatever it is good for, it may read: who asked for a job follows it."""
 
     id: str
     name: str
@@ -33,7 +34,13 @@ class Key:
 
 
 def create(connection: Connection, name: str, scopes: Collection[str], act: Act) -> str:
-    """The key itself, which nobody can show again; ``scopes`` are of ``SCOPES``."""
+    """The key itself, which nobody can show again; ``scopes`` are of ``SCOPES``.
+
+    Raises UsageError("bad-option") for a name that cannot be shown in one line.
+    """
+    if not 0 < len(name) <= NAME or not name.isprintable() or not name.strip():
+        problem = f"it is a line of at most {NAME} characters"
+        raise UsageError("bad-option", option="NAME", problem=problem)
     ident, secret = secrets.token_hex(6), secrets.token_urlsafe(SECRET)
     row = {"id": ident, "name": name, "hash": _hash(secret), "scopes": " ".join(sorted(set(scopes)))}
     connection.execute(insert(keys).values(**row, created_at=now(), created_by=act.who))
@@ -49,7 +56,7 @@ def find(connection: Connection, said: str) -> Key | None:
     same = hmac.compare_digest(_hash(secret), NOBODY if row is None else row["hash"])
     if row is None or not same or prefix != PREFIX or row["revoked_at"] is not None or not secret:
         return None
-    return Key(row["id"], row["name"], frozenset(row["scopes"].split()))
+    return Key(row["id"], row["name"], frozenset((*row["scopes"].split(), "read")))
 
 
 def listed(connection: Connection) -> list[dict[str, Any]]:

@@ -19,9 +19,8 @@ from starlette.exceptions import HTTPException
 from importer import __version__
 from importer.errors import ImporterError, InternalError, ServiceError
 from importer.gallery.answers import Again
-from importer.gallery.database import Database
 from importer.gallery.gallery import Gallery
-from importer.gallery.migrations import migrate
+from importer.gallery.opening import opened
 from importer.service import words
 from importer.service.auth import limits
 from importer.service.desk import Desk
@@ -77,8 +76,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 def _open(settings: Settings) -> Desk:
-    database = Database(settings.url)
-    migrate(database)
+    database = opened(settings.url)
     gallery = Gallery(database)
     crew = Crew(gallery, settings).__enter__()
     looks = BoundedSemaphore(settings.previews)
@@ -112,6 +110,7 @@ def _is_json(request: Request) -> bool:
 def _pointer(place: Sequence[str | int]) -> str:
     """``("body", "set", "a/b")`` is ``/set/a~1b``; a parameter keeps the word for where it stands."""
     steps = place[1:] if place[:1] == ("body",) else place
+    steps = steps[:-1] if steps[-1:] == ("[key]",) else steps  # pydantic's word for a key, not for its value
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
 
 

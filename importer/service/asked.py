@@ -30,18 +30,30 @@ def _spoken(text: str) -> str:
     return text
 
 
-def _finite(value: Any) -> Any:
-    """JSON as the standard has it: Python's own reader takes NaN and Infinity, which no answer may hold."""
-    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+def _standard(value: Any) -> Any:
+    """JSON as the standard has it: Python's own reader takes NaN, Infinity and halves of characters."""
+    inside = (
+        (*value, *value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ()
+    )
     for one in inside:
-        _finite(one)
+        _standard(one)
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError("it holds a number that JSON does not have")
+    if isinstance(value, str) and any(0xD800 <= ord(c) < 0xE000 for c in value):
+        raise ValueError("it holds half of a character")
     return value
+
+
+def _settable(key: str) -> str:
+    """A key that can be told from its value: one with ``=`` would be another key, and another value."""
+    if "=" in key:
+        raise ValueError("a key holds no '='")
+    return key
 
 
 Spoken = Annotated[str, Field(max_length=NOTE), AfterValidator(_spoken)]
 Text = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_spoken)]
+Key = Annotated[Text, AfterValidator(_settable)]
 Template = Literal["pythonic", "json", "none"]
 EXAMPLE: JsonDict = {"reference": "Qwen/Qwen3-8B", "backend": "vllm", "set": {"temperature": 0.6}}
 # Exactly one of both; said so, and not as ``oneOf``, generators of clients still make one type of it.
@@ -75,7 +87,7 @@ class Import(Body):
         default=None, description="the engine to write for; 'auto' leaves it to the server's own machine"
     )
     engine_version: Text | None = Field(default=None, description="write for this version's parsers")
-    set: dict[Text, Annotated[Any, AfterValidator(_finite)]] = Field(
+    set: dict[Key, Annotated[Any, AfterValidator(_standard)]] = Field(
         default={}, description="values that win over everything, by decision or YAML path"
     )
     unset: list[Text] = Field(
@@ -141,7 +153,7 @@ class Retry(Body):
 def request_of(said: Import, settings: Settings) -> Request:
     """The importer's request; raises UsageError and ServiceError("no-directories")."""
     reference = str(said.reference)
-    _check_place(reference, said.revision, settings)
+    check_place(reference, said.revision, settings)
     if said.name is not None:
         names.check(said.name)
     device, memory = _device(said)
@@ -171,8 +183,8 @@ def _backend(said: Import, settings: Settings) -> str | None:
     return said.backend
 
 
-def _check_place(reference: str, revision: str | None, settings: Settings) -> None:
-    """A directory is imported only from where the operator said."""
+def check_place(reference: str, revision: str | None, settings: Settings) -> None:
+    """A directory is imported only from where the operator said; raises UsageError, ServiceError."""
     directory = parse(reference, revision).directory
     if directory is None:
         return

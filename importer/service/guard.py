@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Mapping
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
@@ -22,6 +22,7 @@ from importer.service.settings import Settings, is_loopback
 LOG = logging.getLogger("importer.access")
 SAFE = ("GET", "HEAD", "OPTIONS")
 OWN = ("same-origin", "none")
+HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([\w.-]*))(?::[0-9]*)?", re.ASCII)
 LONGEST_ID = 128
 LONGEST_ADDRESS = 8192
 HEADERS: Mapping[str, str] = {
@@ -54,6 +55,7 @@ class Guard:
         scope.setdefault("state", {})["id"] = ident
         request_id.set(ident)
         status, streamed = 500, False
+        inner = _as_get(scope)
 
         async def sent(message: Message) -> None:
             nonlocal status, streamed
@@ -68,10 +70,10 @@ class Guard:
         except ServiceError as refused:
             await answer(Request(scope), refused)(scope, receive, sent)
         else:
-            await self._app(scope, received, sent)
+            await self._app(inner, received, sent)
         finally:
             seconds = time.monotonic() - begun
-            self._metrics.answered(scope, status, seconds, streamed=streamed)
+            self._metrics.answered(inner, status, seconds, streamed=streamed)
             _log(scope, status, seconds)
 
     async def _received(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
@@ -100,7 +102,9 @@ class Guard:
 
     def _ours(self, host: str) -> bool:
         """Whether the name is one of this server's: on loopback a page's own name may lead here, too."""
-        name = (urlsplit(f"//{host}").hostname or "") if host.isprintable() else ""
+        name = _named(host)
+        if name is None:
+            return False
         if name.lower() in self._settings.names:
             return True
         if self._settings.loopback:
@@ -111,12 +115,25 @@ class Guard:
         return ServiceError("body-too-large", limit=self._settings.largest_body)
 
 
+def _as_get(scope: Scope) -> Scope:
+    """HEAD is answered as GET, whose body the server leaves out; a stream is nothing without."""
+    if scope["method"] != "HEAD" or scope["path"].endswith("/events"):
+        return scope
+    return {**scope, "method": "GET"}
+
+
+def _named(host: str) -> str | None:
+    """The name or the address in a ``Host``, ``""`` where it is empty; ``None`` for what is no host."""
+    found = HOST.fullmatch(host)
+    return None if found is None else found[1] or found[2]
+
+
 def _foreign(headers: Headers, host: str) -> bool:
     """Whether a browser says that the request comes of another site's page; a key is no page's to send."""
     if "authorization" in headers or "x-api-key" in headers:
         return False
     origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != host:
+    if origin is not None and origin.partition("://")[2] != host:
         return True
     return headers.get("sec-fetch-site", "none") not in OWN
 

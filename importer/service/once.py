@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Header, Request
 from fastapi.responses import Response
@@ -27,14 +28,22 @@ class Once:
 
     def said(self) -> Response | None:
         """The answer that was given before; raises ServiceError("key-reused")."""
-        if self._key is None:
-            return None
-        with self._desk.database.reading() as connection:
-            found = answers.find(connection, self._who, self._key, self._asked)
+        found = self._found()
         if found is None:
             return None
         headers = {**found.headers, REPLAYED: "true"}
         return Response(found.body, found.status, headers, "application/json")
+
+    def kept(self) -> dict[str, Any] | None:
+        """What was kept of that answer."""
+        found = self._found()
+        return None if found is None else dict(json.loads(found.body))
+
+    def _found(self) -> Answer | None:
+        if self._key is None:
+            return None
+        with self._desk.database.reading() as connection:
+            return answers.find(connection, self._who, self._key, self._asked)
 
     def answer(
         self, connection: Connection, data: object, status: int, headers: Mapping[str, str]

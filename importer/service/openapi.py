@@ -45,7 +45,10 @@ def describe(app: FastAPI) -> dict[str, Any]:
 def methods(app: FastAPI, path: str) -> list[str]:
     """What an address takes."""
     found = describe(app)["paths"]
-    return [m.upper() for p, told in found.items() if _regex(p).fullmatch(path) for m in METHODS if m in told]
+    taken = [
+        m.upper() for p, told in found.items() if _regex(p).fullmatch(path) for m in METHODS if m in told
+    ]
+    return [*taken, "HEAD"] if "GET" in taken and not path.endswith("/events") else taken
 
 
 @cache

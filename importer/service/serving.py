@@ -6,20 +6,20 @@ import gc
 import logging
 import signal
 import threading
-from contextlib import suppress
+from contextlib import closing, suppress
 from types import FrameType
 from typing import Any
 
 import uvicorn
 
-from importer.errors import ServiceError
+from importer.errors import InternalError, ServiceError
 from importer.gallery import keys
-from importer.gallery.database import Database
 from importer.gallery.gallery import Gallery
-from importer.gallery.migrations import migrate
+from importer.gallery.opening import opened
 from importer.service import logs
 from importer.service.app import create
 from importer.service.jobs.crew import Crew
+from importer.service.listening import listening
 from importer.service.patience import patience
 from importer.service.settings import Settings
 
@@ -37,7 +37,12 @@ class Server(uvicorn.Server):
         gc.freeze()
         if self.started:
             host = f"[{self.config.host}]" if ":" in self.config.host else self.config.host
-            LOG.info("listening on http://%s:%s", host, self.config.port)
+            LOG.info("listening on http://%s:%s", host, sockets[0].getsockname()[1] if sockets else "")
+
+    async def shutdown(self, sockets: list[Any] | None = None) -> None:
+        """Whoever watches a job is told that it ends here, and is not waited for."""
+        self.config.app.state.desk.watching.end()  # type: ignore[union-attr]
+        await super().shutdown(sockets=sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """The first signal ends it in order, the second at once."""
@@ -49,7 +54,8 @@ class Server(uvicorn.Server):
 def serve(settings: Settings) -> None:
     """Answer requests until a signal ends it; raises ServiceError and what the database raises."""
     logs.begin(settings)
-    _need_keys(settings)
+    _check(settings)
+    sockets = listening(settings.host, settings.port)
     config = uvicorn.Config(
         create(settings), host=settings.host, port=settings.port, log_config=None, access_log=False,
         server_header=False, timeout_graceful_shutdown=GRACE, lifespan="on", ws="none",
@@ -57,23 +63,18 @@ def serve(settings: Settings) -> None:
         proxy_headers=bool(settings.trusted_proxy), forwarded_allow_ips=settings.trusted_proxy,
     )  # fmt: skip
     server = Server(config)
-    try:
-        with suppress(KeyboardInterrupt):  # the signal that ended it, once more
-            server.run()
-    except SystemExit:
-        problem = "see the log above"
-        raise ServiceError("not-listening", host=settings.host, port=settings.port, problem=problem) from None
+    with suppress(
+        KeyboardInterrupt, SystemExit
+    ):  # the signal that ended it, once more; that it did not start
+        server.run(sockets)
     if not server.started:
-        raise ServiceError(
-            "not-listening", host=settings.host, port=settings.port, problem="it did not start"
-        )
+        raise InternalError("internal", problem="the server did not start; see the log above")
 
 
 def work(settings: Settings) -> None:
     """Run jobs until a signal ends it."""
     logs.begin(settings)
-    database = Database(settings.url)
-    migrate(database)
+    database = opened(settings.url)
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
@@ -83,15 +84,11 @@ def work(settings: Settings) -> None:
     database.close()
 
 
-def _need_keys(settings: Settings) -> None:
-    """Whoever is reached from elsewhere needs somebody who may ask."""
-    if settings.loopback:
-        return
-    database = Database(settings.url)
-    migrate(database)
-    with database.reading() as connection:
+def _check(settings: Settings) -> None:
+    """Whether the database can be used; whoever is reached from elsewhere needs somebody who may ask."""
+    database = opened(settings.url)
+    with closing(database), database.reading() as connection:
         counted = [key for key in keys.listed(connection) if key["revoked_at"] is None]
-    database.close()
-    if not counted:
+    if not (counted or settings.loopback):
         problem = "any address but loopback needs an API key, and there is none: 'importer keys create NAME'"
         raise ServiceError("bad-setting", place=f"--host {settings.host}", problem=problem)

@@ -7,18 +7,20 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from importer import backends, settings
-from importer.errors import ServiceError
+from importer.errors import ServiceError, UsageError
 
 PREFIX = "IMPORTER_SERVE_"
 PUBLIC = re.compile(
     r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?"
 )
+SECRET = re.compile(r"(?<=[?&])(?:ssl)?password=[^&#]*&?", re.IGNORECASE)  # in a database's URL
+HOST = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?|[0-9A-Fa-f:.]+")
 LOCAL = ("localhost",)  # names that mean loopback wherever they are looked up
 
 
@@ -169,11 +171,37 @@ def _checked(one: Field[Any], given: Any, place: str) -> Any:
         problem = f"it lies between {least} and {most}"
     elif one.name == "public_url" and value and not PUBLIC.fullmatch(value):
         problem = "it is http://HOST or https://HOST, and perhaps a path"
+    elif one.name == "allowed_host" and (odd := [h for h in value if not HOST.fullmatch(h)]):
+        problem = f"{odd[0]!r} is no name of a host, without scheme and port"
+    elif one.name == "trusted_proxy" and (odd := [p for p in value if not _is_network(p)]):
+        problem = f"{odd[0]!r} is no address"
+    elif one.name == "memory" and value:
+        problem = _no_size(value)
     elif one.name == "backend" and (odd := [b for b in value if b not in backends.NAMES]):
         problem = f"{odd[0]!r} is none of {', '.join(backends.NAMES)}"
     if problem is not None:
         raise ServiceError("bad-setting", place=place, problem=problem)
     return value
+
+
+def _is_network(text: str) -> bool:
+    """Whether it is an address, or a network such as 10.0.0.0/8."""
+    try:
+        ip_network(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _no_size(text: str) -> str | None:
+    """Why it is no amount of memory."""
+    from importer.fit import devices
+
+    try:
+        devices.size(text)
+    except UsageError as error:
+        return str(error.details["problem"])
+    return None
 
 
 def _typed(kind: type, given: Any) -> Any:
@@ -192,9 +220,9 @@ def _typed(kind: type, given: Any) -> Any:
 
 def without_password(url: str) -> str:
     """A database's URL for eyes."""
-    head, at, tail = url.rpartition("@")
+    head, at, tail = SECRET.sub("", url).rpartition("@")
     scheme, slashes, user = head.partition("://")
-    return f"{scheme}{slashes}{user.partition(':')[0]}{at}{tail}" if at else url
+    return f"{scheme}{slashes}{user.partition(':')[0]}{at}{tail}" if at else tail
 
 
 def _toml(value: Any) -> str:

@@ -243,7 +243,7 @@ def job_json(job: JobRow, counts: dict[str, int] | None = None) -> dict[str, Any
         links["jobs"] = f"/v1/jobs?parent={job.id}"
     if job.state in jobs.OPEN:
         links["cancel"] = f"{base}/cancel"
-    elif job.kind != "imports":
+    elif job.state != "succeeded":
         links["retry"] = f"{base}/retry"
     if job.config is not None:
         links["config"] = f"/v1/configs/{job.config}"

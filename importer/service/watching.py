@@ -38,6 +38,12 @@ class Watching:
                 del self._watchers[root]
                 self._heads.pop(root, None)
 
+    def end(self) -> None:
+        """Wake all that watch: the process ends."""
+        for events in self._watchers.values():
+            for event in events:
+                event.set()
+
     async def _look(self) -> None:
         while self._watchers:
             try:

@@ -26,7 +26,7 @@ HINTS: Mapping[str, str] = {
 FIELDS: Mapping[str, str] = {
     "--set": "set", "--unset": "unset", "--name": "name", "--template": "template", "--device": "device",
     "--memory": "memory", "--revision": "revision", "--engine-version": "engine_version",
-    "--backend": "backend", "--note": "note", "--digest": "digest",
+    "--backend": "backend", "--note": "note", "--digest": "digest", "NAME": "name",
 }  # fmt: skip
 # By pydantic's type of error, over its context.
 MISTAKES: Mapping[str, str] = {

@@ -8,6 +8,7 @@ from typing import cast
 
 from sqlalchemy import Connection, text
 
+from importer.errors import ServiceError
 from importer.gallery.database import MIGRATIONS, Database
 
 # One module for each, with its ``STATEMENTS`` and ``SQLITE``; what has been released is never edited.
@@ -15,11 +16,16 @@ NUMBERED = {1: "m0001_first", 2: "m0002_versions", 3: "m0003_listed"}
 
 
 def migrate(database: Database) -> list[int]:
-    """Bring the database up to date; the numbers that were run."""
+    """Bring the database up to date; the numbers that were run.
+
+    Raises ServiceError("newer-gallery") where it has migrations that nobody knows here.
+    """
     with database.writing() as connection:
         database.alone(connection, MIGRATIONS)
         connection.execute(text("CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY)"))
         done = set(connection.execute(text("SELECT number FROM migrations")).scalars())
+        if newer := done - NUMBERED.keys():
+            raise ServiceError("newer-gallery", place=database.place, number=max(newer), known=max(NUMBERED))
         wanted = [number for number in sorted(NUMBERED) if number not in done]
         for number in wanted:
             _run(database, connection, number)

@@ -20,7 +20,7 @@ from importer.engines.machine import this_machine
 from importer.errors import EngineError, ServiceError
 from importer.fit import devices
 from importer.fit.devices import Device
-from importer.gallery import executors, jobs, queue
+from importer.gallery import answers, executors, jobs, queue
 from importer.gallery.database import CLAIMS
 from importer.gallery.executors import Executor, Silence
 from importer.gallery.gallery import Gallery
@@ -41,6 +41,7 @@ BEAT = 1.0  # seconds between two signs of life
 POLL = 0.2  # seconds between two looks at a queue
 QUIET = 0.25  # seconds between two events of progress
 REVIEW = 10.0  # seconds between two looks for jobs that nobody will end
+FORGET = 3600.0  # seconds between two looks for answers that are old
 OVER = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
 PATIENCE = 5.0  # seconds that jobs have to end when the process does
 _crew: Crew | None = None
@@ -91,6 +92,7 @@ class Crew:
         self.importing = Importing(gallery, self.bench, settings, self.held)
         self.validating = Validating(gallery, self.device or me.host, self.held)
         self._ending, self._new = threading.Event(), threading.Event()
+        self._next_forgetting = 0.0
         self._next_review, self._silence, self._seen = 0.0, Silence(), time.monotonic()
         duties = {"crew": self._live, "feeder": self._feed}
         self._threads = [threading.Thread(target=d, name=n, daemon=True) for n, d in duties.items()]
@@ -194,7 +196,9 @@ class Crew:
     # What goes on beside the jobs
 
     def _live(self) -> None:
-        duties = (self._sign, self._look_after_ended, self._take_over, self._give_up, self._claim)
+        duties = (
+            self._sign, self._look_after_ended, self._take_over, self._give_up, self._claim, self._forget,
+        )  # fmt: skip
         while not self._ending.wait(BEAT):
             for duty in duties:
                 try:
@@ -293,6 +297,14 @@ class Crew:
             with SetWorkflowID(job.workflow):
                 DBOS.enqueue_workflow(_queue(self.device), validate_config, job.id, job.attempt)
             self._enqueued([job])
+
+    def _forget(self) -> None:
+        """Drop answers that were kept for as long as they are."""
+        if time.monotonic() < self._next_forgetting:
+            return
+        self._next_forgetting = time.monotonic() + FORGET
+        with self.gallery.database.writing() as connection:
+            answers.forget(connection)
 
     def _enqueued(self, found: Sequence[Job]) -> None:
         with self.gallery.database.writing() as connection:

@@ -73,8 +73,7 @@ function draw(state) {
 function foot(state) {
   const again = (job) => { Object.assign(state, { job, step: null, said: [] }); begin(state); };
   const { job } = state;
-  const ended = job.error || job.state === "cancelled";
-  fill(state.parts[2], ended ? failure(job, again) : null, open(job) ? cancel(job) : null);
+  fill(state.parts[2], job.links.retry ? failure(job, again) : null, open(job) ? cancel(job) : null);
 }
 
 function now({ job, step, said }) {
@@ -116,7 +115,7 @@ function failure(job, again) {
     candidates ? [el("p", {}, "Which one is it to be for?"),
       table("Candidates", ["backend", "engine"], candidates.map((c) => [retry(c.backend, { backend: c.backend }), [c.engine, c.says ? soft(`: ${c.says}`) : null]]), "several")] : null,
     conflicts ? [clashes(conflicts), el("p", { class: "buttons" }, retry("Keep mine", { take: "mine" }), retry("Take theirs", { take: "theirs" }))] : null,
-    candidates || conflicts || job.kind === "imports" ? null : el("p", { class: "buttons" }, retry("Try again", {})),
+    candidates || conflicts ? null : el("p", { class: "buttons" }, retry(job.kind === "imports" ? "Try again what has not succeeded" : "Try again", {})),
     place);
 }
 

@@ -98,7 +98,6 @@ def _item(one: Summary, base: str) -> dict[str, Any]:
     return {key: getattr(one, key) for key in shared} | {"published": is_out, "entry": entry}
 
 
-@router.head("/gallery/index.yaml", include_in_schema=False, dependencies=[GalleryReader])
 @router.get(
     "/gallery/index.yaml",
     response_class=Response,
@@ -113,7 +112,6 @@ def index(
     return _answer(at.index.get(addresses.base(request, at.settings)), seen, since, coding)
 
 
-@router.head("/gallery/{file}", include_in_schema=False, dependencies=[GalleryReader])
 @router.get(
     "/gallery/{file}",
     response_class=Response,

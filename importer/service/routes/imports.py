@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -15,11 +16,11 @@ from importer.document.receipt import evidence_json
 from importer.document.review import change_json
 from importer.document.store import Store
 from importer.document.text import to_text
-from importer.errors import DocumentError, ServiceError
+from importer.errors import DocumentError, ImporterError, ServiceError
 from importer.gallery import audit, jobs
 from importer.hub import parse
 from importer.pipeline import Plan, lay_out
-from importer.service.asked import Import, request_of
+from importer.service.asked import Import, check_place, request_of
 from importer.service.auth import Importer, act
 from importer.service.desk import AtDesk, Desk
 from importer.service.look import look, turn
@@ -93,8 +94,23 @@ def _split(body: Import, at: Desk) -> list[dict[str, Any]]:
         raise ServiceError(
             "bad-request", problem=problem, errors=[{"pointer": "/references", "detail": problem}]
         )
+    _check_places(body.references, body.revision, at)
     request_of(Import(**said, reference=body.references[0]), at.settings)  # what is said of all
     return [{**said, "reference": reference} for reference in body.references]
+
+
+def _check_places(references: Sequence[str], revision: str | None, at: Desk) -> None:
+    """Raises what is wrong with the first that cannot be meant; ``errors`` name all of them."""
+    failed: list[tuple[int, ImporterError]] = []
+    for place, reference in enumerate(references):
+        try:
+            check_place(reference, revision, at.settings)
+        except ImporterError as error:
+            failed.append((place, error))
+    if failed:
+        first = failed[0][1]
+        found = [{"pointer": f"/references/{place}", "detail": error.message} for place, error in failed]
+        raise type(first)(first.kind, **{**first.details, "errors": found})
 
 
 @router.post(

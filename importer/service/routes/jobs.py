@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request
@@ -21,8 +21,9 @@ from importer.service.routes.said import accepted, problems
 from importer.service.shapes import ASKS, JOB, Job, Jobs, JobState, job_json
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
+AGAIN = ("failed", "cancelled")  # what may be tried again
 AT_ONCE = 500  # events in one look
-NEVER = 2**31 - 1  # no event has a higher number
+NEVER = 10**9  # no event has a higher number
 BREATH = 15.0  # seconds between two signs that a silent stream is alive
 SHOWN: dict[int | str, dict[str, Any]] = {
     200: {"content": {"application/json": {"examples": {"running": {"value": JOB}, "asks": {"value": ASKS}}}}}
@@ -97,14 +98,14 @@ async def events(
     request: Request,
     at: AtDesk,
     who: Reader,
-    last: Annotated[str | None, Header(alias="Last-Event-ID", max_length=20)] = None,
+    last: Annotated[str | None, Header(alias="Last-Event-ID")] = None,
 ) -> Response:
     """Server-sent events; `id` grows, and `Last-Event-ID` goes on behind one. It ends with the job.
 
     Without it the stream of a job that was tried again begins at the latest attempt; with 0 it has them all.
     """
     del who
-    known = min(int(last), NEVER) if last is not None and last.isascii() and last.isdecimal() else None
+    known = _number(last)
     after, found, new = await asyncio.to_thread(_begin, at, job, known)
     if found.state in jobs.ENDED and not new and last is not None:
         return Response(status_code=204)  # a browser asks again and again, unless it is told so
@@ -112,6 +113,13 @@ async def events(
     return StreamingResponse(
         _stream(at, found, after, request), media_type="text/event-stream", headers=headers
     )
+
+
+def _number(last: str | None) -> int | None:
+    """The event that was seen last; ``None`` for what is no number of one."""
+    if last is None or not (last.isascii() and last.isdecimal()):
+        return None
+    return int(last) if len(last) < 10 else NEVER
 
 
 def _begin(at: Desk, ident: str, known: int | None) -> tuple[int, JobRow, list[dict[str, Any]]]:
@@ -186,19 +194,37 @@ def cancel(job: str, request: Request, at: AtDesk, who: Importer, once: AskedOnc
 def retry(
     job: str, request: Request, at: AtDesk, who: Importer, once: AskedOnce, body: Retry | None = None
 ) -> Response:
-    """Another attempt of a job that failed or was cancelled, with the same id; `backend` settles a choice."""
+    """Another attempt of a job that failed or was cancelled, with the same id; `backend` settles a choice.
+
+    Of a list all its jobs that failed or were cancelled are tried again.
+    """
     if (answered := once.said()) is not None:
         return answered
     with at.database.writing() as connection:
         found = jobs.get(connection, job)
-        if found.state not in ("failed", "cancelled") or found.kind == "imports":
+        if found.state not in AGAIN:
             raise ServiceError("not-ended", job=job, state=found.state)
-        said = {**found.request, **(body.model_dump(exclude_none=True) if body else {})}
-        if found.kind == "import":
-            request_of(Import(**said), at.settings)
-        again = jobs.again(connection, found, said)
-        audit.record(connection, act(request, who, "retry"), f"job {job}", {"attempt": again.attempt})
+        said = body.model_dump(exclude_none=True) if body else {}
+        wanted = jobs.inside(connection, found, AGAIN) if found.kind == "imports" else [found]
+        for one in wanted:
+            jobs.again(connection, one, _said(one, said, at))
+        now = jobs.get(connection, job)
+        audit.record(
+            connection, act(request, who, "retry"), f"job {job}",
+            {"jobs": len(wanted)} if found.kind == "imports" else {"attempt": now.attempt},
+        )  # fmt: skip
         headers = {"Location": f"/v1/jobs/{job}"}
-        answered = once.answer(connection, job_json(again), 202, headers)
+        answered = once.answer(connection, job_json(now, _counts(connection, now)), 202, headers)
     at.crew.hurry()
     return answered
+
+
+def _said(job: JobRow, said: Mapping[str, Any], at: Desk) -> Mapping[str, Any]:
+    """What another attempt is asked for; raises what an import would that cannot be meant."""
+    if job.kind == "import":
+        request_of(Import(**{**job.request, **said}), at.settings)
+    elif said:
+        problem = "a validation has neither"
+        errors = [{"pointer": f"/{key}", "detail": problem} for key in said]
+        raise ServiceError("bad-request", problem=f"{', '.join(said)}: {problem}", errors=errors)
+    return {**job.request, **said}

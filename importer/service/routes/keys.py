@@ -8,10 +8,14 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
+from importer.errors import ServiceError
 from importer.gallery import audit, keys
+from importer.gallery.act import Act
+from importer.gallery.answers import Again
 from importer.service.asked import Body
 from importer.service.auth import Admin, act
-from importer.service.desk import AtDesk
+from importer.service.desk import AtDesk, Desk
+from importer.service.once import AskedOnce, Once
 from importer.service.routes.said import problems
 
 router = APIRouter(prefix="/v1", tags=["admin"])
@@ -21,13 +25,14 @@ Scope = Literal["read", "import", "approve", "admin"]
 class Wanted(Body):
     """A key to be made."""
 
-    name: Annotated[str, Field(min_length=1, max_length=100)]
+    name: Annotated[str, Field(min_length=1, max_length=keys.NAME)]
     scopes: list[Scope] = Field(default=["read"], min_length=1)
 
 
 class Made(BaseModel):
-    """A new key; it is shown this once."""
+    """A new key; it is shown this once, ``id`` in the list of keys, too."""
 
+    id: str
     key: str
 
 
@@ -54,11 +59,32 @@ class Entry(BaseModel):
     request: str | None
 
 
-@router.post("/keys", status_code=201, response_model=Made, responses=problems(), summary="Make an API key")
-def make(body: Wanted, request: Request, at: AtDesk, who: Admin) -> dict[str, Any]:
-    """Scopes: `read`, `import` (and edit, validate, cancel), `approve` (and delete), `admin` for all."""
+@router.post(
+    "/keys",
+    status_code=201,
+    response_model=Made,
+    responses=problems("key-made", "key-reused"),
+    summary="Make an API key",
+)
+def make(body: Wanted, request: Request, at: AtDesk, who: Admin, once: AskedOnce) -> dict[str, Any]:
+    """Scopes: `read`, which every key has; `import` (and edit, validate, cancel); `approve` (and delete);
+    `admin` for all. With an `Idempotency-Key` one key is made; its secret is not kept to be shown again.
+    """
+    made = once.kept()
+    if made is None:
+        try:
+            return _made(body, at, act(request, who, "create key"), once)
+        except Again:
+            made = once.kept() or {"id": "?"}
+    raise ServiceError("key-made", key=made["id"])
+
+
+def _made(body: Wanted, at: Desk, doing: Act, once: Once) -> dict[str, Any]:
     with at.database.writing() as connection:
-        return {"key": keys.create(connection, body.name, body.scopes, act(request, who, "create key"))}
+        key = keys.create(connection, body.name, body.scopes, doing)
+        told = {"id": key.split("_")[1]}
+        once.answer(connection, told, 201, {})
+    return told | {"key": key}
 
 
 @router.get("/keys", response_model=list[Shown], responses=problems(), summary="All API keys")

@@ -37,6 +37,8 @@ HINT = "Pass preferences.backend to pick one of the candidates."
     | {
         400: {"model": shapes.Ambiguous | shapes.Failed, "description": "It cannot be imported, or not so"},
         404: {"model": shapes.Failed, "description": "There is no such repository"},
+        502: {"model": shapes.Failed, "description": "The Hub does not answer as it should"},
+        503: {"model": shapes.Failed, "description": "The Hub or the database is away, or many look at once"},
     },
     summary="Import a model by its URI",
 )

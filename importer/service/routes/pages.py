@@ -49,13 +49,13 @@ def _all() -> Mapping[str, File]:
 FILES = _all()
 
 
-@router.api_route("/", methods=["GET", "HEAD"])
+@router.get("/")
 def start(seen: IfNoneMatch = None) -> Response:
     """The page itself; where one is in it stands behind the #."""
     return _answer(FILES[START], seen)
 
 
-@router.api_route("/page/{name}", methods=["GET", "HEAD"])
+@router.get("/page/{name}")
 def part(name: str, seen: IfNoneMatch = None) -> Response:
     """A style, a module or the icon."""
     if name not in FILES:
