@@ -34,7 +34,7 @@ def _of_machine(arguments: argparse.Namespace) -> Iterable[Finding]:
 
 
 def _of_document(arguments: argparse.Namespace) -> Iterable[Finding]:
-    from importer.cli.validating import named
+    from importer.document.store import named
     from importer.run import inspect
 
     _, stored = named(arguments.name, arguments.output)

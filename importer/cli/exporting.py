@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from importer.cli import show
-from importer.cli.validating import named
 from importer.document.files import write_all
+from importer.document.store import named
 from importer.errors import DocumentError, UsageError
 from importer.exports import FORMATS, get
 from importer.exports.base import Exported, Options, Origin, Refused

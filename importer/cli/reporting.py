@@ -78,7 +78,7 @@ def _print(text: str, *, one_line: bool) -> None:
 
 
 def _sheet(name: str, folder: str) -> Sheet:
-    from importer.cli.validating import named
+    from importer.document.store import named
 
     return sheet(named(name, folder)[1])
 

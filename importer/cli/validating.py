@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from importer.cli import asking, show
 from importer.cli.arguments import INSTALLED
 from importer.cli.reporting import place, write_file
-from importer.document.store import Store, Stored, load
+from importer.document.store import Store, Stored, named
 from importer.errors import EngineError, UsageError, ValidationError
 from importer.hub.snapshot import Snapshot
 from importer.pipeline import Plan
@@ -78,14 +77,6 @@ def _list(*, as_json: bool) -> None:
             show.json_line(show.json_text({"probe": name, "needs": needs, "lesson": lesson}))
     else:
         show.console().print(show.table(("probe", "applies", "lesson"), listed()))
-
-
-def named(name: str, folder: str) -> tuple[Store, Stored]:
-    """What NAME|FILE means: a document of ``folder``, or the file itself. Raises DocumentError."""
-    path = Path(name)
-    is_file = path.suffix in {".yaml", ".yml"} or path.parent != Path()
-    store = Store(path.parent if is_file else Path(folder))
-    return store, load(path) if is_file else store.load(name)
 
 
 def _missing(snapshot: Snapshot, name: str) -> str | None:

@@ -44,7 +44,7 @@ def builds(backend: object) -> set[str]:
 
 
 def _other_engine(data: Mapping[str, Any], run: Mapping[str, Any]) -> str | None:
-    """Why a run was not of the engine that the document is for; ``None`` where it was, or nobody says which."""
+    """Why a run was not of the engine that the document is for; ``None`` where it was, or nobody says."""
     ran = run.get("engine") or {}
     block = data.get("importer")
     meant = (block.get("engine") if isinstance(block, Mapping) else None) or {}

@@ -183,6 +183,14 @@ def _holds(path: Path, text: str) -> bool:
         return False
 
 
+def named(name: str, folder: str) -> tuple[Store, Stored]:
+    """What NAME|FILE means: a document of ``folder``, or the file itself. Raises DocumentError."""
+    path = Path(name)
+    is_file = path.suffix in {".yaml", ".yml"} or path.parent != Path()
+    store = Store(path.parent if is_file else Path(folder))
+    return store, load(path) if is_file else store.load(name)
+
+
 def receipt_path(path: Path) -> Path:
     """The receipt's place beside a document."""
     return path.with_name(f"{path.stem}.receipt.json")
