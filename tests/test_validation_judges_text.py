@@ -209,9 +209,12 @@ def test_an_answer_of_a_pattern() -> None:
 
 def test_answers_that_repeat_themselves() -> None:
     one, other = ("", "7"), ("", "11")
-    assert verdict(sampling_arrives.judge_greedy([one, one], ())) == "pass"
-    assert verdict(sampling_arrives.judge_greedy([one, other], [one, one])) == "fail engine"
-    assert verdict(sampling_arrives.judge_greedy([one, other], [other, one])) == "not-applicable"
+    assert verdict(sampling_arrives.judge_greedy([[one, one]])) == "pass"
+    assert verdict(sampling_arrives.judge_greedy([[one, other], [other, one]], [one, one])) == "fail engine"
+    assert verdict(sampling_arrives.judge_greedy([[one, other], [one, one]], [one, one])) == "pass"  # chance
+    assert (
+        verdict(sampling_arrives.judge_greedy([[one, other], [other, one]], [other, one])) == "not-applicable"
+    )
 
 
 def test_answers_that_vary() -> None:

@@ -286,3 +286,13 @@ def test_what_tokenizers_make_of_texts(tmp_path: Path) -> None:
         found = tokens.asker(python, tmp_path)((tokenizer_whole.TEXT,))
         assert found is not None
         assert isinstance(judge(found), Fail)
+
+
+def test_arguments_encoded_twice_are_no_objects_for_anthropic() -> None:
+    twice = Fail("the arguments are encoded twice", "model", "Let the client decode arguments once more.")
+    refused = Fail("the engine answered 400: input should be a dictionary", "configuration", "")
+    rows = [Row("tool-call", "", twice), Row("messages-tools", "", refused)]
+    told = roots.traced(rows)[1].outcome
+    assert isinstance(told, Fail)
+    assert (told.attribution, told.mend) == (twice.attribution, twice.mend)
+    assert roots.traced(rows[1:])[0].outcome == refused

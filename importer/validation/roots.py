@@ -13,6 +13,7 @@ from importer.validation.probes import (
     files_as_imported,
     health,
     long_prompt,
+    messages_tools,
     model_listed,
     no_special_tokens,
     own_limit,
@@ -138,6 +139,11 @@ def _thinks(row: Row) -> bool:
     return _of_engine(row) and any(thinking_markup(t) for t in (told, told.partition("'")[2]))
 
 
+def _retold(row: Row) -> bool:
+    """Whether a call could not be told in Anthropic's form, which has objects for arguments."""
+    return row.probe == messages_tools.NAME and isinstance(row.outcome, Fail)
+
+
 def _read(row: Row) -> bool:
     """Whether somebody is blamed for an answer."""
     return isinstance(row.outcome, Fail) and row.probe not in APART
@@ -157,6 +163,7 @@ CAUSES: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
     (tokenizer_whole.NAME, "", _rests),
     ("", "does not give the template", _read),
     (turns_rendered.NAME, "every turn", _rests),
+    ("", "decode arguments", _retold),
     (files_as_imported.NAME, "", _rests),
 )
 

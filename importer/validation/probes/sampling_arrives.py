@@ -68,8 +68,10 @@ def _draw(ctx: Context, sampling: Mapping[str, Any]) -> Outcome:
     times = GREEDY if greedy else DRAWN
     unsent = _many(ctx, NUMBER, times)
     if greedy:
-        alike = len(set(unsent)) == 1
-        return judge_greedy(unsent, () if alike else _many(ctx, NUMBER, times, **_sent(sampling)))
+        if len(set(unsent)) == 1:
+            return judge_greedy([unsent])
+        sent = [answer for _ in range(2) for answer in _many(ctx, NUMBER, times, **_sent(sampling))]
+        return judge_greedy([unsent, _many(ctx, NUMBER, times)], sent)
     if (sampling.get("temperature") or 0) < WARM:
         return NotApplicable("the temperature is too low to show")
     varied = len(set(unsent)) > 1
@@ -108,15 +110,20 @@ def _form(reply: Reply) -> tuple[str, str]:
     return reply.reasoning.strip(), reply.content.strip()
 
 
-def judge_greedy(unsent: Forms, sent: Forms) -> Outcome:
-    """Answers that must all be one; ``sent`` those to requests that say so themselves."""
-    if len(set(unsent)) == 1:
-        return Pass(f"{len(unsent)} answers alike", trials=len(unsent))
+def judge_greedy(unsent: Sequence[Forms], sent: Forms = ()) -> Outcome:
+    """Rounds of answers that must all be one; ``sent`` are answers to requests that say so themselves.
+
+    Side by side an engine may come out at the other of two tokens that are nearly as likely: once is chance.
+    """
+    asked = sum(map(len, unsent))
+    if any(len(set(answers)) == 1 for answers in unsent):
+        return Pass(f"{len(unsent[-1])} answers alike", trials=asked)
     if len(set(sent)) > 1:
         return NotApplicable("the engine never repeats itself, whatever is sent")
+    different = len({answer for answers in unsent for answer in answers})
     return Fail(
-        f"{len(set(unsent))} answers of {len(unsent)} differ; with the document's values sent they are one",
-        "engine", MEND.format("temperature"), trials=len(unsent),
+        f"{different} answers of {asked} differ; with the document's values sent they are one",
+        "engine", MEND.format("temperature"), trials=asked,
     )  # fmt: skip
 
 
