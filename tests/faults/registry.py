@@ -7,6 +7,8 @@ from tests.faults import (
     edited,
     gateways,
     parsers,
+    relays,
+    remade,
     resaved,
     rewritten,
     samplings,
@@ -35,6 +37,8 @@ FAULTS: tuple[Fault, ...] = (
     *gateways.FAULTS,
     *rewritten.FAULTS,
     *converted.FAULTS,
+    *remade.FAULTS,
+    *relays.FAULTS,
 )
 
 # Not seen yet, or blamed on the wrong part, or told to mend what is whole; the matrix says which.

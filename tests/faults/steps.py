@@ -127,6 +127,23 @@ class TokensSwapped:
 
 
 @dataclass(frozen=True)
+class WordsMoved:
+    """The vocabulary's words from this number on are one further; the last one is the first of them."""
+
+    first: int
+
+    def plant(self, site: Site) -> None:
+        path = site.folder / "tokenizer.json"
+        data = json.loads(path.read_text(encoding="utf-8"))
+        vocabulary = data["model"]["vocab"]
+        last = max(vocabulary.values())
+        for word, number in vocabulary.items():
+            if number >= self.first:
+                vocabulary[word] = self.first if number == last else number + 1
+        path.write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
+
+
+@dataclass(frozen=True)
 class TensorsSwapped:
     """Tensors whose names begin with one of these have each other's place."""
 

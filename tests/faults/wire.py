@@ -16,8 +16,12 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the engine's Python runs this file
-from tests.faults.operations import AFTER, BEFORE, Broken, Conversation, State
+from tests.faults import operations, relaying
+from tests.faults.operations import Broken, Conversation, State
 
+BEFORE = operations.BEFORE | relaying.BEFORE
+AFTER = operations.AFTER | relaying.AFTER
+LINES = relaying.LINES
 CHATS = "/v1/chat/completions"
 
 
@@ -75,8 +79,12 @@ class Handler(BaseHTTPRequestHandler):
     def _event(self, chat: Conversation, line: bytes) -> bytes:
         data = line.removeprefix(b"data:").strip()
         if not line.startswith(b"data:") or not data.startswith(b"{"):
+            for name in self.operations:
+                line = LINES[name](chat, line) if name in LINES else line
             return line
-        return b"data: " + self._changed(chat, data) + b"\n"
+        events = [self._changed(chat, data)]
+        events += [json.dumps(more, ensure_ascii=False).encode() for more in chat.kept.pop("more", ())]
+        return b"\n\n".join(b"data: " + event for event in events) + b"\n"
 
     def _changed(self, chat: Conversation, body: bytes) -> bytes:
         data = json.loads(body)
@@ -101,10 +109,10 @@ class Server(ThreadingHTTPServer):
 
 
 def main() -> None:
-    port, inner, operations = int(sys.argv[1]), int(sys.argv[2]), json.loads(sys.argv[3])
-    unknown = set(operations) - {*BEFORE, *AFTER}
+    port, inner, wanted = int(sys.argv[1]), int(sys.argv[2]), json.loads(sys.argv[3])
+    unknown = set(wanted) - {*BEFORE, *AFTER, *LINES}
     assert not unknown, unknown
-    Handler.inner, Handler.operations = inner, tuple(operations)
+    Handler.inner, Handler.operations = inner, tuple(wanted)
     with subprocess.Popen([sys.executable, *sys.argv[4:]]) as engine:
         Handler.state.engine = engine.pid
         server = Server(("127.0.0.1", port), Handler)

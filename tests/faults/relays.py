@@ -1,0 +1,96 @@
+"""Gateways, engines and machines as they were found in use: written without a look at the probes."""
+
+from __future__ import annotations
+
+from tests.faults.fault import Fault
+from tests.faults.steps import Module, Wire
+from tests.faults.tensors import ShardMissing
+
+STREAMS = {"mlx-vlm": "its streams hold no call"}
+
+FAULTS = (
+    Fault(
+        "name-repeated-in-every-piece",
+        "Each piece of a streamed call has the tool's name, which clients join to one word.",
+        "engine",
+        (Wire("names_repeated"),),
+        apart=STREAMS,
+        mend="whole answers",
+        bitten="get_weatherget_weather, behind gateways that fill in what is empty",
+    ),
+    Fault(
+        "calls-without-an-index",
+        "No piece of a streamed call says which call it is of.",
+        "engine",
+        (Wire("no_index"),),
+        apart=STREAMS,
+        mend="whole answers",
+        bitten="Gemini's interface for OpenAI's clients",
+    ),
+    Fault(
+        "thoughts-under-another-name",
+        "Thoughts come in a field that no client of this interface reads.",
+        "engine",
+        (Wire("thoughts_renamed"),),
+        bitten="Ollama's name for it, in answers for OpenAI's clients",
+    ),
+    Fault(
+        "plain-answers-end-as-calls",
+        "With tools offered, an answer in words ends with the word for a call.",
+        "engine",
+        (Wire("plain_ends_as_call"),),
+        bitten="agents that look for a call that is not there, and ask again for ever",
+    ),
+    Fault(
+        "whole-numbers-with-a-point",
+        "Whole numbers in arguments come out with a point and a nought.",
+        "engine",
+        (Wire("whole_numbers_pointed"),),
+        apart={"mlx-vlm": "typed-arguments, which sees it, fails there on good models, too"},
+        bitten="gateways that keep JSON as protobuf's Struct or in Lua",
+    ),
+    Fault(
+        "answers-of-an-earlier-conversation",
+        "A gateway keeps answers by the last question, and gives them in other conversations.",
+        "engine",
+        (Wire("answers_remembered"),),
+        bitten="semantic caches in gateways",
+    ),
+    Fault(
+        "results-change-places",
+        "Where several tools have answered, the template is given their results in another order.",
+        "engine",
+        (Wire("results_reversed"),),
+        bitten="results matched by place and not by id",
+    ),
+    Fault(
+        "letters-read-as-latin-1",
+        "Letters beyond ASCII come out as two: what is UTF-8 was read as Latin-1.",
+        "engine",
+        (Wire("letters_as_latin_1"),),
+        bitten="relays that go by a missing charset",
+    ),
+    Fault(
+        "streams-without-an-end",
+        "A stream just ends: [DONE] never comes.",
+        "engine",
+        (Wire("no_done"),),
+        mend="whole answers",
+        bitten="clients that wait for it, or take the stream for broken off",
+    ),
+    Fault(
+        "shard-not-fetched",
+        "The index of the weights names two files, and one of them is there.",
+        "environment",
+        (ShardMissing("model.layers.2."),),
+        bitten="a download that was broken off",
+    ),
+    Fault(
+        "module-in-the-way",
+        "A script of somebody's lies on PYTHONPATH under the name of one of Python's own modules.",
+        "environment",
+        (Module("queue", "jobs = []\n"),),
+        mend="PYTHONPATH",
+        bitten="queue.py, random.py, json.py in the folder of a project",
+    ),
+)
