@@ -13,6 +13,9 @@ LACKING_MEMORY = (
     r"\bMemoryError\b|bad_alloc|(?:not|n't|to) allocate|start new thread|failed to map segment"
     r"|[Oo]ut ?[Oo]f ?[Mm]emory"
 )
+# A module of nobody's package, in a folder that Python searches before its own.
+INSTALLED = r"(?!\S*/(?:site-packages|dist-packages|lib/python3)[^/]*/)"
+IN_THE_WAY = rf"cannot import name '[^'\n]+' from '(\w+)' \({INSTALLED}(\S+/\1\.py)\)"
 # Looked for behind an engine's own deaths, which know more.
 SURROUNDINGS = tuple(
     Death(pattern, says, "environment")
@@ -35,6 +38,10 @@ SURROUNDINGS = tuple(
             "the system lacks the library {0}: install the package that has it",
         ),
         (r"version `(\w+_[\d.]+)' not found", "the system is too old for a library: it lacks {0}"),
+        (
+            IN_THE_WAY,
+            "{1} stands in the way of the module {0} that is meant: take its folder off PYTHONPATH",
+        ),
         (
             r"(cannot import name '[^'\n]+' from '[\w.]+'|undefined symbol: \S+)",
             "packages of its environment do not fit one another ({0}): install the engine again",

@@ -42,6 +42,7 @@ CUT_THOUGHT = "Choose a reasoning parser that reads a thought that is cut."
 ENCODES_TWICE = (
     "Let the client decode arguments once more, or use weights that write them as the template does."
 )
+WHOLE_WEIGHTS = "Use weights that are whole, and not rounded as far."
 NOT_PROVED = "the template beside the weights is not the one that was proved"
 IMPORT_AGAIN = "Fetch the model's own chat template, or import the model again."
 TEMPLATE_BREAKS = "Use a chat template that takes this conversation."
@@ -63,6 +64,7 @@ DEATH_MENDS: dict[Attribution, str] = {
 OURS = {theirs: ours for ours, theirs in REQUEST_NAMES.items()}
 NO_TEMPLATE = "there is no chat template beside the weights"
 FETCH_TEMPLATE = "Fetch the model's own chat template."
+WHOLE_ANSWERS = "Use whole answers until the engine is mended."
 WITHHELD = "Use another version of the engine: it does not give the template all that a request holds."
 LONGER = 20  # characters by which the longer of two compared conversations is longer at least
 END_WITHIN = 256  # tokens in which the end of a short answer shows
@@ -162,7 +164,7 @@ def streaming_fault(ctx: Context, prompt: Prompt, reason: str, trials: int) -> F
     better = proved.whole_in_pieces(ctx) if prompt.tools else None
     if better is not None:
         return Fail(reason, "configuration", better, trials)
-    return Fail(reason, "engine", "Use whole answers until the engine is mended.", trials)
+    return Fail(reason, "engine", WHOLE_ANSWERS, trials)
 
 
 def failed(error: ExchangeError, ctx: Context) -> Outcome:
@@ -188,8 +190,17 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
         return Fail(f"{error}; its log: {lacking}", "environment", f"{lacking[0].upper()}{lacking[1:]}.")
     if isinstance(error, Refused) and (named := named_setting(f"{error}", ctx)) is not None:
         return Fail(f"{error}", "configuration", named)
+    if isinstance(error, ReplyError) and isinstance(outcome, Fail) and streamed_last(ctx):
+        outcome = replace(outcome, mend=WHOLE_ANSWERS)
     raised = journal.raised() if journal is not None and broke else None
     return outcome if raised is None else replace(outcome, reason=f"{outcome.reason}; its log: {raised}")
+
+
+def streamed_last(ctx: Context) -> bool:
+    """Whether the last answer came in pieces, and all that came whole could be read."""
+    asked = [e for e in ctx.log if e.request is not None]
+    wholes = [e for e in asked if not (e.request or {}).get("stream")]
+    return bool(asked and (asked[-1].request or {}).get("stream")) and all(e.error is None for e in wholes)
 
 
 def named_setting(says: str, ctx: Context) -> str | None:
@@ -261,8 +272,12 @@ def _mended(outcome: Outcome, ctx: Context) -> Outcome:
         case = MISSED.get(outcome.mend)
         if case is None and outcome.attribution == "configuration" and proved.wrong(key, ctx, ctx.proof):
             return replace(outcome, attribution="engine", mend=proved.mend(key, ctx, ctx.proof))
-        if key == "tool_parser" and proved.same_template(ctx, ctx.proof) and proved.encodes_twice(ctx):
-            return replace(outcome, attribution="model", mend=ENCODES_TWICE)
+        if key == "tool_parser" and proved.same_template(ctx, ctx.proof):
+            if proved.encodes_twice(ctx):
+                return replace(outcome, attribution="model", mend=ENCODES_TWICE)
+            if proved.breaks_off(ctx):
+                reason = f"{outcome.reason}; the model begins a call and writes none in any format"
+                return replace(outcome, reason=reason, attribution="model", mend=WHOLE_WEIGHTS)
         return replace(outcome, mend=parser_mend(key, ctx, ctx.proof, case) or outcome.mend)
     return replace(outcome, mend=_end_mend(ctx)) if outcome.mend == END_TOKEN else outcome
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -57,6 +57,7 @@ class Reply:
 
     ``raw``     the answer's JSON objects, one for a whole answer.
     ``behind``  what the model writes after the same prompt with no parser between, where that was asked for.
+    ``ended``   whether a stream said that it was done.
     """
 
     content: str = ""
@@ -67,6 +68,7 @@ class Reply:
     logprobs: tuple[Any, ...] = ()
     raw: tuple[Mapping[str, Any], ...] = field(default=(), compare=False, repr=False)
     behind: str = field(default="", compare=False, repr=False)
+    ended: bool = field(default=True, compare=False, repr=False)
 
     @property
     def written(self) -> str:
@@ -105,7 +107,7 @@ def from_stream(chunks: Iterable[bytes]) -> Reply:
     reply = assemble(deltas, tuple(raw))
     if not done and reply.finish_reason is None:
         raise ReplyError("the stream was cut before its end")
-    return reply
+    return replace(reply, ended=done)
 
 
 def from_completion(body: bytes) -> Reply:

@@ -100,6 +100,7 @@ def _talks_not(lost: Fail) -> bool:
 NOISE: tuple[tuple[str, Callable[[Fail], bool]], ...] = (
     (turns_rendered.NAME, _talks_not),
     (files_as_imported.NAME, lambda _: True),
+    (stop_words.NAME, lambda found: "stopwords" in found.mend),
 )
 
 

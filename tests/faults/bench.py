@@ -22,7 +22,9 @@ from importer.document.store import Store, Stored, load, receipt_path
 from importer.engines import environment, get
 from importer.engines.base import Document, Engine, Launch
 from importer.engines.sockets import free_port
+from importer.hub import local
 from importer.run import ready, run_on
+from importer.template import source
 from tests.faults import wire
 from tests.faults.fault import Fault, Site
 from tests.faults.steps import put
@@ -92,6 +94,9 @@ def written(site: Site, of: Stored, home: Path) -> Stored:
     path, receipt = home / of.path.name, of.need_receipt()
     path.write_text(yaml.safe_dump(site.data, allow_unicode=True, sort_keys=False), encoding="utf-8")
     receipt = receipt if site.recorded else replace(receipt, files={})
+    if site.shipped and receipt.proof is not None:
+        found = source.find(local.resolve(str(site.folder), site.folder))
+        receipt = replace(receipt, proof={**receipt.proof, "template": found.digest if found else ""})
     receipt_path(path).write_text(receipt.to_text(), encoding="utf-8")
     stored = load(path)
     stored.check()

@@ -30,6 +30,7 @@ class Site:
     ``wire``     what is done to answers on their way, operations of ``tests/faults/operations.py``.
     ``port``     where to serve, any free one by default.
     ``recorded`` whether the receipt knows the files as they were; else what happens must show the harm.
+    ``shipped``  whether the model came with this chat template, so that the proof is of no other.
     ``held``     what is kept open for as long as the run lasts.
     """
 
@@ -41,6 +42,7 @@ class Site:
     wire: list[str] = field(default_factory=list)
     port: int | None = None
     recorded: bool = False
+    shipped: bool = False
     held: ExitStack = field(default_factory=ExitStack)
 
 

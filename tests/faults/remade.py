@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.faults.fault import Fault
-from tests.faults.steps import Json, Says, Text, WordsMoved
+from tests.faults.steps import Json, Recorded, Says, Shipped, Text, WordsMoved
 from tests.faults.tensors import Added, HalvesInterleaved, RowsEmpty
 
 ROOM = (Says({"max_model_len": 600}),)
@@ -48,7 +48,7 @@ FAULTS = (
         "template-escapes-letters",
         "The template writes each letter beyond ASCII of tools and calls as its number.",
         "configuration",
-        (Text("| tojson", "| tojson(ensure_ascii=true)"),),
+        (Text("| tojson", "| tojson(ensure_ascii=true)"), Shipped()),
         mend="template",
         bitten="descriptions and arguments in Chinese: six letters for each, and calls that copy them",
     ),
@@ -56,7 +56,7 @@ FAULTS = (
         "template-forgets-long-ago",
         "The template renders the last six turns.",
         "configuration",
-        (Text("messages[headed:]", "messages[headed:][-6:]"),),
+        (Text("messages[headed:]", "messages[headed:][-6:]"), Shipped()),
         mend="template",
         bitten="templates that keep a window, and agents that forget what they were asked",
     ),
@@ -64,14 +64,14 @@ FAULTS = (
         "template-says-the-system-twice",
         "The template renders the system's turn in front, and once more among the others.",
         "configuration",
-        (Text("for message in messages[headed:]", "for message in messages"),),
+        (Text("for message in messages[headed:]", "for message in messages"), Shipped()),
         mend="template",
     ),
     Fault(
         "template-begins-without-a-break",
         "The template begins the assistant's turn without the line break that the model was trained with.",
         "configuration",
-        (Text("{{- '<|im_start|>assistant\\n' -}}", "{{- '<|im_start|>assistant' -}}"),),
+        (Text("{{- '<|im_start|>assistant\\n' -}}", "{{- '<|im_start|>assistant' -}}"), Shipped()),
         mend="template",
         bitten="editors that trim, and templates put together by hand",
     ),
@@ -84,6 +84,7 @@ FAULTS = (
                 "{%- if tools -%}",
                 "{%- if tools and not (messages | selectattr('role', 'equalto', 'tool') | list) -%}",
             ),
+            Shipped(),
         ),
         mend="template",
         bitten="agents that stop after the first call",
@@ -92,7 +93,7 @@ FAULTS = (
         "template-writes-nothing-for-no-arguments",
         "An earlier call without arguments is rendered with nothing where {} belongs.",
         "configuration",
-        (Text(ARGUMENTS, f"({ARGUMENTS} if arguments else '')"),),
+        (Text(ARGUMENTS, f"({ARGUMENTS} if arguments else '')"), Shipped()),
         mend="template",
         bitten="templates that ask whether there are arguments",
     ),
@@ -100,7 +101,7 @@ FAULTS = (
         "template-cuts-at-a-tag-of-the-users",
         "The template takes off all that a user has written before </think>, as it does with answers.",
         "configuration",
-        (Text(PLAIN, f"{{%- elif message.role == 'user' -%}}\n    {USERS}\n  {PLAIN}"),),
+        (Text(PLAIN, f"{{%- elif message.role == 'user' -%}}\n    {USERS}\n  {PLAIN}"), Shipped()),
         mend="template",
         bitten="content.split('</think>') on every turn, Qwen3",
     ),
@@ -111,6 +112,7 @@ FAULTS = (
         (
             Text('"rstrip":false', '"rstrip":true', "tokenizer.json"),
             Text('"rstrip": false', '"rstrip": true', "tokenizer_config.json"),
+            Recorded(),
         ),
         mend="tokenizer",
         bitten="Phi-3's tokens, taken over by converters",
@@ -119,7 +121,7 @@ FAULTS = (
         "words-one-further",
         "The tokenizer is a sibling's with one more word: the last forty words have the next one's number.",
         "configuration",
-        (WordsMoved(600),),
+        (WordsMoved(600), Recorded()),
         given=ROOM,
         mend="tokenizer",
         bitten="a tokenizer of another release, of the same size",
@@ -128,24 +130,16 @@ FAULTS = (
         "words-split-otherwise",
         "The tokenizer was saved again with another rule for where words end: marks stand alone.",
         "configuration",
-        (Json("tokenizer.json", {"pre_tokenizer": MARKS_APART}),),
+        (Json("tokenizer.json", {"pre_tokenizer": MARKS_APART}), Recorded()),
         given=ROOM,
         mend="tokenizer",
         bitten="the wrong regular expression in converted Mistral tokenizers",
     ),
     Fault(
-        "spaces-before-marks-cleaned-up",
-        "tokenizer_config.json has the space before a mark taken out of whatever is decoded.",
-        "configuration",
-        (Json("tokenizer_config.json", {"clean_up_tokenization_spaces": True}),),
-        mend="tokenizer",
-        bitten="code and quoted text that come back changed",
-    ),
-    Fault(
         "positions-stretched",
         "config.json stretches positions by four, for a context that the model was never trained for.",
         "configuration",
-        (Json("config.json", {"rope_scaling": STRETCHED}),),
+        (Json("config.json", {"rope_scaling": STRETCHED}), Recorded()),
         given=ROOM,
         mend="config.json",
         bitten="rope_scaling written in for long texts, and left there for all",

@@ -265,6 +265,14 @@ class Recorded:
 
 
 @dataclass(frozen=True)
+class Shipped:
+    """The model came with this chat template: no other one was ever proved."""
+
+    def plant(self, site: Site) -> None:
+        site.shipped = True
+
+
+@dataclass(frozen=True)
 class Option:
     """One of the document's ``options``; ``None`` takes it away."""
 

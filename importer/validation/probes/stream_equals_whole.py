@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from importer.validation.blame import endless, streaming_fault
+from importer.validation.blame import WHOLE_ANSWERS, endless, streaming_fault
 from importer.validation.context import Context
-from importer.validation.outcome import Outcome, Pass
+from importer.validation.outcome import Fail, Outcome, Pass
 from importer.validation.promise import no_chat, no_tools
 from importer.validation.prompts import GREETING, WEATHER, Prompt
 from importer.validation.reply import Reply
@@ -34,6 +34,8 @@ def _compare(ctx: Context, prompt: Prompt) -> Outcome:
     whole, streamed = ctx.first(prompt), ctx.first(prompt, stream=True)
     if "length" in (whole.finish_reason, streamed.finish_reason):
         return endless(whole)  # what follows a missed end is babble, never twice the same
+    if not streamed.ended:
+        return Fail("the stream ends without [DONE]", "engine", WHOLE_ANSWERS, trials=2)
     if form(whole) == form(streamed):
         return Pass("both are alike")
     wholes = [whole, *(ctx.ask(prompt) for _ in range(REPEATS))]

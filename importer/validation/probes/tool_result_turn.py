@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from importer.validation.blame import results_unseen, swallowed
 from importer.validation.context import Context
+from importer.validation.errors import ExchangeError
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
 from importer.validation.promise import no_tools
-from importer.validation.prompts import BOTH_ANSWERED, WEATHER_ANSWERED
+from importer.validation.prompts import BOTH_ANSWERED, TWO_CITIES, WEATHER_ANSWERED
 from importer.validation.reply import Reply
+from importer.validation.signs import outside
 
 NAME = "tool-result-turn"
 LESSON = "Templates that drop the result, or its id on the way, break multi-turn tool use in silence."
@@ -17,7 +22,43 @@ needs = no_tools
 def run(ctx: Context) -> Outcome:
     """Give the result, see that it reaches the prompt, and that the answer shows it."""
     both = judge_rendered(ctx.rendered(BOTH_ANSWERED))
-    return results_unseen(ctx) or both or ctx.judged(WEATHER_ANSWERED, judge)
+    answered = results_unseen(ctx) or both or ctx.judged(WEATHER_ANSWERED, judge)
+    return (_in_another_order(ctx) if isinstance(answered, Pass) else None) or answered
+
+
+def _in_another_order(ctx: Context) -> Fail | None:
+    """Two results, told to the engine and to the model as the template renders them; once more if unlike."""
+    found = None
+    ways: tuple[dict[str, Any], ...] = ({}, {"max_tokens": ctx.promise.max_tokens})
+    for sent in ways:
+        alone = ctx.raw(BOTH_ANSWERED, **sent)
+        if alone is None:
+            return None
+        try:
+            told = ctx.ask(BOTH_ANSWERED, **sent).content
+        except ExchangeError:
+            return None
+        found = judge_order(told, outside(alone))
+        if found is None:
+            return None
+    return found
+
+
+def judge_order(told: str, alone: str) -> Fail | None:
+    """An answer over two results, and what the model writes after the rendered prompt of the same."""
+    words, cities = BOTH_ANSWERED.expects, TWO_CITIES.expects
+    here, there = (_order(text, words) for text in (told, alone))
+    if len(here) != len(there) or here == there or _order(told, cities) != _order(alone, cities):
+        return None
+    reason = f"of two results the engine's answer tells {here[0]}, and the model {there[0]} by its template"
+    mend = "Use another version of the engine: it gives the template results in another order."
+    return Fail(reason, "engine", mend, trials=2)
+
+
+def _order(text: str, words: Sequence[str]) -> list[str]:
+    """Those of the words that ``text`` holds, in its order."""
+    plain = text.casefold()
+    return sorted((word for word in words if word in plain), key=plain.find)
 
 
 def judge_rendered(text: str | None) -> Fail | None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from importer.validation.blame import tools_unseen
 from importer.validation.context import Context
-from importer.validation.outcome import NotApplicable, Outcome, Pass
+from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.promise import no_tools
-from importer.validation.prompts import WEATHER
+from importer.validation.prompts import ROUNDS, WEATHER, WEATHER_TWO_TOOLS
 
 NAME = "tools-in-prompt"
 LESSON = "One path dropped the tools before the template saw them: 18 prompt tokens instead of 283."
+LATER = (replace(ROUNDS[-1], name="round-one-tool", tools=ROUNDS[-1].tools[:1]), ROUNDS[-1])
 needs = no_tools
 
 
@@ -18,7 +21,21 @@ def run(ctx: Context) -> Outcome:
     unseen = tools_unseen(ctx)
     if unseen is not None:
         return unseen
+    later = judge_later(*(ctx.rendered(prompt) for prompt in (WEATHER, WEATHER_TWO_TOOLS, *LATER)))
+    if isinstance(later, Fail):
+        return later
     count = ctx.first(WEATHER).usage.prompt
     if count is None:
         return NotApplicable("the engine does not count the prompt's tokens")
     return Pass("a second tool makes the prompt longer", trials=2)
+
+
+def judge_later(one: str | None, two: str | None, later: str | None, later_two: str | None) -> Outcome:
+    """Prompts with one tool and with two: of a first question, and of one behind calls and their results."""
+    if None in (one, two, later, later_two) or one == two or later != later_two:
+        return Pass("later questions show the tools as well")
+    return Fail(
+        "once a tool has answered, the template shows no tools any more: a second one changes nothing",
+        "configuration",
+        "Use a chat template that shows the tools in every request.",
+    )

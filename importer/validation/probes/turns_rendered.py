@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -12,7 +13,18 @@ from importer.validation.errors import ExchangeError, TemplateRefusedError
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.promise import no_chat, no_tools
 from importer.validation.prompts import TWO_CITIES, Message, Prompt
-from importer.validation.prompts.told import ROUND, ROUND_OF_ONE, TALK, TALK_WITH_SYSTEM, TALK_WITH_TOOLS
+from importer.validation.prompts.told import (
+    BEYOND_ASCII,
+    CALLED,
+    CALLED_EMPTY,
+    LONG_TALK,
+    ROUND,
+    ROUND_OF_ONE,
+    TAGGED,
+    TALK,
+    TALK_WITH_SYSTEM,
+    TALK_WITH_TOOLS,
+)
 from importer.validation.signs import without_thinking
 from importer.validation.ways import together
 
@@ -20,7 +32,8 @@ NAME = "turns-rendered"
 LESSON = "Templates tried with one kind of conversation lost turns, calls and ends of turns in all others."
 EVERYTHING = "Use a chat template that renders every turn, call and result whole and in order."
 LATER = 3661.0  # seconds: the hour, the minute and the second are others, the day is the same
-ENTITY = re.compile(r"&(?:#[0-9]{1,5}|#x[0-9a-fA-F]{1,4}|quot|amp|lt|gt|apos);")
+ALIKE = "Use a chat template that begins every turn of the assistant alike."
+ENTITY = re.compile(r"\\u00[c-f][0-9a-f]|&(?:#[0-9]{1,5}|#x[0-9a-fA-F]{1,4}|quot|amp|lt|gt|apos);")
 CALL = "assistant's call"
 needs = no_chat
 
@@ -30,14 +43,22 @@ def run(ctx: Context) -> Outcome:
     if ctx.render is None or not ctx.render.digest:
         return NotApplicable("nobody can tell what the template writes")
     rounds = () if no_tools(ctx.promise) else (TALK_WITH_TOOLS, ROUND if _calls_two(ctx) else ROUND_OF_ONE)
-    found = {"tools": _letters_of_tools(ctx.render)}
-    return together(found | {p.name: _written(ctx.render, p) for p in (TALK, TALK_WITH_SYSTEM, *rounds)})
+    found = {"tools": _letters_of_tools(ctx.render), "tags": judge_tagged(_told(ctx, TAGGED))}
+    found |= {p.name: _written(ctx.render, p) for p in (TALK, TALK_WITH_SYSTEM, LONG_TALK, *rounds)}
+    found["system"] = judge_system(_told(ctx, TALK_WITH_SYSTEM))
+    if rounds:
+        found["arguments"] = judge_empty(_told(ctx, CALLED), _told(ctx, CALLED_EMPTY))
+    return together(found)
+
+
+def _told(ctx: Context, prompt: Prompt) -> str:
+    return ctx.rendered(prompt) or ""
 
 
 def _letters_of_tools(render: Render) -> Outcome:
     """What else a template does to tools and calls, whether they are promised or not."""
     try:
-        return judge_letters(render(ROUND_OF_ONE) or "", render.knows)
+        return judge_letters(render(BEYOND_ASCII) or "", render.knows)
     except TemplateRefusedError:
         return NotApplicable("the template refuses tools")
 
@@ -133,16 +154,65 @@ def judge_ends(text: str, opening: str, stops: Sequence[str]) -> Outcome:
     question, answer, other = (message["content"] for message in TALK.messages)
     if not all(part in text for part in (question, answer, other)) or question not in opening:
         return Pass("see what is left out")
-    before, behind = (
-        text.partition(one)[2].partition(next_)[0] for one, next_ in ((question, answer), (answer, other))
-    )
+    before, new = beginnings(text, opening)
+    behind = text.partition(answer)[2].partition(other)[0]
     if any(stop in before for stop in stops) and not any(stop in behind for stop in stops):
         return Fail(
             f"nothing ends an earlier answer in the prompt: {behind!r} stands behind it",
             "configuration",
             "Use a chat template that ends every turn of the assistant as the model does.",
         )
-    return judge_beginnings(before, opening.partition(question)[2])
+    return judge_beginnings(before, new)
+
+
+def beginnings(text: str, opening: str) -> tuple[str, str]:
+    """What stands between TALK's question and its answer, and behind the question where none is there yet."""
+    question, answer = (message["content"] for message in TALK.messages[:2])
+    return text.partition(question)[2].partition(answer)[0], opening.partition(question)[2]
+
+
+def judge_system(text: str) -> Outcome:
+    """A conversation with a system's turn: it may be left out, which is another probe's matter."""
+    words = TALK_WITH_SYSTEM.messages[0]["content"]
+    if text.count(words) < 2:
+        return Pass("the system speaks once")
+    mend = "Use a chat template that writes the system's turn once."
+    return Fail(f"what the system said is {text.count(words)} times in the prompt", "configuration", mend)
+
+
+def judge_tagged(text: str) -> Outcome:
+    """A question with a tag in it, as the template writes it; the tag itself may be made harmless."""
+    parts = [part.strip() for part in TAGGED.messages[0]["content"].split("</think>")]
+    lost = [part for part in parts if part not in text]
+    if len(lost) != 1:
+        return Pass("a tag of a user's cuts nothing off")
+    reason = f"where a user writes </think>, the rest is not in the prompt: {lost[0]!r}"
+    return Fail(reason, "configuration", "Use a chat template that takes thoughts off answers alone.")
+
+
+def judge_empty(called: str, empty: str) -> Outcome:
+    """Conversations with a call that has arguments, and with one that has none; many formats are no JSON."""
+    with_some, with_none = (names_in_json(text) for text in (called, empty))
+    if "find_events" not in with_some or not empty or "list_events" in with_none:
+        return Pass("a call without arguments is written as others are")
+    return Fail(
+        "a call without arguments is no JSON in the prompt, and one with arguments is",
+        "configuration",
+        "Use a chat template that writes {} for a call's arguments where there are none.",
+    )
+
+
+def names_in_json(text: str) -> set[str]:
+    """What is given as ``name`` in the JSON objects that stand in ``text``, each alone or in another."""
+    found, decoder = set(), json.JSONDecoder()
+    for start in (place.start() for place in re.finditer(r"\{", text)):
+        try:
+            value, _ = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value.get("name"), str):
+            found.add(value["name"])
+    return found
 
 
 def judge_beginnings(earlier: str, new: str) -> Outcome:
@@ -153,7 +223,7 @@ def judge_beginnings(earlier: str, new: str) -> Outcome:
     return Fail(
         f"earlier answers begin with {earlier!r}, a new one with {new!r}",
         "configuration",
-        "Use a chat template that begins every turn of the assistant alike.",
+        ALIKE,
     )
 
 
@@ -162,8 +232,9 @@ def judge_letters(text: str, meant: Callable[[str], bool]) -> Outcome:
     found = ENTITY.search(text)
     if found is None or meant(found.group()):
         return Pass("letters are themselves")
+    where = "as for a web page" if found.group().startswith("&") else "as for a reader of ASCII alone"
     return Fail(
-        f"the template writes {found.group()} for a letter, as for a web page",
+        f"the template writes {found.group()} for a letter, {where}",
         "configuration",
         "Use a chat template that does not escape what it writes.",
     )

@@ -87,18 +87,18 @@ WEATHER_ANSWERED_LONGER = weather_answered(
     "weather-answered-longer",
     {"temperature": -3, "condition": "snowy", "wind": "north", "humidity": 80, "pressure": 1021},
 )
-# Two calls in one turn and the results of both: read as the template renders it, and never asked.
+# Two calls in one turn and the results of both, which nobody would take for the other's.
 _PARIS, _ROME = (call(n, "get_weather", {"location": city}) for n, city in ((1, "Paris"), (2, "Rome")))
 BOTH_ANSWERED = Prompt(
     "both-answered",
     (
         *TWO_CITIES.messages,
         {**_PARIS, "tool_calls": _PARIS["tool_calls"] + _ROME["tool_calls"]},
-        result(1, "get_weather", {"condition": "snowy"}),
-        result(2, "get_weather", {"condition": "foggy"}),
+        result(1, "get_weather", {"condition": "sunny"}),
+        result(2, "get_weather", {"condition": "rainy"}),
     ),
     TWO_CITIES.tools,
-    ("snowy", "foggy"),
+    ("sunny", "rainy"),
 )
 # The same turn after a call with longer arguments: a prompt of equal length means that no call reaches it.
 WEATHER_CALLED_LONGER = replace(
