@@ -29,6 +29,18 @@ SAID = [
     ),
     ("ImportError: /lib/libm.so.6: version `GLIBC_2.38' not found (required by x.so)", "GLIBC_2.38"),
     ("ImportError: cannot import name 'A' from 'b.c' (/venv/b/c.py)", "cannot import name 'A' from 'b.c'"),
+    (
+        "ImportError: cannot import name 'Empty' from 'queue' (/home/me/notes/queue.py)",
+        "/home/me/notes/queue.py stands in the way of Python's own module queue",
+    ),
+    (
+        "cannot import name 'Q' from partially initialized module 'queue' (most likely …) (/me/queue.py)",
+        "/me/queue.py stands in the way",
+    ),
+    (
+        "ImportError: cannot import name 'A' from 'queue' (/usr/lib/python3.11/queue.py)",
+        "cannot import name 'A'",
+    ),
     ("ImportError: /venv/x.so: undefined symbol: _ZN3c105", "do not fit one another"),
     ("RuntimeError: can't start new thread", "not enough memory"),
     ("ImportError: x.so: failed to map segment from shared object", "not enough memory"),

@@ -88,6 +88,14 @@ def test_templates_of_whole_models_write_every_turn(name: str) -> None:
     [
         ("messages[headed:]", "messages[1:]", "the user said is not in the prompt"),
         ("| tojson", "| tojson | e", "for a letter, as for a web page"),
+        ("| tojson", "| tojson(ensure_ascii=true)", "\\u00f8 for a letter, as for a reader of ASCII alone"),
+        ("messages[headed:]", "messages[headed:][-6:]", "row 0 stand"),
+        ("messages[headed:]", "messages", "what the system said is 2 times in the prompt"),
+        (
+            "{%- else -%}\n    {{- message.content or '' -}}",
+            "{%- else -%}\n    {{- (message.content or '').split('</think>')[-1] -}}",
+            "where a user writes </think>, the rest is not in the prompt: 'The maple fell.'",
+        ),
         ("messages[headed:]", "messages[headed:] | reverse", "not where it was said"),
         ("{%- if tools -%}", "{%- if tools | length -%}", "breaks: object of type 'NoneType'"),
         ("'<|im_start|>system\\n' ~", "'<|im_start|>system\\n' ~ strftime_now('%H:%M') ~", "time of day"),

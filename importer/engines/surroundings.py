@@ -6,6 +6,7 @@ The words are the system's and Python's, so they are the same in every engine's 
 from __future__ import annotations
 
 import re
+import sys
 
 from importer.engines.base import Death
 
@@ -13,9 +14,13 @@ LACKING_MEMORY = (
     r"\bMemoryError\b|bad_alloc|(?:not|n't|to) allocate|start new thread|failed to map segment"
     r"|[Oo]ut ?[Oo]f ?[Mm]emory"
 )
-# A module of nobody's package, in a folder that Python searches before its own.
-INSTALLED = r"(?!\S*/(?:site-packages|dist-packages|lib/python3)[^/]*/)"
-IN_THE_WAY = rf"cannot import name '[^'\n]+' from '(\w+)' \({INSTALLED}(\S+/\1\.py)\)"
+# A file under the name of one of Python's own modules, in a folder that is searched before Python's.
+OWN = "|".join(sorted(sys.stdlib_module_names))
+ELSEWHERE = r"(?!\S*/(?:site-packages|dist-packages|lib/python3)[^/]*/)"
+IN_THE_WAY = (
+    rf"cannot import name '[^'\n]+' from (?:partially initialized module )?'({OWN})' "
+    rf"(?:\(most likely[^()\n]*\) )?\({ELSEWHERE}(\S+/\1\.py)\)"
+)
 # Looked for behind an engine's own deaths, which know more.
 SURROUNDINGS = tuple(
     Death(pattern, says, "environment")
@@ -40,7 +45,7 @@ SURROUNDINGS = tuple(
         (r"version `(\w+_[\d.]+)' not found", "the system is too old for a library: it lacks {0}"),
         (
             IN_THE_WAY,
-            "{1} stands in the way of the module {0} that is meant: take its folder off PYTHONPATH",
+            "{1} stands in the way of Python's own module {0}: take its folder off PYTHONPATH",
         ),
         (
             r"(cannot import name '[^'\n]+' from '[\w.]+'|undefined symbol: \S+)",

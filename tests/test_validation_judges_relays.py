@@ -1,0 +1,218 @@
+"""Judging what relays do on the way, calls without arguments, tools that vanish, and answers with a gap."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from importer.proof.result import Proof
+from importer.validation import blame, proved, roots
+from importer.validation.client import Client, Exchange
+from importer.validation.context import Context
+from importer.validation.errors import Refused, ReplyError
+from importer.validation.outcome import Fail, Pass
+from importer.validation.probes import (
+    simple_answers,
+    stop_words,
+    stream_equals_whole,
+    tool_call,
+    tool_result_turn,
+    tools_in_prompt,
+    turns_rendered,
+    typed_arguments,
+)
+from importer.validation.promise import Promise
+from importer.validation.prompts import WEATHER, WEATHER_TWO_TOOLS
+from importer.validation.prompts.told import CALLED, CALLED_EMPTY
+from importer.validation.reply import Reply, from_stream
+from importer.validation.report import Row
+from tests.models.formats import FORMATS
+from tests.test_validation_judges_turns import MODEL, closed, context, edited
+
+assert closed  # a fixture: what was opened is closed again
+TEN = "One, two, three, four, five, six, seven, eight, nine, ten."
+
+
+def counting(content: str, finish: str = "stop") -> Reply:
+    return Reply(content, finish_reason=finish)
+
+
+@pytest.mark.parametrize(
+    ("said", "gap"),
+    [
+        (TEN, None),
+        (TEN.replace(" eight,", " se,"), "eight"),
+        ("One, two,ree, four,ive, six, seven, ei of, nine,ran.", "three"),
+        ("Sure! From one to ten:\n\n1. **One**\n2. **Two**\n" + TEN, None),
+        ("One, two, three, ..., nine, ten.", None),
+        ("One, two, three … nine, ten.", None),
+        ("One, two, three, four, five, six", None),  # cut by a stop word, not left out
+        ("1, 2, 3, 4, 5, 6, 7, 8, 9, 10", None),
+        ("There are ten of them, one by one.", None),
+        ("", None),
+    ],
+)
+def test_a_number_that_is_left_out_in_the_middle(said: str, gap: str | None) -> None:
+    assert simple_answers.left_out(counting(said)) == gap
+    assert simple_answers.left_out(counting(said, "length")) is None
+
+
+def test_one_gap_in_counting_is_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = {"two plus two": "Four.", "Count": TEN, "my name": "Mira."}
+
+    def chat(_self: Client, body: dict[str, list[dict[str, str]]], _log: list[Exchange]) -> Reply:
+        asked = body["messages"][-1]["content"]
+        return counting(next(a for q, a in right.items() if q in asked))
+
+    monkeypatch.setattr(Client, "chat", chat)
+    ctx = Context(Promise(), "m", Client("http://127.0.0.1:1"))
+    assert isinstance(simple_answers.run(ctx), Pass)
+    right["Count"] = TEN.replace("nine", "no")
+    found = simple_answers.run(Context(Promise(), "m", Client("http://127.0.0.1:1")))
+    assert isinstance(found, Fail)
+    assert (found.attribution, "'nine'" in found.reason) == ("model", True)
+
+
+def test_noise_is_explained_by_a_line_break_that_the_template_leaves_out(tmp_path: Path) -> None:
+    noise = simple_answers.judge_missed(None, 3, 3)
+    assert simple_answers.template_fault(noise, context(MODEL)) is None
+    ctx = context(edited(tmp_path, "{{- '<|im_start|>assistant\\n' -}}", "{{- '<|im_start|>assistant' -}}"))
+    found = simple_answers.template_fault(noise, ctx)
+    assert found is not None
+    assert (found.attribution, found.mend) == ("configuration", turns_rendered.ALIKE)
+    assert isinstance(turns_rendered.run(ctx), Pass)  # some models write that break themselves
+
+
+def test_noise_is_explained_by_a_stop_word_within_answers() -> None:
+    word = stop_words.judge([Reply("\n\nHello to you.")], ("\n\n",))
+    noise = simple_answers.judge_missed(None, 3, 3)
+    rows = [Row(simple_answers.NAME, "", noise), Row(stop_words.NAME, "", word)]
+    rows.append(Row(tool_call.NAME, "", Fail("no call", "engine")))
+    told = roots.traced(rows)
+    assert isinstance(word, Fail)
+    assert {(row.outcome.attribution, row.outcome.mend) for row in told if isinstance(row.outcome, Fail)} == {
+        ("configuration", word.mend)
+    }
+    assert roots.traced([*rows[:1], Row(stop_words.NAME, "", Pass("none"))])[0].outcome == noise
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_templates_of_whole_models_write_calls_without_arguments(name: str) -> None:
+    ctx = context(FORMATS[name].folder)
+    called, empty = ctx.rendered(CALLED), ctx.rendered(CALLED_EMPTY)
+    assert isinstance(turns_rendered.judge_empty(called or "", empty or ""), Pass)
+    shown = [ctx.rendered(prompt) for prompt in (WEATHER, WEATHER_TWO_TOOLS, *tools_in_prompt.LATER)]
+    assert isinstance(tools_in_prompt.judge_later(*shown), Pass)
+
+
+def test_a_call_without_arguments_stays_json() -> None:
+    some = '<tool_call>{"name": "find_events", "arguments": {"place": "Bergen"}}</tool_call>'
+    good = '<tool_call>{"name": "list_events", "arguments": {}}</tool_call>'
+    assert isinstance(turns_rendered.judge_empty(some, good), Pass)
+    assert isinstance(turns_rendered.judge_empty(some, '[{"name": "list_events"}]'), Pass)
+    assert isinstance(turns_rendered.judge_empty(some, good.replace("{}", "")), Fail)
+    xml = "<function=find_events><parameter=place>Bergen</parameter></function>"
+    assert isinstance(turns_rendered.judge_empty(xml, "<function=list_events></function>"), Pass)
+    assert isinstance(turns_rendered.judge_empty(some, ""), Pass)  # refused, which another probe tells
+
+
+def test_tools_that_vanish_once_one_has_spoken(tmp_path: Path) -> None:
+    gone = "{%- if tools and not (messages | selectattr('role', 'equalto', 'tool') | list) -%}"
+    ctx = context(edited(tmp_path, "{%- if tools -%}", gone))
+    shown = [ctx.rendered(prompt) for prompt in (WEATHER, WEATHER_TWO_TOOLS, *tools_in_prompt.LATER)]
+    assert isinstance(tools_in_prompt.judge_later(*shown), Fail)
+    assert isinstance(tools_in_prompt.judge_later("a", "a", "b", "b"), Pass)  # none at all: told elsewhere
+    assert isinstance(tools_in_prompt.judge_later("a", "ab", None, "b"), Pass)
+
+
+def test_a_whole_number_has_no_point() -> None:
+    given = {"seats": 2, "budget": 99.0, "traveller": {"name": "Zoë", "age": 31}}
+    assert typed_arguments.whole_with_point(json.dumps(given)) == []
+    pointed = json.dumps(given).replace('"seats": 2', '"seats": 2.0').replace("31", "31.0")
+    assert typed_arguments.whole_with_point(pointed) == ["2.0", "31.0"]
+    assert typed_arguments.whole_with_point(json.dumps(given).replace("31", "31.5")) == []
+    assert typed_arguments.whole_with_point("no JSON") == []
+    found = typed_arguments.judge_pointed(["2.0"], json.dumps(given))
+    assert found is not None
+    assert found.attribution == "engine"
+    assert typed_arguments.judge_pointed(["2.0"], pointed) is None  # the model wrote it so
+    assert typed_arguments.judge_pointed(["2.0"], "") is None  # nobody can tell
+    assert typed_arguments.judge_pointed([], "{}") is None
+
+
+@pytest.mark.parametrize(
+    ("told", "alone", "expected"),
+    [
+        ("It is rainy there now.", "It is sunny there now.", "engine"),
+        ("Paris is rainy, Rome is sunny.", "Paris: sunny. Rome: rainy.", "engine"),
+        ("Paris is sunny, Rome is rainy.", "Paris: sunny. Rome: rainy.", None),
+        ("Rome is rainy, Paris is sunny.", "Paris: sunny. Rome: rainy.", None),  # told the other way round
+        ("It is sunny in Paris.", "It is rainy in Rome.", None),  # half of it
+        ("It is sunny.", "Paris is sunny, and Rome is rainy.", None),
+        ("Both are fine.", "It is sunny there now.", None),
+        ("", "", None),
+    ],
+)
+def test_results_in_the_order_of_the_template(told: str, alone: str, expected: str | None) -> None:
+    found = tool_result_turn.judge_order(told, alone)
+    assert (found.attribution if found else None) == expected
+
+
+def test_a_stream_says_that_it_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    event = b'data: {"choices": [{"delta": {"content": "Hi."}, "finish_reason": "stop"}]}\n\n'
+    whole, cut = from_stream([event, b"data: [DONE]\n\n"]), from_stream([event])
+    assert (whole.ended, cut.ended, whole == cut) == (True, False, True)
+    answers = {True: cut, False: whole}
+    monkeypatch.setattr(Client, "chat", lambda _self, body, _log: answers[bool(body.get("stream"))])
+    found = stream_equals_whole.run(Context(Promise(), "m", Client("http://127.0.0.1:1")))
+    assert isinstance(found, Fail)
+    assert (found.attribution, found.mend) == ("engine", blame.WHOLE_ANSWERS)
+    answers[True] = whole
+    assert isinstance(stream_equals_whole.run(Context(Promise(), "m", Client("http://127.0.0.1:1"))), Pass)
+
+
+def test_a_stream_that_cannot_be_read_leaves_whole_answers() -> None:
+    asked = [Exchange("POST", "/v1/chat/completions", {"messages": [], "stream": s}) for s in (False, True)]
+    ctx = Context(Promise(), "m", Client("http://127.0.0.1:1"), log=asked)
+    error = ReplyError("a streamed tool call has no index")
+    assert blame.failed(error, ctx).mend == blame.WHOLE_ANSWERS
+    asked[0].error = "the answer has no choice"
+    assert blame.failed(error, ctx).mend == ""
+    del asked[1]
+    assert blame.failed(error, ctx).mend == ""
+    assert blame.failed(Refused(500, "broken"), ctx).mend == ""
+
+
+CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"location": "Paris"}}\n</tool_call><|im_end|>'
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (CALL, False),
+        (f"<think>\nI need <tool_call>.\n</think>\n\n{CALL}", False),
+        ("<tool_call>\n<function=get_weather>\n<parameter=location>\nParis\n</tool_call>", False),
+        ("<tool_call>get_weather('Paris')</tool_call>", False),
+        ("It is sunny in Paris.", False),
+        ("", False),
+        ("<tool_call><|im_end|>", False),
+        ('<think>\nYes.\n</think>\n\n<tool_call>\n{"name":\nVienna How.<|im_end|>', True),
+        ('<tool_call>\n{"name\n{"name\niny d.<|im_end|>', True),
+    ],
+)
+def test_noise_behind_the_marker_of_a_call(written: str, expected: bool) -> None:
+    assert proved.noise_for_call(written) is expected
+
+
+def test_noise_for_a_call_is_the_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    proof = Proof("e", "1", "", {}, {}, {}, {}, {})
+    ctx = Context(Promise(tool_parser="hermes"), "m", Client("http://127.0.0.1:1"), proof=proof)
+    lost = Fail("the parser lost it", "configuration", blame.OTHER_TOOL_PARSER)
+    written = {"it": '<tool_call>\n{"name":\nVienna How.<|im_end|>'}
+    monkeypatch.setattr(Context, "look", lambda _self, _prompt: Reply(behind=written["it"]))
+    found = blame.mended(lost, ctx)
+    assert (found.attribution, found.mend) == ("model", blame.WHOLE_WEIGHTS)
+    written["it"] = CALL
+    assert blame.mended(lost, ctx).attribution == "configuration"
