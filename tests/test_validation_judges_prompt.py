@@ -533,10 +533,10 @@ def test_a_switch_that_is_a_text(value: str, template: str, expected: str) -> No
 
 
 def test_of_two_results_both_reach_the_prompt() -> None:
-    assert tool_result_turn.judge_rendered("snowy and foggy") is None
+    assert tool_result_turn.judge_rendered("sunny and rainy") is None
     assert tool_result_turn.judge_rendered(None) is None
     assert tool_result_turn.judge_rendered("neither") is None, "then results do not reach it at all"
-    lost = tool_result_turn.judge_rendered("only foggy")
+    lost = tool_result_turn.judge_rendered("only rainy")
     assert lost is not None
     assert verdict(lost) == "fail configuration"
 

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from importer.proof.result import Proof
-from importer.validation import blame, proved, roots
+from importer.validation import blame, proved, roots, spoilt
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
 from importer.validation.errors import Refused, ReplyError
 from importer.validation.outcome import Fail, Pass
 from importer.validation.probes import (
     simple_answers,
+    sixteen_at_once,
     stop_words,
     stream_equals_whole,
     tool_call,
@@ -96,6 +97,17 @@ def test_noise_is_explained_by_a_stop_word_within_answers() -> None:
         ("configuration", word.mend)
     }
     assert roots.traced([*rows[:1], Row(stop_words.NAME, "", Pass("none"))])[0].outcome == noise
+
+
+@pytest.mark.parametrize("name", spoilt.MEND)
+def test_what_a_value_spoils_is_no_engines(name: str) -> None:
+    swapped = Fail("'count' got the answer to 'sum'", "engine")
+    cause = spoilt.judge(Fail("no call", "model"), name, 3.0)
+    rows = [Row(tool_call.NAME, "", cause), Row(sixteen_at_once.NAME, "", swapped)]
+    told = roots.traced(rows)[1].outcome
+    assert isinstance(told, Fail)
+    assert (told.attribution, told.mend) == ("configuration", cause.mend)
+    assert roots.traced(rows[1:])[0].outcome == swapped
 
 
 @pytest.mark.parametrize("name", FORMATS)

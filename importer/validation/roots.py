@@ -159,6 +159,8 @@ CAUSES: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
     ("", "end-of-sequence", _answered),
     (no_special_tokens.NAME, "decoder", _answered),
     (stop_words.NAME, "stopwords", _answered),
+    ("", "temperature in parameters", _answered),
+    ("", "out of parameters", _answered),
     (THOUGHTS, "", _thinks),
     (prompt_rendered.NAME, "import the model again", _rests),
     (tokenizer_whole.NAME, "", _rests),
