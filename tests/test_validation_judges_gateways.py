@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from importer.demo import MODEL
 from importer.hub import local
 from importer.validation import blame, proved, roots
-from importer.validation.client import Client
+from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
 from importer.validation.errors import Refused
 from importer.validation.outcome import Fail, NotApplicable
@@ -22,6 +23,7 @@ from importer.validation.probes import (
     stop_words,
 )
 from importer.validation.promise import Promise, promise_of
+from importer.validation.prompts import GREETING
 from importer.validation.rendering import Rendering
 from importer.validation.reply import Reply, Usage
 from importer.validation.report import Row
@@ -177,3 +179,21 @@ def test_a_stop_word_explains_calls_that_are_cut_in_streams() -> None:
     cut = Fail("tool calls differ", "engine", "Use whole answers until the engine is mended.")
     told = roots.traced([Row(stop_words.NAME, "", word), Row("stream-equals-whole", "", cut)])
     assert [row.outcome.attribution for row in told] == ["configuration", "configuration"]
+
+
+@pytest.mark.parametrize(
+    ("written", "ends"),
+    [
+        ("<think>\nIt greets. It greets. It greets.", False),
+        ("<think>\nIt greets.\n</think>\n\n", False),
+        ("<think>\nIt greets.\n</think>\n\nHello!", True),
+        ("Hello!", True),
+    ],
+)
+def test_a_thought_that_the_model_does_not_end_is_not_the_parsers(
+    written: str, ends: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Context, "raw", lambda *_, **__: written)
+    asked = Exchange("POST", "/v1/chat/completions", {"messages": list(GREETING.messages)})
+    assert blame.endless_thought(replace(context(), log=[asked])) is not ends
+    assert not blame.endless_thought(context())

@@ -32,7 +32,17 @@ from importer.validation.prompts import (
     Prompt,
 )
 from importer.validation.reply import Reply
-from importer.validation.signs import control_token, drafted, looks_like_call, next_turn, outside, thinks
+from importer.validation.signs import (
+    closing_marker,
+    control_token,
+    drafted,
+    looks_like_call,
+    next_turn,
+    outside,
+    thinking_markup,
+    thinks,
+    untagged,
+)
 
 # Changes in general words, for judges, which see a reply only; ``mended`` makes them the one that helps here.
 OTHER_TOOL_PARSER = "Choose the tool parser that reads what the model writes."
@@ -67,6 +77,7 @@ FETCH_TEMPLATE = "Fetch the model's own chat template."
 WHOLE_ANSWERS = "Use whole answers until the engine is mended."
 WITHHELD = "Use another version of the engine: it does not give the template all that a request holds."
 LONGER = 20  # characters by which the longer of two compared conversations is longer at least
+TURN_BEGUN = 40  # characters at the end of a prompt in which a thought may be opened
 END_WITHIN = 256  # tokens in which the end of a short answer shows
 
 
@@ -271,6 +282,9 @@ def _mended(outcome: Outcome, ctx: Context) -> Outcome:
     if key is not None and ctx.proof is not None:
         case = MISSED.get(outcome.mend)
         if case is None and outcome.attribution == "configuration" and proved.wrong(key, ctx, ctx.proof):
+            if key == "reasoning_parser" and endless_thought(ctx):
+                reason = f"{outcome.reason}; here the model itself does not end its thought"
+                return replace(outcome, reason=reason, attribution="model", mend=WHOLE_WEIGHTS)
             return replace(outcome, attribution="engine", mend=proved.mend(key, ctx, ctx.proof))
         if key == "tool_parser" and proved.same_template(ctx, ctx.proof):
             if proved.encodes_twice(ctx):
@@ -288,6 +302,20 @@ def _asked_otherwise(outcome: Fail | Inconclusive, ctx: Context) -> Outcome:
         return outcome
     reason = f"{outcome.reason}; {NOT_PROVED}"
     return replace(outcome, reason=reason, attribution="configuration", mend=IMPORT_AGAIN)
+
+
+def endless_thought(ctx: Context) -> bool:
+    """Whether the model thinks, and says nothing after it, where it goes on from what was asked last."""
+    asked = asked_last(ctx)
+    written = ctx.raw(asked, max_tokens=ctx.promise.max_tokens) if asked is not None else None
+    if asked is None or written is None:
+        return False
+    begun = (ctx.rendered(asked) or "")[-TURN_BEGUN:]
+    opened = thinking_markup(begun) is not None and closing_marker(begun) is None
+    closing = closing_marker(written)
+    if not opened and thinking_markup(written) is None:
+        return False
+    return closing is None or not untagged(written.rpartition(closing)[2]).strip()
 
 
 def _end_mend(ctx: Context) -> str:
