@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,14 +21,17 @@ import jsonschema
 import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
-from sqlalchemy import select, update
+from sqlalchemy import Connection, select, text, update
 from starlette.testclient import TestClient
 
 from importer.cli.arguments import parse
 from importer.gallery import answers, tables
 from importer.gallery.answers import Answer
+from importer.gallery.database import Database
 from importer.gallery.opening import opened
+from importer.service import pulse
 from importer.service.app import create
+from importer.service.pulse import Pulse
 from importer.service.settings import Settings
 from tests.serving import PATIENCE, Service, events, running, service
 from tests.test_service import problem
@@ -78,6 +84,45 @@ def test_it_is_ready_while_it_works(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert problem(ending, 503, "not-ready")
         assert ending.headers["Retry-After"] == "5"
         assert client.get("/healthz").status_code == 200
+
+
+@slow
+def test_a_database_that_fails_is_one_line_of_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("IMPORTER_HOME", str(tmp_path))
+    settings = Settings(validate=False, imports=0)
+    with TestClient(create(settings), base_url="http://127.0.0.1") as client:
+        with closing(opened(settings.url)) as database, database.writing() as connection:
+            connection.execute(text("DROP TABLE configs"))
+        assert problem(client.get("/v1/configs"), 503, "no-database")
+    told = [r for r in caplog.records if "no such table: configs" in r.getMessage()]
+    assert told
+    assert not any(r.exc_info for r in told)
+
+
+def test_a_database_that_hangs_holds_one_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, go_on = [], threading.Event()
+
+    class Hanging(Database):
+        @contextmanager
+        def reading(self) -> Iterator[Connection]:
+            asked.append(1)
+            go_on.wait(PATIENCE)
+            with super().reading() as connection:
+                yield connection
+
+    async def watch() -> list[bool]:
+        felt = [await found.felt(), *await asyncio.gather(found.felt(), found.felt())]
+        go_on.set()
+        monkeypatch.setattr(pulse, "PATIENCE", PATIENCE)
+        return [*felt, await found.felt()]
+
+    monkeypatch.setattr(pulse, "PATIENCE", 0.05)
+    with closing(Hanging(f"sqlite:///{tmp_path / 'g.sqlite'}")) as database:
+        found = Pulse(database)
+        assert asyncio.run(watch()) == [False, False, False, True]
+    assert len(asked) == 1
 
 
 @slow

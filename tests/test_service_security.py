@@ -119,6 +119,20 @@ def test_a_key_or_a_value_that_is_not_what_it_seems_is_refused(service: Service)
 
 
 @slow
+def test_more_than_a_document_holds_is_refused_before_anything_reads_it(service: Service) -> None:
+    service.imported("acme/base", name="small")
+    for said in ({f"engine_args.k{i}": i for i in range(201)}, {"description": "x" * 64_001}):
+        body = {"reference": "acme/base", "backend": "vllm", "set": said}
+        for path in ("/v1/imports", "/v1/imports/preview"):
+            told = problem(service.client.post(path, json=body), 422, "bad-request")
+            assert told["errors"][0]["pointer"] == "/set"
+    large = {f"k{i}": "x" * 100 for i in range(5000)}
+    for ask in (service.client.put, service.client.patch):
+        told = problem(ask("/v1/configs/small", json=large, headers={"If-Match": "*"}), 422, "invalid")
+        assert "256,000 bytes" in told["detail"]
+
+
+@slow
 def test_an_address_that_is_none_is_no_fault_of_the_server(service: Service) -> None:
     for host in ("[", "[::1", "[::1]]", "a@127.0.0.1", "127.0.0.1@a", "]["):
         problem(service.client.get("/healthz", headers={"Host": host}), 421, "foreign-host")

@@ -85,6 +85,8 @@ def _slip(key: str) -> bool:
 
 def _one_letter(key: str, name: str) -> bool:
     """Whether one letter is wrong, missing or too many, or two beside each other are swapped."""
+    if abs(len(key) - len(name)) > 1:
+        return False
     start = _shared(key, name)
     end = _shared(key[start:][::-1], name[start:][::-1])
     one, other = key[start : len(key) - end], name[start : len(name) - end]

@@ -14,6 +14,8 @@ from importer.errors import UsageError
 
 THREADS = 48  # connections to an SQLite file that are kept: one for each thread that may ask
 PATIENCE = 30  # seconds that a writer waits for another one
+# libpq's: seconds to connect, milliseconds that what was sent may go unheard, where the system can.
+NETWORK = {"connect_timeout": 10, "tcp_user_timeout": 1000 * PATIENCE}
 CHANGES = 0x696D706F  # PostgreSQL's number for the lock that changes of the gallery hold
 MIGRATIONS = 0x6D696772
 CLAIMS = 0x636C6169  # claims of devices, and what is taken back from those that are gone
@@ -93,4 +95,4 @@ def _sqlite(url: URL) -> Engine:
 
 
 def _postgres(url: URL) -> Engine:
-    return create_engine(url, pool_size=10, max_overflow=20, pool_pre_ping=True)
+    return create_engine(url, pool_size=10, max_overflow=20, pool_pre_ping=True, connect_args=NETWORK)

@@ -23,14 +23,16 @@ def opened(url: str) -> Database:
         migrate(database)
     except DBAPIError as error:
         database.close()
-        raise ServiceError("no-gallery", place=database.place, problem=_said(error)) from None
+        raise ServiceError("no-gallery", place=database.place, problem=said(error)) from None
     except BaseException:
         database.close()
         raise
     return database
 
 
-def _said(error: DBAPIError) -> str:
+def said(error: Exception) -> str:
     """The driver's own words, without its advice."""
-    lines = str(error.orig).strip().splitlines()
-    return lines[0].rstrip(". ") if lines else type(error.orig).__name__
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    lines = str(cause).strip().splitlines()
+    return lines[0].rstrip(". ") if lines else type(cause).__name__

@@ -20,7 +20,7 @@ from importer import __version__
 from importer.errors import ImporterError, InternalError, ServiceError
 from importer.gallery.answers import Again
 from importer.gallery.gallery import Gallery
-from importer.gallery.opening import opened
+from importer.gallery.opening import opened, said
 from importer.service import words
 from importer.service.auth import limits
 from importer.service.desk import Desk
@@ -30,6 +30,7 @@ from importer.service.jobs.crew import Crew
 from importer.service.metrics import Metrics
 from importer.service.openapi import describe, methods
 from importer.service.problems import answer
+from importer.service.pulse import Pulse
 from importer.service.routes import routers
 from importer.service.settings import Settings
 from importer.service.watching import Watching
@@ -80,7 +81,8 @@ def _open(settings: Settings) -> Desk:
     gallery = Gallery(database)
     crew = Crew(gallery, settings).__enter__()
     looks = BoundedSemaphore(settings.previews)
-    return Desk(settings, database, gallery, crew, Watching(database), Index(database), looks)
+    watching, index, pulse = Watching(database), Index(database), Pulse(database)
+    return Desk(settings, database, gallery, crew, watching, index, looks, pulse)
 
 
 def _failed(request: Request, error: Exception) -> Response:
@@ -140,7 +142,7 @@ def _again(request: Request, _error: Exception) -> Response:
 
 
 def _database(request: Request, error: Exception) -> Response:
-    LOG.error("the database does not answer", exc_info=error)
+    LOG.error("the database does not answer: %s", said(error))
     return answer(request, ServiceError("no-database", seconds=5))
 
 

@@ -13,14 +13,17 @@ from pydantic.config import JsonDict
 from importer import preferences
 from importer.document import names
 from importer.errors import ServiceError
-from importer.hub.reference import LONGEST, parse
+from importer.hub.reference import LONGEST as REFERENCE
+from importer.hub.reference import parse
 from importer.pipeline import Request
+from importer.service.checking import LONGEST
 from importer.service.settings import Settings
 from importer.template.given import NONE, Given
 from importer.template.ours import CONVENTIONS
 
 AUTO = "auto"
 NOTE = 4000  # characters
+KEYS = 200  # that one import sets
 
 
 def _spoken(text: str) -> str:
@@ -42,6 +45,13 @@ def _standard(value: Any) -> Any:
     if isinstance(value, str) and any(0xD800 <= ord(c) < 0xE000 for c in value):
         raise ValueError("it holds half of a character")
     return value
+
+
+def _small(values: dict[str, Any]) -> dict[str, Any]:
+    """What fits into a document."""
+    if len(json.dumps(values)) > LONGEST:
+        raise ValueError(f"it has more than {LONGEST:,} characters")
+    return values
 
 
 def _settable(key: str) -> str:
@@ -75,10 +85,10 @@ class Import(Body):
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE], **ONE})
 
-    reference: Annotated[str, Field(min_length=1, max_length=LONGEST)] | None = Field(
+    reference: Annotated[str, Field(min_length=1, max_length=REFERENCE)] | None = Field(
         default=None, description="owner/name, owner/name@revision, hf://owner/name, or a Hub URL"
     )
-    references: list[Annotated[str, Field(min_length=1, max_length=LONGEST)]] | None = Field(
+    references: list[Annotated[str, Field(min_length=1, max_length=REFERENCE)]] | None = Field(
         default=None, min_length=1, description="many references, imported as one job with a job for each"
     )
     revision: Text | None = Field(default=None, description="branch, tag or commit (default: main)")
@@ -87,8 +97,10 @@ class Import(Body):
         default=None, description="the engine to write for; 'auto' leaves it to the server's own machine"
     )
     engine_version: Text | None = Field(default=None, description="write for this version's parsers")
-    set: dict[Key, Annotated[Any, AfterValidator(_standard)]] = Field(
-        default={}, description="values that win over everything, by decision or YAML path"
+    set: Annotated[dict[Key, Annotated[Any, AfterValidator(_standard)]], AfterValidator(_small)] = Field(
+        default={},
+        max_length=KEYS,
+        description="values that win over everything, by decision or YAML path",
     )
     unset: list[Text] = Field(
         default=[], max_length=100, description="what an earlier import was told and is to forget"

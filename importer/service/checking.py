@@ -11,7 +11,7 @@ from importer.document.check import problems
 from importer.document.where import Places, Unreadable, parse
 from importer.errors import DocumentError
 
-LONGEST = 200_000  # characters of a document; YAML is read slowly
+LONGEST = 64_000  # characters of a document, ten times a long one; YAML is read slowly
 
 
 def mistakes(text: str) -> list[dict[str, Any]]:
@@ -76,17 +76,23 @@ def merged(data: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def json_object(body: bytes, place: str = "") -> dict[str, Any]:
-    """A body that has to be a JSON object; raises DocumentError("invalid")."""
+    """A body that has to be a JSON object, no longer than a document; raises DocumentError("invalid")."""
+    found = _object(body)
+    if isinstance(found, dict):
+        return found
+    errors = [{"pointer": place, "detail": found}]
+    raise DocumentError("invalid", path="The body", problem=found, errors=errors)
+
+
+def _object(body: bytes) -> dict[str, Any] | str:
+    """The object, or what is wrong."""
+    if len(body) > 4 * LONGEST:  # bytes; a character has up to four
+        return f"it is longer than {4 * LONGEST:,} bytes"
     try:
         data = json.loads(body, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        problem = f"it is no JSON: {error}"
-    else:
-        if isinstance(data, dict):
-            return data
-        problem = "it is no JSON object"
-    errors = [{"pointer": place, "detail": problem}]
-    raise DocumentError("invalid", path="The body", problem=problem, errors=errors)
+        return f"it is no JSON: {error}"
+    return data if isinstance(data, dict) else "it is no JSON object"
 
 
 def _no_constant(word: str) -> None:

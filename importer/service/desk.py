@@ -15,6 +15,7 @@ from importer.gallery.database import Database
 from importer.gallery.gallery import Gallery
 from importer.service.index import Index
 from importer.service.jobs.crew import Crew
+from importer.service.pulse import Pulse
 from importer.service.settings import Settings
 from importer.service.watching import Watching
 
@@ -30,6 +31,7 @@ class Desk:
     watching: Watching
     index: Index
     looks: BoundedSemaphore
+    pulse: Pulse
 
 
 async def desk(request: Request) -> Desk:

@@ -45,7 +45,7 @@ MISTAKES: Mapping[str, str] = {
     "string_too_short": "it is empty",  # nowhere else is a least length above 1
     "too_short": "it is empty",
     "string_too_long": "it is longer than {max_length} characters",
-    "too_long": "it has more than {max_length} items",
+    "too_long": "it has more than {max_length} items",  # keys of an object, too
     "greater_than_equal": "it is less than {ge}",
     "less_than_equal": "it is more than {le}",
     "literal_error": "it is one of {expected}",

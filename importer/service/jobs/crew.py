@@ -12,7 +12,7 @@ from typing import Any
 
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID
 from sqlalchemy import URL
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from importer.deciding import Studied
 from importer.engines import CHOSEN, ENGINES, environment, get
@@ -25,6 +25,7 @@ from importer.gallery.database import CLAIMS
 from importer.gallery.executors import Executor, Silence
 from importer.gallery.gallery import Gallery
 from importer.gallery.jobs import Job
+from importer.gallery.opening import said
 from importer.pipeline import now
 from importer.service.jobs.importing import Importing
 from importer.service.jobs.memory import Held, Running
@@ -130,7 +131,7 @@ class Crew:
         self._ending.set()
         self._new.set()
         for thread in self._threads:
-            thread.join()
+            thread.join(PATIENCE)  # a database that does not answer is not waited for
         for thread in _stop_all([*self.held.jobs().values()], leave=True):
             thread.join()
         deadline = time.monotonic() + PATIENCE
@@ -203,7 +204,9 @@ class Crew:
             for duty in duties:
                 try:
                     duty()
-                except Exception:  # the next beat tries again
+                except OperationalError as error:  # the next beat tries again
+                    LOG.warning("%s: the database does not answer: %s", duty.__name__, said(error))
+                except Exception:
                     LOG.exception("%s", duty.__name__)
 
     def _feed(self) -> None:
@@ -219,7 +222,9 @@ class Crew:
                         with SetWorkflowID(job.workflow):
                             DBOS.enqueue_workflow(IMPORTS, import_model, job.id, job.attempt)
                     self._enqueued(found)
-            except Exception:  # the next look tries again
+            except OperationalError as error:  # the next look tries again
+                LOG.warning("the database does not answer: %s", said(error))
+            except Exception:
                 LOG.exception("jobs could not be put into their queue")
 
     def _waiting(self) -> list[Job]:

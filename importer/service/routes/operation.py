@@ -6,7 +6,6 @@ from typing import cast
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
-from sqlalchemy import text
 
 from importer import __version__
 from importer.errors import ServiceError
@@ -26,10 +25,10 @@ def health() -> dict[str, str]:
 
 
 @router.get("/readyz", responses=problems("not-ready", "no-database"), summary="Whether it can work")
-def ready(request: Request, at: AtDesk) -> dict[str, str]:
+async def ready(request: Request, at: AtDesk) -> dict[str, str]:
     """Whether the database answers, jobs are looked after, and it is not about to end."""
-    with at.database.reading() as connection:
-        connection.execute(text("SELECT 1"))
+    if not await at.pulse.felt():
+        raise ServiceError("no-database", seconds=AGAIN)
     if request.app.state.ending:
         raise ServiceError("not-ready", problem="it is ending", seconds=AGAIN)
     if not at.crew.well:
