@@ -190,7 +190,7 @@ def test_a_mistake_in_an_edit_is_told_with_its_key_and_its_line(service: Service
     assert problem(renamed, 422, "invalid")["errors"][0]["pointer"] == "/name"
     long = before["text"] + "#" * 200_000
     said = problem(service.client.put(f"/v1/configs/{name}", content=long, headers=headers), 422, "invalid")
-    assert "200,000" in said["detail"]
+    assert "64,000" in said["detail"]
     assert service.client.get(f"/v1/configs/{name}").json() == before
 
 
