@@ -1,13 +1,15 @@
 """Files inside a released archive: a wheel's by range requests, an sdist's by reading only as far as needed.
 
 What comes whole is compared with the digest that the index names; a small wheel does for that reason. Of a
-large one only parts come: each file is compared with the wheel's own list.
+large one only parts come: each file is compared with the wheel's own list. For an archive on this disk nobody
+names a digest: all of it is read, and what a wheel's list or a checksum contradicts is refused.
 """
 
 from __future__ import annotations
 
 import base64
 import csv
+import gzip
 import hashlib
 import io
 import tarfile
@@ -23,6 +25,8 @@ BLOCK = 1 << 16  # bytes of a range request
 TAIL = 1 << 18  # bytes at a wheel's end that are asked for first: most tables of contents fit
 SMALL = 1 << 22  # bytes of a wheel that is fetched whole, for its digest
 LARGEST = 16 << 20  # bytes of a file that is read
+MOST = 128 << 20  # bytes of all files that are read
+UNPACKED = 4 << 30  # bytes of an archive of which everything is read
 BROKEN = (
     zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, UnicodeDecodeError, NotImplementedError,
     RuntimeError, OSError, ValueError, KeyError,
@@ -59,16 +63,27 @@ class Texts:
         return total.hexdigest()
 
 
-def whole(web: Web, url: str, file: str, sha256: str, wanted: Wanted) -> Texts:
-    """The wanted files, after the digest of the whole archive. Raises IndexFailure."""
-    data = b"".join(_checked(web.stream(url), file, sha256))
-    return _opened(file, lambda: Texts(_read(data, file, wanted), whole=True))
+def whole(web: Web, url: str, file: str, sha256: str, wanted: Wanted, *, thorough: bool = False) -> Texts:
+    """The wanted files, after the digest of the whole archive. Raises IndexFailure.
+
+    ``thorough``  nobody names the digest: everything in the archive is read and compared with what it says.
+    """
+    path = local(url)
+    if path is None:
+        data: IO[bytes] = io.BytesIO(b"".join(_checked(web.stream(url), file, sha256)))
+        return _opened(file, lambda: Texts(_read(data, file, wanted), whole=True))
+    for _ in _checked(web.stream(url), file, sha256):
+        """Read once for its digest, so that a large one is never held."""
+    with path.open("rb") as on_disk:
+        return _opened(file, lambda: Texts(_read(on_disk, file, wanted, thorough=thorough), whole=True))
 
 
-def part(web: Web, url: str, file: str, sha256: str, wanted: Wanted, last: str) -> Texts:
+def part(
+    web: Web, url: str, file: str, sha256: str, wanted: Wanted, last: str, *, thorough: bool = False
+) -> Texts:
     """The wanted files without the rest, as far as that is possible. Raises IndexFailure."""
     if local(url) is not None:
-        return whole(web, url, file, sha256, wanted)
+        return whole(web, url, file, sha256, wanted, thorough=thorough)
     if file.endswith(".whl"):
         return _opened(file, lambda: _ranged(web, url, file, sha256, wanted))
     return _opened(file, lambda: _streamed(web, url, file, sha256, wanted, last))
@@ -81,31 +96,31 @@ def _opened(file: str, read: Callable[[], Texts]) -> Texts:
         raise IndexFailure(f"{file} cannot be read: {str(error) or type(error).__name__}") from None
 
 
-def _read(data: bytes, file: str, wanted: Wanted) -> dict[str, str]:
-    if file.endswith(".whl"):
-        with zipfile.ZipFile(io.BytesIO(data)) as wheel:
-            return _from_wheel(wheel, file, wanted)
-    with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as sdist:
-        return dict(_from_sdist(sdist, file, wanted, ""))
+def _read(data: IO[bytes], file: str, wanted: Wanted, *, thorough: bool = False) -> dict[str, str]:
+    if not file.endswith(".whl"):
+        return _from_sdist(data, file, wanted, "")
+    with zipfile.ZipFile(data) as wheel:
+        if thorough:
+            _sound(wheel, file)
+        return _from_wheel(wheel, file, wanted)
 
 
 def _ranged(web: Web, url: str, file: str, sha256: str, wanted: Wanted) -> Texts:
     tail, size = web.piece(url, -TAIL, 0)
     if size is None:
         _same(file, sha256, hashlib.sha256(tail).hexdigest())
-        return Texts(_read(tail, file, wanted), whole=True)
+        return Texts(_read(io.BytesIO(tail), file, wanted), whole=True)
     if size <= SMALL:
         rest = web.piece(url, 0, size - len(tail))[0] if size > len(tail) else b""
         _same(file, sha256, hashlib.sha256(rest + tail).hexdigest())
-        return Texts(_read(rest + tail, file, wanted), whole=True)
+        return Texts(_read(io.BytesIO(rest + tail), file, wanted), whole=True)
     with zipfile.ZipFile(io.BufferedReader(_Ranges(web, url, size, tail), BLOCK)) as wheel:
         return Texts(_from_wheel(wheel, file, wanted), whole=False)
 
 
 def _streamed(web: Web, url: str, file: str, sha256: str, wanted: Wanted, last: str) -> Texts:
     stream = _Stream(web.stream(url))
-    with tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r|gz") as sdist:
-        texts = dict(_from_sdist(sdist, file, wanted, last))
+    texts = _from_sdist(cast("IO[bytes]", stream), file, wanted, last)
     if stream.ended:
         _same(file, sha256, stream.digest.hexdigest())
     return Texts(texts, whole=stream.ended)
@@ -115,16 +130,39 @@ def _from_wheel(wheel: zipfile.ZipFile, file: str, wanted: Wanted) -> dict[str, 
     """The wanted files, each compared with the wheel's list of digests."""
     names = [name for name in wheel.namelist() if wanted(name)]
     listed = _record(wheel, file) if names else {}
-    found = {}
+    texts = _Texts(file)
     for name in names:
-        if wheel.getinfo(name).file_size > LARGEST:
-            raise IndexFailure(f"{name} in {file} is larger than {LARGEST >> 20} MiB")
+        texts.expect(name, wheel.getinfo(name).file_size)
         data = wheel.read(name)
-        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
-        if listed.get(name) != f"sha256={digest}":
+        if listed.get(name) != _listed(data):
             raise IndexFailure(f"{name} is not the file that {file} lists")
-        found[name] = data.decode()
-    return found
+        texts.add(name, data)
+    return texts.found
+
+
+def _sound(wheel: zipfile.ZipFile, file: str) -> None:
+    """Raise for a wheel in which a file is not what its checksum and the wheel's list say."""
+    if sum(entry.file_size for entry in wheel.infolist()) > UNPACKED:
+        raise _too_much(file)
+    listed = _record(wheel, file)
+    for name in wheel.namelist():
+        with wheel.open(name) as content:
+            digest = hashlib.file_digest(content, "sha256").digest()  # type: ignore[arg-type]
+        if listed.get(name, "").startswith("sha256=") and listed[name] != _encoded(digest):
+            raise IndexFailure(f"{name} is not the file that {file} lists")
+
+
+def _too_much(file: str) -> IndexFailure:
+    return IndexFailure(f"{file} unpacks to more than {UNPACKED >> 30} GiB")
+
+
+def _listed(data: bytes) -> str:
+    return _encoded(hashlib.sha256(data).digest())
+
+
+def _encoded(digest: bytes) -> str:
+    """As a wheel's list spells it."""
+    return f"sha256={base64.urlsafe_b64encode(digest).decode().rstrip('=')}"
 
 
 def _record(wheel: zipfile.ZipFile, file: str) -> dict[str, str]:
@@ -135,21 +173,64 @@ def _record(wheel: zipfile.ZipFile, file: str) -> dict[str, str]:
     return {row[0]: row[1] for row in rows if len(row) > 1}
 
 
-def _from_sdist(sdist: tarfile.TarFile, file: str, wanted: Wanted, last: str) -> Iterator[tuple[str, str]]:
+def _from_sdist(data: IO[bytes], file: str, wanted: Wanted, last: str) -> dict[str, str]:
     """The wanted files, until the sorted archive is past the folder that is the last needed."""
+    texts, unpacked = _Texts(file), _Unpacked(data, file)
     sorted_so_far, before = True, ""
-    for member in sdist:
-        path = member.name.partition("/")[2]
-        top = path.partition("/")[0]
-        sorted_so_far, before = sorted_so_far and top >= before, top
-        if last and sorted_so_far and top > last:
-            return
-        if member.isfile() and wanted(path):
-            if member.size > LARGEST:
-                raise IndexFailure(f"{path} in {file} is larger than {LARGEST >> 20} MiB")
-            content = sdist.extractfile(member)
+    with tarfile.open(fileobj=cast("IO[bytes]", unpacked), mode="r|") as sdist:
+        for member in sdist:
+            path = member.name.partition("/")[2]
+            top = path.partition("/")[0]
+            sorted_so_far, before = sorted_so_far and top >= before, top
+            if last and sorted_so_far and top > last:
+                return texts.found
+            content = sdist.extractfile(member) if member.isfile() and wanted(path) else None
             if content is not None:
-                yield path, content.read().decode()
+                texts.expect(path, member.size)
+                texts.add(path, content.read())
+    while unpacked.read(BLOCK):
+        """To the end, where its checksum is."""
+    return texts.found
+
+
+class _Texts:
+    """The files that are read of an archive, as long as they are of a bearable size."""
+
+    def __init__(self, file: str) -> None:
+        self._file, self._size = file, 0
+        self.found: dict[str, str] = {}
+
+    def expect(self, path: str, size: int) -> None:
+        """Raise IndexFailure for a file that is too large, or that makes all of them so."""
+        self._size += size
+        if size > LARGEST:
+            raise IndexFailure(f"{path} in {self._file} is larger than {LARGEST >> 20} MiB")
+        if self._size > MOST:
+            raise IndexFailure(f"what is read of {self._file} is larger than {MOST >> 20} MiB")
+
+    def add(self, path: str, data: bytes) -> None:
+        """Keep a file; raises IndexFailure for one that is no text, or that has no place inside."""
+        if not path.isprintable() or "\\" in path or {"..", ""} & {*path.split("/")}:
+            raise IndexFailure(f"{self._file} has a file with the odd name {path!r}")
+        try:
+            self.found[path] = data.decode()
+        except UnicodeDecodeError as error:
+            raise IndexFailure(f"{path} in {self._file} is no text: {error.reason}") from None
+
+
+class _Unpacked:
+    """An sdist's archive, unpacked as it is read, up to a limit."""
+
+    def __init__(self, packed: IO[bytes], file: str) -> None:
+        self._stream, self._file, self._left = gzip.GzipFile(fileobj=packed, mode="rb"), file, UNPACKED
+
+    def read(self, size: int) -> bytes:
+        """The next bytes. Raises IndexFailure where there are too many."""
+        data = self._stream.read(size)
+        self._left -= len(data)
+        if self._left < 0:
+            raise _too_much(self._file)
+        return data
 
 
 def _checked(chunks: Iterator[bytes], file: str, sha256: str) -> Iterator[bytes]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from gen_defaults import archive
 from gen_defaults.archive import IndexFailure, Texts
-from gen_defaults.web import Web, shown
+from gen_defaults.web import Web, local, shown
 
 __all__ = ["Index", "IndexFailure", "Release", "order"]
 
@@ -27,7 +27,11 @@ SDIST = ".tar.gz"
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One released file. ``released`` is the day it came out, empty where nobody told."""
+    """One released file.
+
+    ``released``  the day it came out, empty where nobody told.
+    ``named``     whether somebody names its digest; a file on this disk has none but its own.
+    """
 
     package: str
     version: str
@@ -35,6 +39,7 @@ class Release:
     url: str
     sha256: str
     released: str = ""
+    named: bool = True
 
     @property
     def turn(self) -> tuple[bool, bool, str]:
@@ -56,12 +61,23 @@ class Index:
     def __init__(self, folder: Path | None = None, archives: Sequence[str] = ()) -> None:
         settings = {} if folder else _pip()
         bases = [settings.get("index-url", PYPI), *settings.get("extra-index-url", "").split()]
-        self._bases = [] if folder else bases
-        self._folders = [folder] if folder else [Path(p) for p in settings.get("find-links", "").split()]
+        self._bases = [] if folder or _is_on(settings.get("no-index", "")) else bases
+        places = settings.get("find-links", "").split()
+        self._folders = [folder] if folder else [local(p) or Path(p) for p in places]
         self.web = Web(settings.get("cert"))
-        self._archives = archives
+        self._folder, self._archives = folder, archives
+        self._used: set[str] = set()
         self._files: dict[str, list[Release]] = {}
         self._days: dict[str, dict[str, str]] = {}
+
+    @property
+    def unused(self) -> list[str]:
+        """Archives of no package that was asked for."""
+        return [place for place in self._archives if place not in self._used]
+
+    def given(self, package: str) -> bool:
+        """Whether a person gave the files of this package, in place of what an index has."""
+        return self._folder is not None or any(_given(package, place) for place in self._archives)
 
     def files(self, package: str) -> list[Release]:
         """Every file of a final version, the oldest version first. Raises IndexFailure."""
@@ -70,23 +86,27 @@ class Index:
         return self._files[package]
 
     def _look_up(self, package: str) -> list[Release]:
-        given = [release for place in self._archives if (release := _given(package, place))]
+        given = {place: release for place in self._archives if (release := _given(package, place))}
         if given:
-            return given
+            self._used |= {*given}
+            return [*given.values()]
+        asked: list[str] = []
         for base in self._bases:
             page = f"{base.rstrip('/')}/{package}/"
             try:
                 url, body = self.web.page(page, PAGE)
-            except OSError:
+            except (OSError, ValueError) as error:
+                asked.append(f"{shown(base)} ({str(error).removeprefix(shown(page)).strip()})")
                 continue
             found = [*_from_page(package, url, body)]
             if found:
                 return sorted(found, key=lambda release: (order(release.version), release.file))
+            asked.append(f"{shown(base)} (lists no file of it)")
         found = [release for folder in self._folders for release in _from_folder(package, folder)]
         if found:
             return sorted(found, key=lambda release: (order(release.version), release.file))
-        places = ", ".join([*map(shown, self._bases), *map(str, self._folders)])
-        raise IndexFailure(f"no index has {package}; asked were {places}")
+        places = ", ".join([*asked, *map(str, self._folders)])
+        raise IndexFailure(f"no index has {package}; asked were {places or 'none, as pip is set'}")
 
     def releases(self, package: str) -> dict[str, Release]:
         """Every final version with its sdist, or a wheel where it has none. Raises IndexFailure."""
@@ -106,14 +126,19 @@ class Index:
 
     def texts(self, release: Release, wanted: Callable[[str], bool]) -> dict[str, str]:
         """The wanted files of a whole release, by path in the package. Raises IndexFailure."""
-        return dict(archive.whole(self.web, release.url, release.file, release.sha256, wanted).texts)
+        found = archive.whole(
+            self.web, release.url, release.file, release.sha256, wanted, thorough=not release.named
+        )
+        return dict(found.texts)
 
     def part(self, release: Release, wanted: Callable[[str], bool], last: str = "") -> Texts:
         """The wanted files without the rest of the archive, as far as that is possible. Raises IndexFailure.
 
         ``last``  the top folder behind which no wanted file is, for an archive that can only be read through.
         """
-        return archive.part(self.web, release.url, release.file, release.sha256, wanted, last)
+        return archive.part(
+            self.web, release.url, release.file, release.sha256, wanted, last, thorough=not release.named
+        )
 
     def _one_each(self, package: str, turn: Callable[[Release], Any]) -> dict[str, Release]:
         found: dict[str, Release] = {}
@@ -180,7 +205,7 @@ def _from_folder(package: str, folder: Path) -> Iterator[Release]:
 def _given(package: str, place: str) -> Release | None:
     """An archive of this package at a path, or at an address with ``#sha256=``. Raises IndexFailure."""
     url, fragment = urllib.parse.urldefrag(place)
-    web = urllib.parse.urlsplit(url).scheme in {"http", "https"}
+    web = "://" in url
     file = urllib.parse.unquote(url.rsplit("/", 1)[-1]) if web else Path(place).name
     version = _version(package, file)
     if not version:
@@ -192,12 +217,14 @@ def _given(package: str, place: str) -> Release | None:
 
 
 def _on_disk(package: str, version: str, path: Path) -> Release:
+    if path.exists() and not path.is_file():
+        raise IndexFailure(f"{path} cannot be read: it is no file")
     try:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise IndexFailure(f"{path} cannot be read: {error.strerror}") from None
-    return Release(package, version, path.name, path.resolve().as_uri(), digest)
+    return Release(package, version, path.name, path.resolve().as_uri(), digest, named=False)
 
 
 def _version(package: str, file: str) -> str:
@@ -223,6 +250,10 @@ class _Links(html.parser.HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note a link."""
         self.found += [value for key, value in attrs if tag == "a" and key == "href" and value]
+
+
+def _is_on(setting: str) -> bool:
+    return setting.lower() in {"1", "true", "yes", "on"}
 
 
 def _pip() -> Mapping[str, str]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from gen_defaults import checks, sampling
 from gen_defaults.checks import Finding, Subject, Upstream
-from gen_defaults.index import order
+from gen_defaults.index import IndexFailure, order
 from gen_defaults.place import Place, changed, load
 from gen_defaults.proposal import proposal
 from gen_defaults.sources import SOURCES, Request
@@ -53,9 +53,16 @@ def run(request: Request, names: Collection[str]) -> Result:
         files |= answer.files
         upstream += answer.upstream
         modules |= answer.modules
-    said = _Said(request.place, files)
+    if request.index.unused:
+        raise IndexFailure(f"{request.index.unused[0]} is no archive of a package that was asked for")
+    said, read = _Said(request.place, files), [*files]
     files |= dict(derived(said))
-    about = subject(said, files, tuple(upstream), modules)
+    about = replace(
+        subject(said, files, tuple(upstream), modules),
+        releases={
+            path.name: (load(path).get("source", {}), said.load(path).get("source", {})) for path in read
+        },
+    )
     return Result(request.place, files, about, tuple(checks.run(about)))
 
 

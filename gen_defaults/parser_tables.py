@@ -5,21 +5,23 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal
 
+from gen_defaults import syntax
 from gen_defaults.inference import Rule, branches, specs
+from gen_defaults.syntax import Sources
 from importer.engines.parser_worker.markers import thinking_markers
 
 Kind = Literal["tool", "reasoning"]
-T = TypeVar("T")
 Row = tuple[str, str, str]  # name, class, module
 Rows = dict[Kind, list[Row]]
-Sources = Mapping[str, str]  # path in the package to text
 
 VLLM_PLACES: Mapping[Kind, tuple[str, str]] = {
     "tool": ("vllm.tool_parsers", "_TOOL_PARSERS_TO_REGISTER"),
     "reasoning": ("vllm.reasoning", "_REASONING_PARSERS_TO_REGISTER"),
 }
+STATE = "mlx_vlm.server.responses_state"
+LAZY = ("name", "module_path", "class_name")
 MLX_FUNCTION = "parse_tool_call"
 
 
@@ -28,28 +30,42 @@ class Tables:
     """How to read one engine: its package, the files that are needed, and the rows that are in them.
 
     ``inference``  the rules by which it chooses a tool parser itself, in the order in which it tries them.
+    ``chooses``    whether it does, so that there must be some.
     """
 
     package: str
     wanted: Callable[[str], bool]
     rows: Callable[[Sources], Rows]
     inference: Callable[[Sources], list[Rule]] = lambda _sources: []
+    chooses: bool = False
 
 
 def vllm_rows(sources: Sources) -> Rows:
     """Lazily registered parsers of vLLM: name to (file, class) in each package's ``__init__``."""
     rows: Rows = {}
     for kind, (package, table) in VLLM_PLACES.items():
-        none: dict[str, tuple[str, str]] = {}
-        entries = _literal(sources.get(_init(package), ""), table, none)
-        rows[kind] = sorted((name, cls, f"{package}.{file}") for name, (file, cls) in entries.items())
+        path = _init(package)
+        source = sources.get(path, "")
+        entries = syntax.table(source, path, table, {})
+        found = {name: (cls, f"{package}.{file}") for name, (file, cls) in entries.items()}
+        found |= {name: (cls, module) for name, module, cls in _lazily_registered(source, path)}
+        rows[kind] = sorted(((name, *place) for name, place in found.items()), key=str)
     return rows
+
+
+def _lazily_registered(source: str, path: str) -> Iterator[Row]:
+    """``register_lazy_module("name", "module", "Class")`` beside the table, with literals alone."""
+    for node in ast.walk(ast.parse(source, path)):
+        if isinstance(node, ast.Call) and _called(node) == "register_lazy_module":
+            given = dict(zip(LAZY, node.args, strict=False)) | {k.arg: k.value for k in node.keywords}
+            name, module, cls = (getattr(given.get(word), "value", None) for word in LAZY)
+            if isinstance(name, str) and isinstance(module, str) and isinstance(cls, str):
+                yield name, module, cls
 
 
 def state_markers(source: str) -> list[tuple[str, str]]:
     """The pairs that mlx-vlm's server splits at, in the order it tries them."""
-    none: tuple[tuple[str, str], ...] = ()
-    return [*_literal(source, "_DEFAULT_OPEN_CLOSE_MARKERS", none)]
+    return [*syntax.table(source, _file(STATE), "_DEFAULT_OPEN_CLOSE_MARKERS", ())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +96,7 @@ class Modules:
         tools = []
         for path, source in sources.items():
             name = _module_in(path, self.tools)
-            if name is not None and name != "__init__":
+            if name not in {None, "__init__"} and MLX_FUNCTION in source:  # the others help
                 home = _home(source, f"{self.tools}.{name}")
                 tools.append((name, f"{home.rpartition('.')[2]}.{MLX_FUNCTION}", home))
         pairs = self.pairs(sources.get(_file(self.markers), ""))
@@ -146,17 +162,6 @@ def _module_in(path: str, package: str) -> str | None:
     return name if name.isidentifier() and path == _file(f"{package}.{name}") else None
 
 
-def _literal(source: str, name: str, absent: T) -> T:
-    """The literal that is assigned to the name, in the module or in a class."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Assign) and any(
-            isinstance(t, ast.Name) and t.id == name for t in node.targets
-        ):
-            value: T = ast.literal_eval(node.value)
-            return value
-    return absent
-
-
 def _home(source: str, module: str) -> str:
     """The module that defines the parser: some only hand on another's."""
     for node in ast.parse(source).body:
@@ -172,12 +177,10 @@ def _vllm_mlx_wanted(path: str) -> bool:
 MLX_LM = Modules(
     "mlx_lm.tool_parsers", "mlx_lm.tokenizer_utils", thinking_markers, "mlx_lm.tokenizer_utils", branches
 )
-MLX_VLM = Modules(
-    "mlx_vlm.tools.parsers", "mlx_vlm.server.responses_state", state_markers, "mlx_vlm.tools.registry", specs
-)
+MLX_VLM = Modules("mlx_vlm.tools.parsers", STATE, state_markers, "mlx_vlm.tools.registry", specs)
 TABLES: Mapping[str, Tables] = {
     "vllm": Tables("vllm", {_init(p) for p, _ in VLLM_PLACES.values()}.__contains__, vllm_rows),
-    "mlx": Tables("mlx-lm", MLX_LM.wanted, MLX_LM.rows, MLX_LM.inference),
-    "mlx-vlm": Tables("mlx-vlm", MLX_VLM.wanted, MLX_VLM.rows, MLX_VLM.inference),
+    "mlx": Tables("mlx-lm", MLX_LM.wanted, MLX_LM.rows, MLX_LM.inference, chooses=True),
+    "mlx-vlm": Tables("mlx-vlm", MLX_VLM.wanted, MLX_VLM.rows, MLX_VLM.inference, chooses=True),
     "vllm-mlx": Tables("vllm-mlx", _vllm_mlx_wanted, vllm_mlx_rows),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -113,6 +114,7 @@ def _options(arguments: list[str]) -> argparse.Namespace:
         "--vllm",
         nargs="+",
         default=[],
+        type=_version,
         metavar="VERSION",
         help="versions of vLLM in place of the supported ones",
     )
@@ -139,7 +141,15 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.offline and not options.offline.is_dir():
         parser.error(f"--offline: there is no folder {options.offline}")
+    if options.vllm and "vllm" not in _names(options):
+        parser.error("--vllm is for the source vllm, which --only leaves out")
     return options
+
+
+def _version(text: str) -> str:
+    if not re.fullmatch(r"\d+(\.\d+)*", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no version; one is 0.32 or 0.32.0")
+    return text
 
 
 def _sources() -> str:

@@ -64,9 +64,22 @@ def _registries(result: Result) -> Iterator[str]:
             if not path.is_file():
                 yield f"- `{path.name}` is new"
                 continue
-            for what, names in step(parsed(load(path)), parsed(result.data(path))):
-                if names:
-                    yield f"- `{path.name}`: {what}: {_cell(_names(names))}"
+            before, after = load(path), result.data(path)
+            changes = {what: _names(names) for what, names in step(parsed(before), parsed(after)) if names}
+            told = [f"{what}: {names}" for what, names in (changes | dict(_rules(before, after))).items()]
+            for line in told or ["only what it was read from"]:
+                yield f"- `{path.name}`: {_cell(line)}"
+
+
+def _rules(before: Row, after: Row) -> Iterator[tuple[str, str]]:
+    """By which marks the engine chooses a parser now, and no longer."""
+    old, new = ([json.dumps(rule) for rule in data.get("inference", [])] for data in (before, after))
+    for what, rules, others in (("chooses by", new, old), ("no longer chooses by", old, new)):
+        came = [rule for rule in rules if rule not in others]
+        if came:
+            yield what, ", ".join(came)
+    if old != new and sorted(old) == sorted(new):
+        yield "chooses", "in another order"
 
 
 def _proposal(result: Result) -> Iterator[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Sources = Mapping[str, str]  # path in the package to text
+AMENDING = {"update", "setdefault", "pop", "popitem", "clear", "append", "extend", "insert", "remove"}
 
 
 def assigned(source: str, name: str) -> ast.expr | None:
@@ -19,6 +20,43 @@ def assigned(source: str, name: str) -> ast.expr | None:
         if any(isinstance(t, ast.Name) and t.id == name for t in targets):
             return node.value  # type: ignore[attr-defined, no-any-return]
     return None
+
+
+def table(source: str, path: str, name: str, absent: Any) -> Any:
+    """The literal that is assigned to the name once, in the module or in a class; ``absent`` where it is not.
+
+    Raises SyntaxError for anything else that is done to it, or for one that is no literal: a table that code
+    builds or amends cannot be read without running it.
+    """
+    found, tree = absent, ast.parse(source, path)
+    above = {inner: node for node in ast.walk(tree) for inner in ast.iter_child_nodes(node)}
+    uses = (node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == name)
+    for use in sorted(uses, key=lambda node: (node.lineno, node.col_offset)):
+        statement = above[use]
+        if _is_read(use, above):
+            continue
+        plain = isinstance(statement, ast.Assign | ast.AnnAssign) and found is absent
+        if not plain or not isinstance(above[statement], ast.Module | ast.ClassDef):
+            raise _unread(f"{name} is more than one literal", path, use)
+        try:
+            found = ast.literal_eval(statement.value)  # type: ignore[attr-defined]
+        except (ValueError, TypeError):
+            raise _unread(f"{name} is no plain literal", path, use) from None
+    return found
+
+
+def _is_read(use: ast.Name, above: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether what the name stands for stays as it is."""
+    around = above[use]
+    if isinstance(around, ast.Subscript) and around.value is use:
+        return isinstance(around.ctx, ast.Load)
+    if isinstance(around, ast.Attribute):
+        return around.attr not in AMENDING
+    return isinstance(use.ctx, ast.Load)
+
+
+def _unread(says: str, path: str, node: ast.expr) -> SyntaxError:
+    return SyntaxError(says, (path, node.lineno, node.col_offset, None))
 
 
 def literal(source: str, name: str, absent: Any) -> Any:

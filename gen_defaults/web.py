@@ -29,7 +29,10 @@ class Web:
     """``fetched``  file name to the bytes that came and the bytes that it has."""
 
     def __init__(self, certificates: str | None = None, told: Told | None = None) -> None:
-        self._context = ssl.create_default_context(cafile=certificates)
+        try:
+            self._context = ssl.create_default_context(cafile=certificates)
+        except (OSError, ValueError) as error:
+            raise Unreachable(f"pip's certificates {certificates} cannot be read: {error}") from None
         self.told = told
         self.fetched: dict[str, tuple[int, int]] = {}
 
@@ -104,13 +107,19 @@ class Web:
 
 
 def shown(url: str) -> str:
-    """The address as it may be told."""
-    return _without_secret(url)[0]
+    """The address as it may be told; what is none as it is, up to the ``@`` of a password."""
+    try:
+        return _without_secret(url)[0]
+    except ValueError:
+        return url.rpartition("@")[2]
 
 
 def local(url: str) -> Path | None:
     """The path that a ``file:`` address means."""
-    parts = urllib.parse.urlsplit(url)
+    try:
+        parts = urllib.parse.urlsplit(url)
+    except ValueError:
+        return None
     return Path(urllib.request.url2pathname(parts.path)) if parts.scheme == "file" else None
 
 

@@ -24,18 +24,6 @@ VLLM = {
     "vllm/reasoning/__init__.py": VLLM_REASONING,
     "vllm/unrelated.py": "broken(",
 }
-MLX: dict[str, str] = {
-    "mlx_lm/tool_parsers/__init__.py": "",
-    "mlx_lm/tool_parsers/own.py": "def parse_tool_call(text, tools=None): ...\n",
-    "mlx_lm/tool_parsers/other.py": "from .own import parse_tool_call, tool_call_start\n",
-    "mlx_lm/tokenizer_utils.py": 'def _infer_thinking(t):\n    return ("<think>", "</think>")\n',
-}
-MLX_VLM = {
-    "mlx_vlm/tools/parsers/__init__.py": "",
-    "mlx_vlm/tools/parsers/own.py": "def parse_tool_call(text, tools=None): ...\n",
-    "mlx_vlm/tools/parsers/deep/other.py": "broken(",
-    "mlx_vlm/server/responses_state.py": "class X:\n    _DEFAULT_OPEN_CLOSE_MARKERS = (('<a>', '</a>'),)\n",
-}
 VLLM_MLX = {
     "vllm_mlx/tool_parsers/__init__.py": "from .one import One\n",
     "vllm_mlx/tool_parsers/one.py": """
@@ -57,6 +45,9 @@ def register():
 
 
 MLX_INFERENCE = """
+def _infer_thinking(tokenizer):
+    return ("<think>", "</think>")
+
 def _infer_tool_parser(tokenizer):
     if "<one>" in chat_template and "<two>" in chat_template:
         return "own"
@@ -77,6 +68,20 @@ SPECS: Tuple[Spec, ...] = (
     Spec("best", (("<a>", "<b>"), ("<c>",))),
 )
 """
+MLX: dict[str, str] = {
+    "mlx_lm/tool_parsers/__init__.py": "",
+    "mlx_lm/tool_parsers/own.py": "def parse_tool_call(text, tools=None): ...\n",
+    "mlx_lm/tool_parsers/other.py": "from .own import parse_tool_call, tool_call_start\n",
+    "mlx_lm/tokenizer_utils.py": MLX_INFERENCE,
+    "mlx_lm/tool_parsers/helping.py": "def shared(): ...\n",
+}
+MLX_VLM = {
+    "mlx_vlm/tools/parsers/__init__.py": "",
+    "mlx_vlm/tools/parsers/own.py": "def parse_tool_call(text, tools=None): ...\n",
+    "mlx_vlm/tools/registry.py": MLX_VLM_SPECS,
+    "mlx_vlm/tools/parsers/deep/other.py": "broken(",
+    "mlx_vlm/server/responses_state.py": "class X:\n    _DEFAULT_OPEN_CLOSE_MARKERS = (('<a>', '</a>'),)\n",
+}
 FAMILIES: dict[str, dict[str, Any]] = {
     "acme-2": {"temperature": 0.4, "top_p": 0.9, "top_k": 30, "min_p": 0.01, "repetition_penalty": 1.1},
     "acme": {"temperature": 0.7, "top_p": 0.95, "top_k": -1, "min_p": 0.01, "repetition_penalty": 1.0},

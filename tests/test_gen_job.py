@@ -1,57 +1,20 @@
-"""The job: it writes all files or none, checks what it wrote, and says what would change."""
+"""The job: what it makes of the sources, and what it says would change."""
 
 from __future__ import annotations
 
 import hashlib
-import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from gen_defaults import place as place_module
-from gen_defaults import progress, regenerate, report, sampling
-from gen_defaults.__main__ import main as command
-from gen_defaults.place import Place, load, write
-from gen_defaults.sources import SOURCES, engines, vendors
-from importer.evidence import tables
+from gen_defaults import report
+from gen_defaults.place import load
 from importer.evidence.tables import parse_sampling
-from tests.gen_releases import (
-    CONFIGS,
-    DOCS,
-    FAMILIES,
-    MLX,
-    VLLM,
-    checkout,
-    everything,
-    fill,
-    unsloth,
-)
-from tests.hubserver import HubServer, Repo, isolate
-from tests.package_index import PackageIndex, sdist, wheel
+from tests.gen_checkout import WHEEL, altered, made, place, run, vendor_file
+from tests.gen_releases import DOCS, FAMILIES, VLLM, everything, unsloth
+from tests.package_index import sdist, wheel
 
+__all__ = ["made", "place"]
 pytestmark = pytest.mark.slow  # each test makes every file anew
-WHEEL = "unsloth-2026.1.0-py3-none-any.whl"
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
-    """A checkout in which everything was generated, from an index that is filled."""
-    monkeypatch.setattr(
-        engines, "WANTED", {"vllm": ("0.9",), "mlx": ("0.2",), "mlx-vlm": ("0.1",), "vllm-mlx": ("0.1",)}
-    )
-    return checkout(tmp_path / "checkout")
-
-
-@pytest.fixture
-def made(package_index: PackageIndex, place: Place) -> Place:
-    fill(package_index)
-    assert regenerate.main([], place) == 0
-    return place
-
-
-def run(place: Place, *arguments: str) -> int:
-    return regenerate.main([*arguments], place)
 
 
 def test_everything_is_made_and_made_alike_again(made, capsys):
@@ -210,141 +173,6 @@ def test_one_archive_by_its_path_or_its_address(made, package_index, tmp_path, c
         assert everything(made) == by_path
 
 
-def altered(**row: Any) -> dict[str, str]:
-    return unsloth(FAMILIES | {"acme-2": FAMILIES["acme-2"] | row})
-
-
-def without(key: str) -> dict[str, str]:
-    return unsloth(FAMILIES | {"acme-2": {k: v for k, v in FAMILIES["acme-2"].items() if k != key}})
-
-
-WHEELS = {
-    "truncated": (wheel(unsloth())[:-200], None, "cannot be read"),
-    "wrong digest": (wheel(unsloth()), "0" * 64, "is not the file that the index names"),
-    "not what its list says": (
-        wheel(unsloth(), lies={f"{CONFIGS}/inference_defaults.json": ""}), None, "is not the file that",
-    ),
-    "null": (wheel(altered(temperature=None)), None, "temperature is null where a number belongs"),
-    "nested": (wheel(altered(top_p={"thinking": 1})), None, "top_p is nested"),
-    "text": (wheel(altered(top_k="default")), None, "top_k is the text 'default' where a whole number"),
-    "out of range": (wheel(altered(temperature=20)), None, "temperature is 20, which is not at most 2"),
-    "unknown field": (wheel(altered(mirostat=1)), None, "mirostat is a field that is not known here"),
-    "missing field": (wheel(without("top_k")), None, "top_k is missing"),
-    "not JSON": (wheel(unsloth() | {f"{CONFIGS}/inference_defaults.json": "<html>"}), None, "cannot be read"),
-    "no file": (wheel({"README": "moved"}), None, "has no studio/backend/assets/configs/inference_defaults"),
-    "text in a model's file": (
-        wheel(unsloth(x="inference: {top_p: default}")), None, "top_p is the text 'default'",
-    ),
-    "unknown in a model's file": (wheel(unsloth(x="inference: {odd: 1}")), None, "odd is a field that"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", WHEELS)
-@pytest.mark.parametrize("how", ["write", "check"])
-def test_a_tampered_unsloth_leaves_every_file_as_it_was(made, package_index, capsys, name, how):
-    data, digest, says = WHEELS[name]
-    file = WHEEL if how == "check" else "unsloth-2026.2.0-py3-none-any.whl"
-    package_index.add("unsloth", file, data, digest)
-    before = everything(made)
-    capsys.readouterr()
-    assert run(made, *(["--check"] if how == "check" else [])) == 1
-    err = capsys.readouterr().err
-    assert (says if how == "write" else "has another SHA-256 than the one it had") in err
-    assert "Traceback" not in err
-    assert everything(made) == before
-
-
-ENGINE = {
-    "truncated": (wheel(VLLM)[:-90], None, "cannot be read"),
-    "wrong digest": (wheel(VLLM), "0" * 64, "is not the file that the index names"),
-    "moved": (wheel({"vllm/tools.py": ""}), None, "has no tool parsers where they were looked for"),
-    "null": (
-        wheel(VLLM | {"vllm/reasoning/__init__.py": "_REASONING_PARSERS_TO_REGISTER = None"}), None,
-        "cannot be read as expected",
-    ),
-    "nested": (
-        wheel(VLLM | {"vllm/reasoning/__init__.py": "_REASONING_PARSERS_TO_REGISTER = {'a': ('b',)}"}), None,
-        "cannot be read as expected",
-    ),
-    "no Python": (wheel(VLLM | {"vllm/reasoning/__init__.py": "broken("}), None, "read as expected"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ENGINE)
-def test_a_tampered_engine_leaves_every_file_as_it_was(made, package_index, capsys, name):
-    data, digest, says = ENGINE[name]
-    package_index.add("vllm", "vllm-0.9.11-cp38-abi3-linux_x86_64.whl", data, digest)
-    before = everything(made)
-    assert run(made, "--only", "vllm") == 1
-    assert says in capsys.readouterr().err
-    assert everything(made) == before
-
-
-@pytest.mark.parametrize(
-    ("package", "file", "data", "says"),
-    [
-        (
-            "mlx-lm",
-            "mlx_lm-0.2.1-py3-none-any.whl",
-            wheel(MLX | {"mlx_lm/tokenizer_utils.py": "("}),
-            "mlx_lm-",
-        ),
-        ("mlx-lm", "mlx_lm-0.2.1-py3-none-any.whl", wheel({}), "no tool parsers"),
-        ("mlx-vlm", "mlx_vlm-0.1.1-py3-none-any.whl", b"no archive", "cannot be read"),
-        ("vllm-mlx", "vllm_mlx-0.1.1.tar.gz", b"no archive", "cannot be read"),
-        ("vllm", "vllm-0.9.11.tar.gz", sdist("vllm", "0.9.11", DOCS)[:60], "cannot be read"),
-        ("vllm", "vllm-0.9.11.tar.gz", sdist("vllm", "0.9.11", {"docs/a.md": ""}), "no tools and reasoning"),
-    ],
-    ids=["mlx-lm broken", "mlx-lm empty", "mlx-vlm", "vllm-mlx", "docs cut", "docs moved"],
-)
-def test_any_tampered_source_leaves_every_file_as_it_was(
-    made, package_index, capsys, package, file, data, says
-):
-    package_index.add(package, file, data)
-    source = "vllm-docs" if package == "vllm" else package
-    before = everything(made)
-    assert run(made, "--only", source) == 1
-    err = capsys.readouterr().err
-    assert says in err
-    assert err.count("\n") == 1
-    assert everything(made) == before
-
-
-def test_an_index_that_does_not_answer_leaves_every_file_as_it_was(made, package_index, capsys):
-    package_index.pages.clear()
-    before = everything(made)
-    capsys.readouterr()
-    assert run(made) == 1
-    err = capsys.readouterr().err
-    assert "gen_defaults: no index has unsloth; asked were http://127.0.0.1:" in err
-    assert err.endswith("nothing was written\n")
-    assert err.count("\n") == 1
-    assert everything(made) == before
-
-
-def test_a_write_that_fails_puts_everything_back(made, package_index, monkeypatch, capsys):
-    made.rows.write_text(made.rows.read_text().replace("1.2", "1.3"))
-    package_index.add("unsloth", "unsloth-2026.2.0-py3-none-any.whl", wheel(unsloth()))
-    before, real = everything(made), Path.replace
-
-    def replace(self: Path, target: Path) -> Path:
-        if target.name == "inference_defaults.json":
-            raise OSError("disk full")
-        return real(self, target)
-
-    monkeypatch.setattr(place_module.Path, "replace", replace)
-    assert run(made) == 1
-    assert "disk full; nothing was written" in capsys.readouterr().err
-    assert everything(made) == before
-
-
-def test_new_files_are_taken_away_again(tmp_path, monkeypatch):
-    (tmp_path / "b").mkdir()
-    with pytest.raises(OSError, match="directory"):
-        write({tmp_path / "a.json": "new", tmp_path / "b": "a folder is there"})
-    assert [p.name for p in tmp_path.iterdir()] == ["b"]
-
-
 def test_tables_that_answer_less_are_refused_unless_told(made, package_index, tmp_path, capsys):
     folder = tmp_path / "truth"
     vendor_file(folder / "repos", '{"temperature": 0.4, "do_sample": true}').joinpath("zeta__Zeta-1").rename(
@@ -363,210 +191,71 @@ def test_tables_that_answer_less_are_refused_unless_told(made, package_index, tm
     assert load(made.sampling)["families"]["acme-2"]["temperature"] == 0.9
 
 
-# Vendors
+def folder_of(package_index, folder, **files):
+    """Everything that the index has, in a folder; ``files`` replace by the start of their name, or add."""
+    folder.mkdir()
+    for path, data in package_index.pages.items():
+        if path.startswith("/files/"):
+            (folder / path.rpartition("/")[2]).write_bytes(data)
+    for name, data in files.items():
+        next(folder.glob(f"{name}*")).write_bytes(data)
+    return folder
 
 
-def vendor_file(root: Path, text: str) -> Path:
-    folder = root / "zeta__Zeta-1"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "generation_config.json").write_text(text)
-    return root
-
-
-def test_a_vendors_file_from_a_folder(made, tmp_path):
-    folder = vendor_file(tmp_path / "models", '{"temperature": 0.0, "top_p": 1.0, "eos_token_id": 3}')
-    assert run(made, "--only", "vendors", "--offline", str(folder)) == 0
-    row = load(made.upstream("vendors"))["repositories"]["zeta/Zeta-1"]
-    assert row["values"] == {"temperature": 0.0, "top_p": 1.0}
-    assert row["commit"] is None
-    rows = load(made.rows)
-    rows["families"]["zeta-1"] = {"vendor": "zeta/Zeta-1", "values": {"top_k": 7}, "says": "its files"}
-    made.rows.write_text(json.dumps(rows))
-    assert run(made, "--only", "vendors", "--offline", str(folder)) == 0
-    data = load(made.sampling)
-    assert data["families"]["zeta-1"] == {"temperature": 0.0, "top_p": 1.0, "top_k": 7}
-    assert [o["source"] for o in data["provenance"]["zeta-1"]] == ["generation_config.json", "by hand"]
-
-
-def test_a_row_that_its_vendor_contradicts_is_not_written(made, tmp_path, capsys):
-    folder = vendor_file(tmp_path / "models", '{"temperature": 0.9}')
+def test_check_compares_with_what_a_person_gave(made, package_index, tmp_path, capsys):
+    folder = folder_of(package_index, tmp_path / "changed", unsloth=wheel(altered(temperature=0.9)))
     before = everything(made)
-    assert run(made, "--only", "vendors", "--offline", str(folder)) == 1
-    assert "zeta-1: temperature is 0, against 1 of 1 vendor files" in capsys.readouterr().err
+    capsys.readouterr()
+    assert run(made, "--check", "--offline", str(folder)) == 1
+    told = capsys.readouterr()
+    assert '+    "acme-2": {"temperature": 0.9' in told.out
+    assert f"note: unsloth.json: {WHEEL} has another SHA-256 than the one it had" in told.err
+    (folder / WHEEL).rename(folder / "unsloth-2026.3.0-py3-none-any.whl")
+    assert run(made, "--check", "--offline", str(folder)) == 1
+    assert "unsloth-2026.3.0" in capsys.readouterr().out
+    vllm = next(folder.glob("vllm-0.9.10*.whl"))
+    vllm.write_bytes(
+        wheel(VLLM | {"vllm/reasoning/__init__.py": "_REASONING_PARSERS_TO_REGISTER = {'x': ('x', 'X')}"})
+    )
+    assert run(made, "--check", "--offline", str(folder), "--only", "vllm") == 1
+    assert '+   "name": "x"' in capsys.readouterr().out
+    vllm.unlink()
+    (folder / "vllm-0.9.10.tar.gz").unlink()
+    assert run(made, "--check", "--offline", str(folder), "--only", "vllm") == 1
+    assert "whl is not there any more; nothing was written" in capsys.readouterr().err
     assert everything(made) == before
 
 
-@pytest.mark.parametrize("text", ["{", "null", "[" * 9999, '{"a": "\\ud800"'])
-def test_a_vendors_file_that_is_none(made, tmp_path, capsys, text):
+def test_a_release_that_the_index_changed_is_refused(made, package_index, capsys):
+    package_index.add("unsloth", WHEEL, wheel(altered(temperature=0.9)))
     before = everything(made)
-    folder = vendor_file(tmp_path / "models", text)
-    assert run(made, "--only", "vendors", "--offline", str(folder)) == 1
-    assert "zeta/Zeta-1 cannot be read" in capsys.readouterr().err
-    assert everything(made) == before
-
-
-@pytest.mark.parametrize("gated", [False, True])
-def test_a_vendors_file_from_the_hub(made, tmp_path, monkeypatch, capsys, gated):
-    repo = Repo({"generation_config.json": '{"top_p": 1.0}', "config.json": "{}"}, gated=gated)
-    with HubServer({"zeta/Zeta-1": repo}) as hub:
-        isolate(monkeypatch, tmp_path / "hub", hub.url)
-        assert run(made, "--only", "vendors") == (1 if gated else 0)
-        known = load(made.upstream("vendors")).get("repositories", {})
-        if gated:
-            assert "zeta/Zeta-1 cannot be read" in capsys.readouterr().err
-            return
-        assert known["zeta/Zeta-1"]["commit"] == repo.revisions["main"]
-        repo.commit({"generation_config.json": '{"top_p": 0.3}', "config.json": "{}"})
-        assert run(made, "--only", "vendors", "--check") == 0
-        before = everything(made)
-        assert run(made, "--only", "vendors") == 1
-        assert (
-            "zeta-1: top_p is 1, against 1 of 1 vendor files: zeta/Zeta-1 says 0.3" in capsys.readouterr().err
-        )
-        assert everything(made) == before
-        repo.commit({"generation_config.json": '{"top_p": 0.4}', "config.json": "{}"})
-        repo.gated = True
-        assert run(made, "--only", "vendors") == 0
-        assert everything(made) == before
-
-
-def test_what_was_known_stays_where_a_folder_lacks_it(made, tmp_path):
-    known = vendor_file(tmp_path / "models", '{"top_p": 1.0}')
-    assert run(made, "--only", "vendors", "--offline", str(known)) == 0
-    before = everything(made)
-    (tmp_path / "empty").mkdir()
-    assert run(made, "--only", "vendors", "--offline", str(tmp_path / "empty")) == 0
-    assert everything(made) == before
-
-
-def test_a_family_that_is_no_pattern_is_named(made, package_index, capsys):
-    rows = {"Bad Name\x1b[2J": FAMILIES["acme-2"]}
-    package_index.add("unsloth", "unsloth-2026.2.0-py3-none-any.whl", wheel(unsloth(rows)))
     assert run(made) == 1
-    assert "unsloth's family 'Bad Name\\x1b[2J' is no pattern; name it under skip" in capsys.readouterr().err
-
-
-def test_a_row_taken_from_what_nobody_has_is_said(made, capsys):
-    for row, says in (
-        ({"unsloth": "gone"}, "does not have any more"),
-        ({"vendor": "a/b"}, "nothing was read"),
-    ):
-        rows = load(made.rows)
-        rows["families"]["new"] = row
-        made.rows.write_text(json.dumps(rows))
-        assert run(made, "--only", "mlx-lm") == 1
-        assert says in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("row", "says"),
-    [
-        ({"vaues": {"top_p": 1}, "says": "x"}, "families.new: "),
-        ({"values": {"top_p": 1}}, "families.new: "),
-        ({"values": {"top_p": "1"}, "says": "x"}, "families.new.values.top_p: '1' is not of type 'number'"),
-        (3, "families.new: 3 is not of type 'object'"),
-    ],
-)
-def test_a_persons_mistake_is_told_at_its_place(made, capsys, row, says):
-    rows = load(made.rows)
-    rows["families"]["new"] = row
-    made.rows.write_text(json.dumps(rows))
-    before = everything(made)
-    assert run(made, "--only", "tables") == 1
-    assert f"gen_defaults: sampling_rows.json: {says}" in capsys.readouterr().err
+    assert f"{WHEEL} has another SHA-256 than the one it had" in capsys.readouterr().err
     assert everything(made) == before
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "[" * 99999])
-@pytest.mark.parametrize("file", ["sampling_rows.json", "parser_defaults.json", "upstream/unsloth.json"])
-def test_a_file_of_ours_that_is_broken_is_named(made, capsys, file, text):
-    next(p for p in made.root.rglob("*.json") if str(p).endswith(file)).write_text(text)
-    assert run(made, "--only", "tables") == 1
-    assert f"{file.rpartition('/')[2]} cannot be read: " in capsys.readouterr().err
+def test_a_version_without_a_registry_is_not_checked(made, capsys):
+    assert run(made, "--check", "--only", "vllm", "--vllm", "0.9.10") == 0
+    assert run(made, "--check", "--only", "vllm", "--vllm", "0.9.9") == 1
+    assert "there is no registry of vllm 0.9.9 to check; run it without --check" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "text", ['{"families": 3}', '{"families": {"acme-2": {"top_p": null}}}', '{"source": 1}']
-)
-def test_what_a_source_said_is_not_for_editing(made, capsys, text):
-    made.upstream("unsloth").write_text(text)
+def test_diff_tells_of_rules_too(made, capsys):
+    path = made.registries / "mlx-0.2.0.json"
+    path.write_text(path.read_text().replace("<one>", "<first>"))
+    assert run(made, "--diff", "--only", "mlx-lm") == 0
+    page = capsys.readouterr().out
+    assert r'`mlx-0.2.0.json`: chooses by: {"parser": "own", "template": \[\["\<one\>"' in page
+    assert r'`mlx-0.2.0.json`: no longer chooses by: {"parser": "own", "template": \[\["\<first\>"' in page
+    path.write_text(path.read_text().replace("<first>", "<one>").replace('"read": "', '"read": "0'))
+    assert run(made, "--diff", "--only", "mlx-lm") == 0
+    assert "- `mlx-0.2.0.json`: only what it was read from" in capsys.readouterr().out
+
+
+def test_an_archive_of_nobody_is_said(made, tmp_path, capsys):
+    path = tmp_path / "other-1.0.tar.gz"
+    path.write_bytes(b"")
     before = everything(made)
-    assert run(made, "--only", "tables") == 1
-    assert capsys.readouterr().err.endswith("nothing was written\n")
+    assert run(made, "--archive", str(path)) == 1
+    assert f"{path} is no archive of a package that was asked for" in capsys.readouterr().err
     assert everything(made) == before
-
-
-def test_an_installed_package_is_no_checkout(tmp_path, capsys):
-    assert run(Place(tmp_path)) == 1
-    assert "is no checkout: it has no parser_defaults.json" in capsys.readouterr().err
-
-
-# The tables that ship
-
-
-def test_the_committed_table_is_what_the_committed_sources_give():
-    place = Place()
-    unsloth_said, vendors_said = load(place.upstream("unsloth")), load(place.upstream(vendors.NAME))
-    made = sampling.render(sampling.table(load(place.rows), unsloth_said, vendors_said))
-    assert made == place.sampling.read_text(encoding="utf-8")
-
-
-def test_the_committed_proposal_is_of_the_committed_table(capsys):
-    """After an edit of ``parser_defaults.json``: ``python -m gen_defaults --only tables``."""
-    assert regenerate.main(["--only", "tables", "--check"]) == 0, capsys.readouterr().out
-
-
-def test_every_row_says_where_it_is_from():
-    data = tables.raw("inference_defaults")
-    assert {*data["provenance"]} == {*data["families"]}
-    for family, origins in data["provenance"].items():
-        for origin in origins:
-            if origin["source"] != sampling.BY_HAND:
-                assert len(origin["sha256"]) == 64, family
-            elif len(origins) == 1:
-                assert load(Place().rows)["families"][family]["says"]
-
-
-def test_no_row_of_a_person_is_lost():
-    rows = load(Place().rows)["families"]
-    assert {*rows} <= {*tables.raw("inference_defaults")["families"]}
-
-
-def test_the_committed_files_are_what_their_releases_give():
-    """Asks the package index for the very releases that the files name."""
-    assert regenerate.main(["--check"]) == 0
-
-
-# The command line
-
-
-def test_bars_are_for_a_terminal(monkeypatch, capsys):
-    with progress.bars() as told:
-        assert told is None
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    with progress.bars() as told:
-        assert told is not None
-        told("a-[1].whl", 5, 10)
-        told("a-[1].whl", 5, 10)
-    assert "a-[1].whl" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "arguments", [["--check", "--diff"], ["--only", "nobody"], ["--offline", "/nowhere"]]
-)
-def test_arguments_that_mean_nothing(arguments, capsys):
-    with pytest.raises(SystemExit) as stopped:
-        command(arguments)
-    assert stopped.value.code == 2
-    assert "usage: python -m gen_defaults" in capsys.readouterr().err
-
-
-def test_an_unknown_command_names_the_known_ones(capsys):
-    assert command(["registries"]) == 2
-    assert "abilities | processors | score | shapes" in capsys.readouterr().err
-
-
-def test_the_help_names_every_source(capsys):
-    with pytest.raises(SystemExit):
-        command(["--help"])
-    assert all(name in capsys.readouterr().out.replace("\n", " ") for name in [*SOURCES][:1])

@@ -11,26 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gen_defaults import archive, index, inference, sampling
+from gen_defaults import archive, index, inference, sampling, web
 from gen_defaults.index import Index, IndexFailure, Release
 from gen_defaults.place import Place
-from gen_defaults.proposal import step
-from gen_defaults.sources import SOURCES, Request, engines, vllm_docs
+from gen_defaults.sources import SOURCES, Request, vllm_docs
 from gen_defaults.sources import unsloth as unsloth_source
-from importer.engines.registries import load, parsed
 from tests.gen_releases import (
     CONFIGS,
     DOCS,
     FAMILIES,
-    MLX,
-    MLX_INFERENCE,
-    MLX_VLM,
-    MLX_VLM_SPECS,
     REASONING_PAGE,
     TOOL_PAGE,
-    VLLM,
-    VLLM_MLX,
-    VLLM_TOOLS,
     checkout,
     fill,
     unsloth,
@@ -150,7 +141,7 @@ def test_a_page_that_is_none_is_said(package_index, page):
 
 def test_an_index_that_nobody_serves_is_said_without_its_password(monkeypatch, package_index):
     monkeypatch.setattr(index, "_pip", lambda: {"index-url": "http://someone:secret@127.0.0.1:9/simple"})
-    with pytest.raises(IndexFailure, match=r"no index has box; asked were http://127\.0\.0\.1:9/simple$"):
+    with pytest.raises(IndexFailure, match=r"asked were http://127\.0\.0\.1:9/simple \(cannot"):
         Index().files("box")
 
 
@@ -173,6 +164,33 @@ def test_a_folder_stands_in_for_the_index(tmp_path):
         folder.files("other")
 
 
+def test_why_an_index_has_nothing_is_said(package_index, monkeypatch):
+    monkeypatch.setattr(web, "TRIES", (0.0,))
+    package_index.pages["/simple/box/"] = b"<html>please log in</html>"
+    with pytest.raises(IndexFailure, match=r"no index has box; asked were http.* \(lists no file of it\)"):
+        Index().files("box")
+    del package_index.pages["/simple/box/"]
+    with pytest.raises(IndexFailure, match=r"asked were http.*/simple \(answers 404\)"):
+        Index().files("box")
+    monkeypatch.setattr(index, "_pip", lambda: {"index-url": "http://me:secret@[::1/simple"})
+    with pytest.raises(IndexFailure, match=r"asked were \[::1/simple \(Invalid IPv6 URL\)"):
+        Index().files("box")
+    monkeypatch.setattr(index, "_pip", lambda: {"cert": "/nowhere.pem"})
+    with pytest.raises(OSError, match=r"pip's certificates /nowhere\.pem cannot be read: "):
+        Index()
+
+
+def test_pip_may_be_set_to_no_index(package_index, tmp_path, monkeypatch):
+    settings = {"index-url": f"{package_index.address}/simple", "no-index": "true"}
+    monkeypatch.setattr(index, "_pip", lambda: settings)
+    with pytest.raises(IndexFailure, match="asked were none, as pip is set"):
+        Index().files("box")
+    (tmp_path / "box-1.0.tar.gz").write_bytes(b"")
+    settings["find-links"] = tmp_path.as_uri()
+    assert Index().files("box")[0].version == "1.0"
+    assert package_index.asked == []
+
+
 def test_find_links_of_pip_are_asked_last(package_index, tmp_path, monkeypatch):
     (tmp_path / "box-1.0.tar.gz").write_bytes(sdist("box", "1.0", {"kept/a.py": "a"}))
     settings = {"index-url": f"{package_index.address}/simple", "find-links": str(tmp_path)}
@@ -187,95 +205,6 @@ def test_wheels_for_every_platform_come_first(package_index):
     assert Index().releases("box")["1.0"].file == "box-1.0.tar.gz"
     package_index.add("box", "box-1.0-py3-none-any.whl", b"")
     assert Index().wheels("box")["1.0"].file == "box-1.0-py3-none-any.whl"
-
-
-# Engines
-
-
-def test_registries_are_read_from_sources_that_are_never_run(package_index, place, monkeypatch):
-    monkeypatch.setattr(engines, "WANTED", {"vllm": ("0.9", engines.NEWEST)})
-    for version in ("0.9.9", "0.9.10", "0.10.0rc1"):
-        package_index.add("vllm", f"vllm-{version}-cp38-abi3-linux_x86_64.whl", wheel(VLLM))
-    package_index.add("vllm", "vllm-0.10.0.tar.gz", sdist("vllm", "0.10.0", VLLM))
-    found = said("vllm", place)
-    assert sorted(found) == ["vllm-0.10.0.json", "vllm-0.9.10.json"]
-    assert found["vllm-0.9.10.json"]["tool"] == [
-        {"name": "alpha", "class": "OneParser", "module": "vllm.tool_parsers.one_file", "aliases": ["beta"]},
-        {"name": "beta", "class": "OneParser", "module": "vllm.tool_parsers.one_file", "aliases": ["alpha"]},
-        {"name": "gamma", "class": "TwoParser", "module": "vllm.tool_parsers.two_file", "aliases": []},
-    ]
-    assert found["vllm-0.9.10.json"]["reasoning"][0]["module"] == "vllm.reasoning.thinking"
-
-
-def test_mlx_parsers_and_the_rules_by_which_they_are_chosen(package_index, place, monkeypatch):
-    monkeypatch.setattr(engines, "WANTED", {"mlx": ("0.2",), "mlx-vlm": ("0.1",)})
-    lm = MLX | {"mlx_lm/tokenizer_utils.py": MLX["mlx_lm/tokenizer_utils.py"] + MLX_INFERENCE}
-    vlm = MLX_VLM | {"mlx_vlm/tools/registry.py": MLX_VLM_SPECS}
-    package_index.add("mlx-lm", "mlx_lm-0.2.0-py3-none-any.whl", wheel(lm))
-    package_index.add("mlx-vlm", "mlx_vlm-0.1.0-py3-none-any.whl", wheel(vlm))
-    mlx = said("mlx-lm", place)["mlx-0.2.0.json"]
-    assert [(row["name"], row["class"], row["aliases"]) for row in mlx["tool"]] == [
-        ("other", "own.parse_tool_call", ["own"]),
-        ("own", "own.parse_tool_call", ["other"]),
-    ]
-    assert mlx["inference"] == [
-        {"parser": "own", "template": [["<one>", "<two>"]]},
-        {"parser": "other", "template": [["<a>"], ["<b>"]]},
-        {"parser": "own", "vocabulary": [["<x>", "<y>"]]},
-    ]
-    found = said("mlx-vlm", place)["mlx-vlm-0.1.0.json"]
-    assert [(row["name"], row["module"]) for row in found["tool"]] == [("own", "mlx_vlm.tools.parsers.own")]
-    assert [(row["name"], row["class"]) for row in found["reasoning"]] == [("<a>", "</a>")]
-    assert [rule["parser"] for rule in found["inference"]] == ["best", "own"]
-
-
-def test_vllm_mlx_registers_by_decorator_and_call(package_index, place, monkeypatch):
-    monkeypatch.setattr(engines, "WANTED", {"vllm-mlx": ("0.1",)})
-    package_index.add("vllm-mlx", "vllm_mlx-0.1.0-py3-none-any.whl", wheel(VLLM_MLX))
-    found = said("vllm-mlx", place)["vllm-mlx-0.1.0.json"]
-    assert [(row["name"], row["class"], row["aliases"]) for row in found["tool"]] == [
-        ("alpha", "One", ["beta"]),
-        ("beta", "One", ["alpha"]),
-        ("gamma", "Two", []),
-    ]
-    assert found["reasoning"][0]["module"] == "vllm_mlx.reasoning.thinking"
-
-
-def test_sources_that_have_moved_are_noticed(package_index, place, monkeypatch):
-    monkeypatch.setattr(engines, "WANTED", {"vllm": (engines.NEWEST,)})
-    package_index.add("vllm", "vllm-1.0.0.tar.gz", sdist("vllm", "1.0.0", {"vllm/elsewhere.py": VLLM_TOOLS}))
-    with pytest.raises(IndexFailure, match="has no tool parsers where they were looked for"):
-        said("vllm", place)
-
-
-def test_a_release_that_the_index_lacks_is_said(package_index):
-    package_index.add("vllm", "vllm-1.0.0.tar.gz", sdist("vllm", "1.0.0", VLLM))
-    with pytest.raises(IndexFailure, match="no index has mlx-lm"):
-        Index().releases("mlx-lm")
-    with pytest.raises(IndexFailure, match=r"no release 2\.0 among 1\.0\.0"):
-        engines.chosen(Index().wheels("vllm"), ("2.0",))
-
-
-def test_the_registries_here_tell_which_marks_mlx_looks_for():
-    data = json.loads((Place().registries / "mlx-0.32.2.json").read_text())
-    known = load("mlx", "0.32.2").names("tool")
-    assert {rule["parser"] for rule in data["inference"]} <= {*known}
-    assert {"parser": "glm47", "template": [["<arg_key>"]]} in data["inference"]
-
-
-def test_what_came_and_went_between_two_versions():
-    def registry(version: str, **classes: str) -> Any:
-        rows = [{"name": n, "class": c, "module": "m", "aliases": []} for n, c in classes.items()]
-        return parsed({"engine": "vllm", "version": version, "source": {}, "tool": rows, "reasoning": []})
-
-    old = registry("1", stays="A", goes="B", is_called_otherwise="C", becomes="D")
-    new = registry("2", stays="A", now="C", becomes="E", comes="F")
-    assert {k: v for k, v in step(old, new) if v} == {
-        "new tool": {"comes": "F"},
-        "vanished tool": {"goes": "B"},
-        "renamed tool": {"is_called_otherwise": ["now"]},
-        "changed tool": {"becomes": ["D", "E"]},
-    }
 
 
 # Unsloth
@@ -324,6 +253,13 @@ def test_sets_for_thinking_are_kept_apart(package_index, place, nested):
         ("inference_defaults.json", '{"families": null, "patterns": []}', "no families and patterns"),
         ("inference_defaults.json", '{"families": {"a": {}}, "patterns": ["b"]}', "has a, b in one of"),
         ("inference_defaults.json", '{"families": {"a": {}}, "patterns": ["a"], "new": 1}', "has new, which"),
+        ("inference_defaults.json", '{"families": {"a": {}, "a": {}}, "patterns": ["a"]}', "says 'a' twice"),
+        ("inference_defaults.json", '{"families": {"a": {}}, "patterns": ["a", "a"]}', "the pattern a twice"),
+        (
+            "inference_defaults.json",
+            '{"families": {"a": {"thinking": {}, "reasoning": {}}}, "patterns": ["a"]}',
+            "two sets of one kind",
+        ),
         ("model_defaults/x.yaml", "a: [", "cannot be read"),
         ("model_defaults/x.yaml", "- a", "is no map"),
         ("model_defaults/x.yaml", "a: !!python/object:os.system b", "cannot be read"),
@@ -348,12 +284,27 @@ def test_no_row_of_unsloth_breaks_the_reading(row):
     values = unsloth_source._values(flat)
     assert all(type(value) in {int, float} for value in values.values())
     assert {*values} <= {*unsloth_source.FIELDS.values()}
-    for mode, inner in unsloth_source._modes(row):
-        assert mode in {"thinking", "non_thinking"}
-        assert isinstance(inner, dict)
+    try:
+        sets = unsloth_source._sets("a", row, "file")
+    except IndexFailure:  # two of one kind
+        return
+    assert {*sets} <= {"thinking", "non_thinking"}
+    assert all(isinstance(inner, dict) for inner in sets.values())
+
+
+def test_a_wheel_without_what_is_given_to_unknown_models(package_index, place):
+    files = unsloth()
+    del files[f"{CONFIGS}/model_defaults/default.yaml"]
+    with pytest.raises(IndexFailure, match=r"has no .*/default\.yaml"):
+        of_unsloth(package_index, place, files)
 
 
 # vLLM's docs
+
+
+def test_a_flag_may_stand_with_its_value_in_one_word():
+    recipe = {"features": {"tools": {"args": ["--tool-call-parser=alpha", "--reasoning-parser", "beta"]}}}
+    assert vllm_docs._recommended(recipe) == {"tool_parser": "alpha", "reasoning_parser": "beta"}
 
 
 def test_docs_and_recipes_of_vllm(package_index, place):

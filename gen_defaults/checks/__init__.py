@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 
 from gen_defaults.checks import (
     absent,
+    altered,
     contradicted,
     kinds,
     missing,
@@ -35,6 +36,7 @@ CHECKS: tuple[Check, ...] = (
     unused.check,
     contradicted.check,
     refuted.check,
+    altered.check,
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -44,6 +44,7 @@ class Upstream:
     ``known``     the source's name of a field to ours.
     ``ignored``   fields that are left out on purpose, and why.
     ``required``  fields, in the source's names, that every row has.
+    ``step``      what a person can do about a row that is wrong there.
     """
 
     source: str
@@ -51,6 +52,7 @@ class Upstream:
     known: Mapping[str, str]
     ignored: Mapping[str, str] = field(default_factory=dict)
     required: tuple[str, ...] = ()
+    step: str = "mend it in the source"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ class Subject:
     ``parsers``, ``sampling``  the two tables as data, as they would be written.
     ``registries``  the supported versions of vLLM, the oldest first.
     ``vendors``     model id to its ``generation_config.json``.
+    ``releases``    file of ours to the release that it named before, and the one that it is made from now.
     ``modules``     module to source text, of the newest version: for what is known of a parser's format.
     """
 
@@ -78,13 +81,18 @@ class Subject:
     upstream: tuple[Upstream, ...] = ()
     proofs: tuple[Proved, ...] = ()
     modules: Mapping[str, str] = field(default_factory=dict)
+    releases: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = field(default_factory=dict)
 
     @cached_property
     def faults(self) -> tuple[Fault, ...]:
         """Where the tables and the sources' rows differ from their schemas."""
         tables = ((PARSERS, self.parsers), (SAMPLING, self.sampling))
         ours = [fault for file, data in tables for fault in faults(file, data)]
-        theirs = [f for u in self.upstream for f in upstream_faults(u.source, u.rows, u.known, u.required)]
+        theirs = [
+            replace(fault, step=source.step)
+            for source in self.upstream
+            for fault in upstream_faults(source.source, source.rows, source.known, source.required)
+        ]
         return (*ours, *theirs)
 
     @cached_property

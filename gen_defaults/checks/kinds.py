@@ -26,7 +26,10 @@ def check(subject: Subject) -> Iterator[Finding]:
             wanted = WORDS.get(str(fault.bound), "a name or null")
             says = f"{_place(fault)} is {_said(fault.value)} where {wanted} belongs"
             yield Finding(
-                fault.file, fault.row, says, f"give {wanted}, or leave it out where it is not known"
+                fault.file,
+                fault.row,
+                says,
+                fault.step or f"give {wanted}, or leave it out where it is not known",
             )
 
 

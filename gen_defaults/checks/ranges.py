@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from gen_defaults.checks.finding import Finding, Subject
 
 BOUNDS = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most"}
+STEP = "take the vendor's figure, or leave the field out"
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -14,4 +15,4 @@ def check(subject: Subject) -> Iterator[Finding]:
     for fault in subject.faults:
         if fault.rule in BOUNDS:
             says = f"{fault.key} is {fault.value}, which is not {BOUNDS[fault.rule]} {fault.bound}"
-            yield Finding(fault.file, fault.row, says, "take the vendor's figure, or leave the field out")
+            yield Finding(fault.file, fault.row, says, fault.step or STEP)

@@ -15,7 +15,10 @@ from jsonschema import Draft202012Validator
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """``rule`` is the schema's word (``required``, ``type``, ``maximum`` …), ``bound`` what it asks for."""
+    """``rule`` is the schema's word (``required``, ``type``, ``maximum`` …), ``bound`` what it asks for.
+
+    ``step``  what to do, where that is another thing than with a row of ours.
+    """
 
     file: str
     row: str
@@ -24,6 +27,7 @@ class Fault:
     value: Any
     bound: Any
     message: str
+    step: str = ""
 
 
 def faults(file: str, data: Mapping[str, Any]) -> Iterator[Fault]:

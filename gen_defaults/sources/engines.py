@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -14,6 +15,7 @@ from gen_defaults.place import load
 from gen_defaults.sources.request import SCHEMA, Answer, Request
 
 NEWEST = ""
+SHOWN = 8  # versions, where one is not there
 # Prefixes of versions: the newest release under each gets a registry.
 WANTED = {
     "vllm": ("0.14.1", "0.27.1", "0.32.0", NEWEST),
@@ -46,9 +48,11 @@ def chosen(known: Mapping[str, Release], prefixes: Iterable[str]) -> list[Releas
     """The newest release under each prefix, once; raises IndexFailure where there is none."""
     found = {}
     for prefix in prefixes:
-        under = [v for v in known if prefix in (NEWEST, v) or v.startswith(f"{prefix}.")]
+        under = [v for v in known if prefix == NEWEST or _under(v, prefix)]
+        under = [prefix] if prefix in known else under
         if not under:
-            raise IndexFailure(f"no release {prefix} among {', '.join(known)}")
+            package, told = next(iter(known.values())).package, ", ".join([*known][-SHOWN:])
+            raise IndexFailure(f"{package} has no release {prefix}; its newest are {told}")
         found[under[-1]] = known[under[-1]]
     return list(found.values())
 
@@ -59,6 +63,9 @@ def render(engine: str, release: Release, digest: str, rows: Rows, inference: li
     for kind, found in rows.items():
         if not found:
             raise IndexFailure(f"{release.file} has no {kind} parsers where they were looked for")
+        for row in found:
+            if not all(isinstance(word, str) and word and word.isprintable() for word in row):
+                raise IndexFailure(f"{release.file} registers a {kind} parser in another way: {row}")
         kinds[kind] = [
             {
                 "name": name,
@@ -70,6 +77,8 @@ def render(engine: str, release: Release, digest: str, rows: Rows, inference: li
         ]
     source = {**release.to_json(), "read": digest}
     registry = {"schema": SCHEMA, "engine": engine, "version": release.version, "source": source, **kinds}
+    if TABLES[engine].chooses and not inference:
+        raise IndexFailure(f"{release.file} has no rules of choosing a parser where they were looked for")
     if inference:
         registry["inference"] = inference
     return json.dumps(registry, indent=1, ensure_ascii=False) + "\n"
@@ -87,12 +96,27 @@ def _releases(engine: str, request: Request) -> list[Release]:
             for r in sorted(found, key=lambda r: order(r.version))
         ]
     told = sorted(known.values(), key=lambda data: order(data["version"]))
-    wanted = [d for d in told if not versions or _under(d["version"], versions)]
-    return [request.same(package, data["source"]) for data in wanted]
+    wanted = {data["version"]: data for data in told if not versions}
+    for prefix in versions:
+        under = {d["version"]: d for d in told if d["version"] == prefix or _under(d["version"], prefix)}
+        if not under:
+            raise IndexFailure(f"there is no registry of {engine} {prefix} to check; run it without --check")
+        wanted |= under
+    return [
+        _given(request, package, data) or request.same(package, data["source"]) for data in wanted.values()
+    ]
 
 
-def _under(version: str, prefixes: Iterable[str]) -> bool:
-    return any(version == prefix or version.startswith(f"{prefix}.") for prefix in prefixes)
+def _given(request: Request, package: str, data: Mapping[str, Any]) -> Release | None:
+    """Another file of this very version, where a person gave the files."""
+    if not request.index.given(package):
+        return None
+    found = request.index.wheels(package).get(data["version"])
+    return request.dated(found, data["source"]) if found else None
+
+
+def _under(version: str, prefix: str) -> bool:
+    return version.startswith(f"{prefix}.")
 
 
 def _texts(engine: str, index: Index, release: Release, *, parsers_too: bool) -> tuple[dict[str, str], str]:
@@ -104,9 +128,15 @@ def _texts(engine: str, index: Index, release: Release, *, parsers_too: bool) ->
 
 
 def _parsed(engine: str, release: Release, texts: dict[str, str]) -> tuple[Rows, list[Rule]]:
+    tables = TABLES[engine]
     try:
-        return TABLES[engine].rows(texts), TABLES[engine].inference(texts)
-    except (SyntaxError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        for path in filter(tables.wanted, texts):
+            ast.parse(texts[path], path)  # a mistake is told with its place
+        return tables.rows(texts), tables.inference(texts)
+    except SyntaxError as error:
+        place = f"{error.filename} on line {error.lineno}" if error.lineno else str(error.filename)
+        raise IndexFailure(f"{release.file}: {place} cannot be read: {error.msg}") from None
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, MemoryError) as error:
         raise IndexFailure(f"{release.file} cannot be read as expected: {error}") from None
 
 

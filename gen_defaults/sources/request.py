@@ -8,14 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from gen_defaults.checks import Upstream
 from gen_defaults.index import Index, IndexFailure, Release
 from gen_defaults.place import Place
 
 SCHEMA = 1
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the same, a tenth of the time
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +29,11 @@ class Request:
     folder: Path | None = None
 
     def newest(self, package: str, known: Mapping[str, Any], *, sdist: bool = False) -> Release:
-        """The newest release, or the one that ``known`` names. Raises IndexFailure."""
-        if self.pinned:
+        """The newest release, or the one that ``known`` names. Raises IndexFailure.
+
+        Where a person gave the files and that one is not among them, the newest of these is compared with it.
+        """
+        if self.pinned and not (self.index.given(package) and self._known(package, known) is None):
             return self.same(package, known)
         releases = self.index.releases(package) if sdist else self.index.wheels(package)
         return self.dated([*releases.values()][-1], known)
@@ -42,17 +42,26 @@ class Request:
         """The release that ``known`` names, by its file and its digest. Raises IndexFailure."""
         if not known:
             raise IndexFailure(f"no release of {package} is named here yet; run it without --check")
-        found = next((r for r in self.index.files(package) if r.file == known["file"]), None)
+        found = self._known(package, known)
         if found is None:
             raise IndexFailure(f"{known['file']} is not there any more")
-        if found.sha256 != known["sha256"]:
-            raise IndexFailure(f"{found.file} has another SHA-256 than the one it had: {found.sha256}")
         return self.dated(found, known)
 
+    def _known(self, package: str, known: Mapping[str, Any]) -> Release | None:
+        return next((r for r in self.index.files(package) if r.file == known.get("file")), None)
+
     def dated(self, release: Release, known: Mapping[str, Any]) -> Release:
-        """With the day that was noted for this very file, else the one that the index tells."""
-        if known.get("sha256") == release.sha256 and known.get("released"):
-            return replace(release, released=known["released"])
+        """With the day that was noted for this very file, else the one that the index tells.
+
+        Raises IndexFailure where an index has another file under the same name: a release never changes.
+        What a person gave may differ, and is told by the check ``altered``.
+        """
+        if known.get("sha256") == release.sha256:
+            release = replace(release, named=True)
+            if known.get("released"):
+                return replace(release, released=known["released"])
+        elif known.get("file") == release.file and not self.index.given(release.package):
+            raise IndexFailure(f"{release.file} has another SHA-256 than the one it had: {release.sha256}")
         return self.index.dated(release)
 
 
@@ -74,17 +83,6 @@ def named(release: Release, digest: str) -> dict[str, str]:
         "package": release.package, "version": release.version, "file": release.file,
         "sha256": release.sha256, "read": digest, "released": release.released,
     }  # fmt: skip
-
-
-def from_yaml(text: str, path: str, file: str) -> dict[str, Any]:
-    """A file of an archive as a map; raises IndexFailure. A document that holds nothing is an empty one."""
-    try:
-        data = yaml.load(text, Loader=LOADER)  # noqa: S506
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise IndexFailure(f"{file}: {path} cannot be read: {str(error).partition(chr(10))[0]}") from None
-    if not isinstance(data, dict | None):
-        raise IndexFailure(f"{file}: {path} is no map")
-    return data or {}
 
 
 def rendered(head: Mapping[str, Any], lists: Mapping[str, Mapping[str, Any]]) -> str:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from gen_defaults.checks import Upstream
 from gen_defaults.index import IndexFailure
 from gen_defaults.place import load
-from gen_defaults.sources.request import Answer, Request, from_yaml, named, rendered
-from importer.errors import RepositoryError
-from importer.hub.snapshot import parse_object
+from gen_defaults.sources.outside import from_json, from_yaml
+from gen_defaults.sources.request import Answer, Request, named, rendered
 
 NAME = "unsloth"
 CONFIGS = "studio/backend/assets/configs/"
@@ -30,6 +29,7 @@ MODES = {
     "reasoning": "thinking", "non_reasoning": "non_thinking",
 }  # fmt: skip
 NESTED = "sampling_modes"
+STEP = "wait for a release that mends it, or name it under skip in sampling_rows.json and say why"
 ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
@@ -40,45 +40,55 @@ def read(request: Request) -> Answer:
     found = request.index.part(
         release, lambda p: p == FAMILIES or (p.startswith(MODELS) and p[-5:] == ".yaml")
     )
-    if FAMILIES not in found.texts:
-        raise IndexFailure(f"{release.file} has no {FAMILIES}")
+    for needed in (FAMILIES, FALLBACK):
+        if needed not in found.texts:
+            raise IndexFailure(f"{release.file} has no {needed}")
     said = families(found.texts[FAMILIES], release.file)
     by_file = _files(found.texts, release.file)
+    fallback = by_file.pop(FALLBACK.removeprefix(MODELS), {})
     models = {m: name for name in by_file for m in _ids(name, found.texts[MODELS + name])}
     about = f"{release.file}: {FAMILIES}"
-    modes = {f: dict(sets) for f, row in said.items() if (sets := _modes(row))}
+    modes = {f: _sets(f, row, release.file) for f, row in said.items()}
     flat = {f: _flat(row) for f, row in said.items()}
-    apart = {f"{f} ({mode})": row for f, sets in modes.items() for mode, row in sets.items()}
+    apart = {f: {f"{f} ({mode})": row for mode, row in sets.items()} for f, sets in modes.items()}
     lists: dict[str, dict[str, Any]] = {
         "families": {f: _values(row) for f, row in flat.items()},
-        "modes": {f: {mode: _values(row) for mode, row in sets.items()} for f, sets in modes.items()},
+        "modes": {f: {mode: _values(row) for mode, row in sets.items()} for f, sets in modes.items() if sets},
         "models": {m: {"file": name, **_values(by_file[name])} for m, name in sorted(models.items())},
     }
+    asked = {*said, *by_file} - {*load(request.place.rows).get("skip", {})}
     upstream = (
-        Upstream(about, flat, FIELDS, required=REQUIRED),
-        Upstream(f"{about}, sets of its own", apart, FIELDS),
-        Upstream(f"{release.file}: {MODELS}", by_file, FIELDS),
+        Upstream(about, _only(flat, asked), FIELDS, required=REQUIRED, step=STEP),
+        Upstream(
+            f"{about}, sets of its own",
+            {name: row for sets in _only(apart, asked).values() for name, row in sets.items()},
+            FIELDS,
+            step=STEP,
+        ),
+        Upstream(f"{release.file}: {MODELS}", _only(by_file, asked), FIELDS, step=STEP),
+        Upstream(f"{release.file}: {FALLBACK}", {"inference": fallback}, FIELDS, step=STEP),
     )
-    head = {"source": named(release, found.digest), "fallback": _values(_fallback(found.texts, release.file))}
+    head = {"source": named(release, found.digest), "fallback": _values(fallback)}
     return Answer({path: rendered(head, lists)}, upstream)
 
 
 def families(text: str, file: str) -> dict[str, Any]:
     """The rows by family, in the order of the patterns. Raises IndexFailure."""
-    try:
-        data = parse_object(text, FAMILIES, file)
-    except RepositoryError as error:
-        raise IndexFailure(f"{file}: {FAMILIES} cannot be read: {error.details['problem']}") from None
+    data = from_json(text, FAMILIES, file)
     rows, patterns = data.get("families"), data.get("patterns")
     if not isinstance(rows, dict) or not isinstance(patterns, list) or not rows:
         raise IndexFailure(f"{file}: {FAMILIES} has no families and patterns where they were looked for")
-    odd = {str(p) for p in patterns}.symmetric_difference(rows)
+    names = [str(pattern) for pattern in patterns]
+    odd = {*names}.symmetric_difference(rows)
     if odd:
         raise IndexFailure(f"{file}: {FAMILIES} has {', '.join(sorted(odd))} in one of its two lists only")
+    if len(names) > len(rows):
+        twice = next(name for n, name in enumerate(names) if name in names[:n])
+        raise IndexFailure(f"{file}: {FAMILIES} has the pattern {twice} twice")
     other = sorted(set(data) - {"_comment", "families", "patterns"})
     if other:
         raise IndexFailure(f"{file}: {FAMILIES} has {', '.join(other)}, which is not known here")
-    return {pattern: rows[pattern] for pattern in patterns}
+    return {name: rows[name] for name in names}
 
 
 def _files(texts: Mapping[str, str], file: str) -> dict[str, Any]:
@@ -86,7 +96,7 @@ def _files(texts: Mapping[str, str], file: str) -> dict[str, Any]:
     rows = {
         path.removeprefix(MODELS): _inference(text, path, file)
         for path, text in sorted(texts.items())
-        if path.startswith(MODELS) and path != FALLBACK
+        if path.startswith(MODELS)
     }
     return {name: row for name, row in rows.items() if row is not None}
 
@@ -99,21 +109,27 @@ def _ids(name: str, text: str) -> list[str]:
     return [model for model in dict.fromkeys(found) if ID.fullmatch(model)]
 
 
-def _fallback(texts: Mapping[str, str], file: str) -> Any:
-    return _inference(texts.get(FALLBACK, ""), FALLBACK, file) or {}
-
-
 def _inference(text: str, path: str, file: str) -> Any:
     return from_yaml(text, path, file).get("inference")
 
 
-def _modes(row: Any) -> Iterator[tuple[str, Any]]:
-    """The sets of a family, whether they lie in a map of their own or beside its values."""
+def _sets(family: str, row: Any, file: str) -> dict[str, Any]:
+    """The sets of a family, whether they lie in a map of their own or beside its values.
+
+    Raises IndexFailure where two of them mean the same.
+    """
     beside = row if isinstance(row, dict) else {}
     inner = beside.get(NESTED)
-    for name, values in {**beside, **(inner if isinstance(inner, dict) else {})}.items():
-        if name in MODES and isinstance(values, dict):
-            yield MODES[name], values
+    places = (beside, inner if isinstance(inner, dict) else {})
+    found = [(name, values) for place in places for name, values in place.items() if name in MODES]
+    sets = {MODES[name]: values for name, values in found if isinstance(values, dict)}
+    if len(sets) < sum(isinstance(values, dict) for _, values in found):
+        raise IndexFailure(f"{file}: {FAMILIES} has two sets of one kind for {family}")
+    return sets
+
+
+def _only(rows: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
+    return {name: row for name, row in rows.items() if name in names}
 
 
 def _flat(row: Any) -> Any:

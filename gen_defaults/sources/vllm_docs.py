@@ -9,7 +9,8 @@ from typing import Any
 
 from gen_defaults.index import IndexFailure
 from gen_defaults.place import load
-from gen_defaults.sources.request import Answer, Request, from_yaml, named, rendered
+from gen_defaults.sources.outside import from_yaml
+from gen_defaults.sources.request import Answer, Request, named, rendered
 
 NAME = "vllm-docs"
 PACKAGE = "vllm"
@@ -26,14 +27,16 @@ NAMED = re.compile(r"`([a-z0-9_.-]+)`")
 def read(request: Request) -> Answer:
     """Every recipe and the two pages. Raises IndexFailure."""
     path = request.place.upstream(NAME)
-    release = request.newest(PACKAGE, load(path).get("source", {}), sdist=True)
+    before = load(path)
+    release = request.newest(PACKAGE, before.get("source", {}), sdist=True)
     found = request.index.part(release, wanted, LAST)
     lists = {
         "recipes": dict(sorted(_recipes(found.texts, release.file))),
         "tools": dict(sorted(tools(found.texts.get(TOOLS, "")))),
         "reasoning": dict(sorted(reasoning(found.texts.get(REASONING, "")))),
     }
-    missing = [place for place, rows in lists.items() if not rows and place != "recipes"]
+    # Recipes came with later versions: only where there were some they may not be gone.
+    missing = [p for p, rows in lists.items() if not rows and (p != "recipes" or before.get(p))]
     if missing:
         raise IndexFailure(f"{release.file} has no {' and '.join(missing)} table where it was looked for")
     return Answer({path: rendered({"source": named(release, found.digest)}, lists)})
@@ -56,7 +59,8 @@ def _recommended(recipe: Mapping[str, Any]) -> dict[str, str]:
     features = recipe.get("features")
     places = [recipe.get("model"), *(features.values() if isinstance(features, dict) else ())]
     lists = [p.get(key) for p in places if isinstance(p, dict) for key in ("args", "base_args")]
-    arguments = [str(a) for one in lists if isinstance(one, list) for a in (*one, "")]
+    words = [str(a) for one in lists if isinstance(one, list) for a in (*one, "")]
+    arguments = [part for word in words for part in word.split("=", 1)]
     row = {}
     for field, flag in FLAGS.items():
         names = {after for before, after in itertools.pairwise(arguments) if before == flag}

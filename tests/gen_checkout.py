@@ -1,0 +1,49 @@
+"""A checkout in which the tables are made from made-up releases, and the job run in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gen_defaults import regenerate
+from gen_defaults.place import Place
+from gen_defaults.sources import engines
+from tests.gen_releases import FAMILIES, checkout, fill, unsloth
+from tests.package_index import PackageIndex
+
+WHEEL = "unsloth-2026.1.0-py3-none-any.whl"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """A checkout in which nothing was generated yet."""
+    monkeypatch.setattr(
+        engines, "WANTED", {"vllm": ("0.9",), "mlx": ("0.2",), "mlx-vlm": ("0.1",), "vllm-mlx": ("0.1",)}
+    )
+    return checkout(tmp_path / "checkout")
+
+
+@pytest.fixture
+def made(package_index: PackageIndex, place: Place) -> Place:
+    """The same after a run against an index that is filled."""
+    fill(package_index)
+    assert regenerate.main([], place) == 0
+    return place
+
+
+def run(place: Place, *arguments: str) -> int:
+    return regenerate.main([*arguments], place)
+
+
+def altered(**row: Any) -> dict[str, str]:
+    return unsloth(FAMILIES | {"acme-2": FAMILIES["acme-2"] | row})
+
+
+def vendor_file(root: Path, text: str) -> Path:
+    """A folder of repositories, with the file of the one that is listed."""
+    folder = root / "zeta__Zeta-1"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "generation_config.json").write_text(text)
+    return root

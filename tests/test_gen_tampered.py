@@ -1,0 +1,147 @@
+"""Sources that are tampered with or out of reach, and writes that fail: every file stays as it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gen_defaults import place as place_module
+from gen_defaults.place import write
+from tests.gen_checkout import WHEEL, altered, made, place, run
+from tests.gen_releases import CONFIGS, DOCS, FAMILIES, MLX, VLLM, everything, unsloth
+from tests.package_index import sdist, wheel
+
+__all__ = ["made", "place"]
+pytestmark = pytest.mark.slow  # each test makes every file anew
+
+
+def without(key: str) -> dict[str, str]:
+    return unsloth(FAMILIES | {"acme-2": {k: v for k, v in FAMILIES["acme-2"].items() if k != key}})
+
+
+WHEELS = {
+    "truncated": (wheel(unsloth())[:-200], None, "cannot be read"),
+    "wrong digest": (wheel(unsloth()), "0" * 64, "is not the file that the index names"),
+    "not what its list says": (
+        wheel(unsloth(), lies={f"{CONFIGS}/inference_defaults.json": ""}), None, "is not the file that",
+    ),
+    "null": (wheel(altered(temperature=None)), None, "temperature is null where a number belongs"),
+    "nested": (wheel(altered(top_p={"thinking": 1})), None, "top_p is nested"),
+    "text": (wheel(altered(top_k="default")), None, "top_k is the text 'default' where a whole number"),
+    "out of range": (wheel(altered(temperature=20)), None, "temperature is 20, which is not at most 2"),
+    "unknown field": (wheel(altered(mirostat=1)), None, "mirostat is a field that is not known here"),
+    "missing field": (wheel(without("top_k")), None, "top_k is missing"),
+    "not JSON": (wheel(unsloth() | {f"{CONFIGS}/inference_defaults.json": "<html>"}), None, "cannot be read"),
+    "no file": (wheel({"README": "moved"}), None, "has no studio/backend/assets/configs/inference_defaults"),
+    "text in a model's file": (
+        wheel(unsloth(x="inference: {top_p: default}")), None, "top_p is the text 'default'",
+    ),
+    "unknown in a model's file": (wheel(unsloth(x="inference: {odd: 1}")), None, "odd is a field that"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WHEELS)
+@pytest.mark.parametrize("how", ["write", "check"])
+def test_a_tampered_unsloth_leaves_every_file_as_it_was(made, package_index, capsys, name, how):
+    data, digest, says = WHEELS[name]
+    file = WHEEL if how == "check" else "unsloth-2026.2.0-py3-none-any.whl"
+    package_index.add("unsloth", file, data, digest)
+    before = everything(made)
+    capsys.readouterr()
+    assert run(made, *(["--check"] if how == "check" else [])) == 1
+    err = capsys.readouterr().err
+    assert (says if how == "write" else "has another SHA-256 than the one it had") in err
+    assert "Traceback" not in err
+    assert everything(made) == before
+
+
+ENGINE = {
+    "truncated": (wheel(VLLM)[:-90], None, "cannot be read"),
+    "wrong digest": (wheel(VLLM), "0" * 64, "is not the file that the index names"),
+    "moved": (wheel({"vllm/tools.py": ""}), None, "has no tool parsers where they were looked for"),
+    "null": (
+        wheel(VLLM | {"vllm/reasoning/__init__.py": "_REASONING_PARSERS_TO_REGISTER = None"}), None,
+        "cannot be read as expected",
+    ),
+    "nested": (
+        wheel(VLLM | {"vllm/reasoning/__init__.py": "_REASONING_PARSERS_TO_REGISTER = {'a': ('b',)}"}), None,
+        "cannot be read as expected",
+    ),
+    "no Python": (wheel(VLLM | {"vllm/reasoning/__init__.py": "broken("}), None, "on line 1 cannot be"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ENGINE)
+def test_a_tampered_engine_leaves_every_file_as_it_was(made, package_index, capsys, name):
+    data, digest, says = ENGINE[name]
+    package_index.add("vllm", "vllm-0.9.11-cp38-abi3-linux_x86_64.whl", data, digest)
+    before = everything(made)
+    assert run(made, "--only", "vllm") == 1
+    assert says in capsys.readouterr().err
+    assert everything(made) == before
+
+
+@pytest.mark.parametrize(
+    ("package", "file", "data", "says"),
+    [
+        (
+            "mlx-lm",
+            "mlx_lm-0.2.1-py3-none-any.whl",
+            wheel(MLX | {"mlx_lm/tokenizer_utils.py": "("}),
+            "mlx_lm-",
+        ),
+        ("mlx-lm", "mlx_lm-0.2.1-py3-none-any.whl", wheel({}), "no tool parsers"),
+        ("mlx-vlm", "mlx_vlm-0.1.1-py3-none-any.whl", b"no archive", "cannot be read"),
+        ("vllm-mlx", "vllm_mlx-0.1.1.tar.gz", b"no archive", "cannot be read"),
+        ("vllm", "vllm-0.9.11.tar.gz", sdist("vllm", "0.9.11", DOCS)[:60], "cannot be read"),
+        ("vllm", "vllm-0.9.11.tar.gz", sdist("vllm", "0.9.11", {"docs/a.md": ""}), "no recipes and tools"),
+    ],
+    ids=["mlx-lm broken", "mlx-lm empty", "mlx-vlm", "vllm-mlx", "docs cut", "docs moved"],
+)
+def test_any_tampered_source_leaves_every_file_as_it_was(
+    made, package_index, capsys, package, file, data, says
+):
+    package_index.add(package, file, data)
+    source = "vllm-docs" if package == "vllm" else package
+    before = everything(made)
+    assert run(made, "--only", source) == 1
+    err = capsys.readouterr().err
+    assert says in err
+    assert err.count("\n") == 1
+    assert everything(made) == before
+
+
+def test_an_index_that_does_not_answer_leaves_every_file_as_it_was(made, package_index, capsys):
+    package_index.pages.clear()
+    before = everything(made)
+    capsys.readouterr()
+    assert run(made) == 1
+    err = capsys.readouterr().err
+    assert "gen_defaults: no index has unsloth; asked were http://127.0.0.1:" in err
+    assert err.endswith("nothing was written\n")
+    assert err.count("\n") == 1
+    assert everything(made) == before
+
+
+def test_a_write_that_fails_puts_everything_back(made, package_index, monkeypatch, capsys):
+    made.rows.write_text(made.rows.read_text().replace("1.2", "1.3"))
+    package_index.add("unsloth", "unsloth-2026.2.0-py3-none-any.whl", wheel(unsloth()))
+    before, real = everything(made), Path.replace
+
+    def replace(self: Path, target: Path) -> Path:
+        if target.name == "inference_defaults.json":
+            raise OSError("disk full")
+        return real(self, target)
+
+    monkeypatch.setattr(place_module.Path, "replace", replace)
+    assert run(made) == 1
+    assert "disk full; nothing was written" in capsys.readouterr().err
+    assert everything(made) == before
+
+
+def test_new_files_are_taken_away_again(tmp_path, monkeypatch):
+    (tmp_path / "b").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        write({tmp_path / "a.json": "new", tmp_path / "b": "a folder is there"})
+    assert [p.name for p in tmp_path.iterdir()] == ["b"]
