@@ -267,7 +267,8 @@ def test_words_that_a_text_can_yield(sampled: int, reached: int, whole: bool) ->
     ],
 )
 def test_a_thought_closed_with_a_calls_marker(written: str, marker: str | None) -> None:
-    assert simple_answers.crossed_markers(written) == marker
+    told = tokenizer_whole.judge_markers(written)
+    assert isinstance(told, Pass) if marker is None else marker in told.reason
 
 
 def test_no_tokenizer_and_no_library_are_no_answer(tmp_path: Path) -> None:

@@ -67,6 +67,8 @@ CHECKS: tuple[Check, ...] = (
           "Fetch it from the repository of the weights.", files.tokenizer),
     Check("ends", "document", "End tokens by number, copied from a model with another vocabulary: answers end amid words.",
           "Take the number out of eos_token_id.", files.ends),
+    Check("head", "document", "An output layer that config.json speaks of and the weights lack: some engines draw one, and answer noise.",
+          "tie_word_embeddings in config.json.", files.head),
     Check("context", "document", "A context longer than the model's: refused by one engine, noise far into a text on another.",
           "Set max_model_len to the model's.", files.context),
     Check("rope", "document", "transformers 5 writes rope_theta under rope_parameters; mlx-vlm and vllm-mlx look at the top of config.json.",
@@ -82,7 +84,7 @@ CHECKS: tuple[Check, ...] = (
 )  # fmt: skip
 
 
-INSIDE = {"snapshot", "tokenizer", "ends", "context", "rope"}  # look into the folder of the weights
+INSIDE = {"snapshot", "tokenizer", "ends", "head", "context", "rope"}  # look into the folder of the weights
 
 
 def examine(case: Case, checks: Iterable[Check] = CHECKS) -> Iterator[Finding]:

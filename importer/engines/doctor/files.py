@@ -11,13 +11,17 @@ from typing import Any
 from importer.engines import abilities
 from importer.engines.doctor.case import Case
 from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble
+from importer.errors import RepositoryError
 from importer.evidence import context as lengths
-from importer.hub import local
+from importer.hub import headers, local
+from importer.hub.weights import weight_files
 from importer.template import source
 
 TOKENIZER, SETTINGS = "tokenizer.json", "tokenizer_config.json"
 MARKER = re.compile(r"<[^<>\s{}'\"]{2,40}>")
 PLAIN = re.compile(r"[\u0120\u2581]?[A-Za-z]{1,40}")  # a word, behind the sign of a space or not
+TIED = "tie_word_embeddings"
+PADDED = 1024  # rows
 LARGEST = 64 * 2**20  # bytes of a tokenizer that are read
 
 
@@ -90,6 +94,33 @@ def ends(case: Case) -> Result:
             remedy = f"Take {wrong[0]} out of eos_token_id in {file}, or fetch that file anew."
             return Trouble(says, remedy, stops=True, part="configuration")
     return Fine("no text ends at a plain word")
+
+
+def head(case: Case) -> Result:
+    """Whether the weights hold an output layer, where config.json says that it is not the embedding."""
+    if case.weights is None:
+        return NotApplicable("the model's files are not on this disk")
+    config = case.config()
+    sections = [config, nested] if isinstance(nested := config.get("text_config"), dict) else [config]
+    words = next((n for s in sections if isinstance(n := s.get("vocab_size"), int) and n > 0), None)
+    if words is None or all(section.get(TIED) is not False for section in sections):
+        return NotApplicable("config.json does not say that the output layer is one of its own")
+    snapshot = local.resolve(str(case.weights), case.weights)
+    try:
+        found = headers.tensors(snapshot, [file.path for file in weight_files(snapshot.files)])
+    except RepositoryError as error:
+        return NotApplicable(error.message)
+    wide = {name.rpartition(".")[0] for name, tensor in found.items() if _spans(tensor.shape, words)}
+    if len(wide) != 1:
+        return Fine("the weights hold an output layer") if wide else NotApplicable("no tensor is that wide")
+    says = f"config.json says {TIED}: false, and the weights hold {wide.pop()} alone and no output layer"
+    remedy = f'Write "{TIED}": true in config.json, or fetch the weights anew.'
+    return Trouble(says, remedy, part="configuration")
+
+
+def _spans(shape: tuple[int, ...], words: int) -> bool:
+    """Whether a tensor has a row for every word; vocabularies are padded by a few."""
+    return len(shape) > 1 and any(words <= side <= words + PADDED for side in shape)
 
 
 def context(case: Case) -> Result:

@@ -22,7 +22,7 @@ from importer.validation.promise import no_chat
 from importer.validation.prompts import COUNT, GREETING, NAME_TOLD, SUM, Prompt
 from importer.validation.prompts.told import TALK
 from importer.validation.reply import Reply
-from importer.validation.signs import call_markup, control_token, thinking_markup
+from importer.validation.signs import control_token
 
 NAME = "simple-answers"
 LESSON = (
@@ -80,26 +80,14 @@ def unbroken(ctx: Context) -> str | None:
 def tokenizer_fault(found: Fail, ctx: Context) -> Fail | None:
     """The same, where the tokenizer changes what the model reads, or what it writes."""
     changed = tokenizer_whole.changed_prompt(ctx)
-    seen = ctx.look(SUM)
-    crossed = crossed_markers(seen.written if seen is not None else ctx.raw(SUM) or "")
     whole = tokenizer_whole.run(ctx)
     if isinstance(whole, Fail):
         reason = whole.reason
     elif changed is not None:
         reason = f"the tokenizer makes {changed[:80]!r} of the prompt"
-    elif crossed is not None:
-        reason = f"the model closes a thought with {crossed}: added tokens have each other's number"
     else:
         return None
     return Fail(f"{found.reason}, and {reason}", "configuration", tokenizer_whole.OWN)
-
-
-def crossed_markers(written: str) -> str | None:
-    """A call's marker where a thought should be closed, in an answer to which no tool was offered."""
-    thought = thinking_markup(written)
-    if thought is None or "/" in thought or thinking_markup(written.partition(thought)[2]) is not None:
-        return None
-    return call_markup(written.partition(thought)[2])
 
 
 def judge_missed(marker: str | None, missed: int, asked: int, gap: str | None = None) -> Fail:

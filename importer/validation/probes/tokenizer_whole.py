@@ -7,8 +7,9 @@ from unicodedata import normalize
 from importer.engines.tokens import Tokenized
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
-from importer.validation.promise import Promise
-from importer.validation.prompts import GREETING
+from importer.validation.promise import Promise, no_chat
+from importer.validation.prompts import GREETING, SUM
+from importer.validation.signs import call_markup, thinking_markup
 from importer.validation.ways import together
 
 NAME = "tokenizer-whole"
@@ -28,11 +29,15 @@ def needs(_promise: Promise) -> str | None:
 
 
 def run(ctx: Context) -> Outcome:
-    """Texts to tokens and back, without the engine: not every engine offers that."""
+    """Texts to tokens and back, without the engine, which may not offer that; then an answer's markers."""
     found = asked(ctx)
     if found is None:
         return NotApplicable("there is no tokenizer.json that could be asked")
-    return together({"text": judge_text(found.back[0]), "vocabulary": judge_vocabulary(found)})
+    judged = {"text": judge_text(found.back[0]), "vocabulary": judge_vocabulary(found)}
+    if not no_chat(ctx.promise):
+        seen = ctx.look(SUM)
+        judged["markers"] = judge_markers(seen.written if seen is not None else ctx.raw(SUM) or "")
+    return together(judged)
 
 
 def asked(ctx: Context) -> Tokenized | None:
@@ -56,6 +61,17 @@ def judge_vocabulary(found: Tokenized) -> Outcome:
         reason = f"of {found.sampled} words of its vocabulary the tokenizer makes {found.reached}"
         return Fail(reason, "configuration", OWN)
     return Pass(f"{found.reached} of {found.sampled} words of the vocabulary are in use")
+
+
+def judge_markers(written: str) -> Outcome:
+    """An answer to which no tool was offered: a thought is not closed with a call's marker."""
+    thought = thinking_markup(written)
+    behind = written.partition(thought)[2] if thought is not None and "/" not in thought else ""
+    crossed = call_markup(behind) if thinking_markup(behind) is None else None
+    if crossed is None:
+        return Pass("no marker stands in another's place")
+    reason = f"the model closes a thought with {crossed}: added tokens have each other's number"
+    return Fail(reason, "configuration", OWN)
 
 
 def changed_prompt(ctx: Context) -> str | None:
