@@ -17,6 +17,8 @@ from gen_defaults.sources import SOURCES, Request
 from importer.engines.registries import Registry, parsed
 from importer.evidence.tables import parse_parsers
 
+EMPTY: Mapping[str, Any] = {"families": {}, "patterns": [], "sources": {}}
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -55,6 +57,9 @@ def run(request: Request, names: Collection[str]) -> Result:
         modules |= answer.modules
     if request.index.unused:
         raise IndexFailure(f"{request.index.unused[0]} is no archive of a package that was asked for")
+    table = Subject(load(request.place.parsers), EMPTY)
+    if wrong := checks.shape(table):
+        return Result(request.place, {}, table, tuple(wrong))
     said, read = _Said(request.place, files), [*files]
     files |= dict(derived(said))
     about = replace(

@@ -68,29 +68,42 @@ def changed(files: Mapping[Path, str]) -> dict[Path, str]:
 
 
 def write(files: Mapping[Path, str]) -> list[Path]:
-    """Put every changed text in place, or none: what was replaced is put back when one fails."""
+    """Put every changed text in place, or none: where one fails, what was replaced is put back.
+
+    Whoever interrupts it leaves nothing half written either. Raises OSError.
+    """
     waiting = changed(files)
     before = {path: path.read_bytes() if path.is_file() else None for path in waiting}
+    done: list[Path] = []
     with ExitStack() as stack:
-        partial = {path: _beside(path, text, stack) for path, text in waiting.items()}
-        done: list[Path] = []
         try:
-            for path, new in partial.items():
-                new.replace(path)
+            partial = [(path, _beside(path, text, stack)) for path, text in waiting.items()]
+            for path, new in partial:
+                _replace(new, path)
                 done.append(path)
-        except OSError:
+        except BaseException:
             for path in done:
                 _restore(path, before[path])
             raise
     return list(waiting)
 
 
+def _replace(new: Path, path: Path) -> None:
+    try:
+        new.replace(path)
+    except OSError as error:
+        raise OSError(f"{path} cannot be written: {error.strerror or error}") from None
+
+
 def _beside(path: Path, text: str, stack: ExitStack) -> Path:
-    """The text in a folder of its own on the same disk, gone with the stack."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    folder = stack.enter_context(tempfile.TemporaryDirectory(dir=path.parent))
-    partial = Path(folder, path.name)
-    partial.write_text(text, encoding="utf-8")
+    """The text in a folder of its own on the same disk, gone with the stack. Raises OSError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        folder = stack.enter_context(tempfile.TemporaryDirectory(dir=path.parent))
+        partial = Path(folder, path.name)
+        partial.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise OSError(f"{path} cannot be written: {error.strerror or error}") from None
     return partial
 
 

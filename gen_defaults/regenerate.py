@@ -18,12 +18,16 @@ from gen_defaults.progress import bars
 from gen_defaults.sources import ON_REQUEST, SOURCES, Request
 from gen_defaults.web import Web
 
+NOTHING = "nothing was written"
 FAILING = "these rows fail their checks"
 WORSE = "it would make the tables worse; give --accept-worse to take it all the same"
 
 
 def main(arguments: list[str], place: Place | None = None) -> int:
-    """Write, or check, or tell; 0 where all is well, 1 where it is not, 2 for arguments that mean nothing."""
+    """Write, or check, or tell.
+
+    0 where all is well, 1 where it is not, 2 for arguments that mean nothing, 130 where it was stopped.
+    """
     place = place or Place()
     options = _options(arguments)
     if not place.parsers.is_file():
@@ -38,9 +42,12 @@ def main(arguments: list[str], place: Place | None = None) -> int:
         result, worse = _measured(result, options)
         return _told(result, worse, options, index.web)
     except (IndexFailure, OSError, ValueError) as failure:
-        _say(f"{failure}; nothing was written")
+        _say(f"{failure}; {NOTHING}")
     except (KeyError, TypeError, AttributeError) as failure:
-        _say(f"a file under gen_defaults/upstream is not as it was written ({failure}); nothing was written")
+        _say(f"a file that this job wrote is not as it was written ({failure}); {NOTHING}")
+    except KeyboardInterrupt:
+        _say(f"stopped; {NOTHING}")
+        return 130
     return 1
 
 
@@ -55,7 +62,7 @@ def _told(result: Result, worse: list[Finding], options: argparse.Namespace, web
         sys.stdout.write(_difference(result))
         return 1 if refused or result.changed else 0
     if refused:
-        _say(f"{FAILING if result.fails else WORSE}; nothing was written")
+        _say(f"{FAILING if result.fails else WORSE}; {NOTHING}")
         return 1
     written = write(result.files)
     for path in result.files:
@@ -65,7 +72,7 @@ def _told(result: Result, worse: list[Finding], options: argparse.Namespace, web
 
 def _measured(result: Result, options: argparse.Namespace) -> tuple[Result, list[Finding]]:
     """Where the new tables answer less of a folder of truth; what was proved is checked too."""
-    if options.accuracy is None:
+    if options.accuracy is None or result.fails:
         return result, []
     from gen_defaults import accuracy  # renders templates and may ask an engine
 

@@ -244,6 +244,13 @@ def test_a_parser_that_the_newest_version_has_lost_is_noted() -> None:
     assert found.says == "vllm 0.32.0 is the last with the tool parser llama3_json, 0.99.0 has none"
 
 
+def test_a_parser_that_only_a_newer_version_has_is_noted() -> None:
+    whole = tampered("parsers", ("families", "hermes-3", "tool_parser"), "newer")
+    (found,) = checks.run(replace(whole, registries=(*whole.registries, with_parser("0.99.0"))))
+    assert (found.row, found.severity) == ("hermes-3", "note")
+    assert found.says == "the tool parser newer comes with vllm 0.99.0 only"
+
+
 def with_parser(version: str, name: str = "newer", aliases: tuple[str, ...] = ()) -> Registry:
     registry = small().registries[0]
     tools = {**registry.entries["tool"], name: Entry(name, "NewToolParser", "vllm.new", aliases)}

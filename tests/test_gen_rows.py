@@ -42,6 +42,7 @@ def test_a_row_taken_from_what_nobody_has_is_said(made, capsys):
     [
         ({"vaues": {"top_p": 1}, "says": "x"}, "families.new: "),
         ({"values": {"top_p": 1}}, "families.new: "),
+        ({"values": {"typical_p": 1}, "says": "x"}, "families.new.values: 'typical_p' is not one of"),
         ({"values": {"top_p": "1"}, "says": "x"}, "families.new.values.top_p: '1' is not of type 'number'"),
         (3, "families.new: 3 is not of type 'object'"),
     ],
@@ -114,3 +115,23 @@ def test_no_row_of_a_person_is_lost():
 def test_the_committed_files_are_what_their_releases_give():
     """Asks the package index for the very releases that the files name."""
     assert regenerate.main(["--check"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"families": []}, "parser_defaults.json: families is nested: [] where an object belongs"),
+        (
+            {"families": {"acme-2": None}},
+            "acme-2: the row is null where an object belongs",
+        ),
+        ({"patterns": ["acme-2", "acme-2"]}, "parser_defaults.json: acme-2: patterns has it twice"),
+        ({"patterns": None}, "patterns is null where a list belongs"),
+    ],
+)
+def test_a_mistake_in_the_parser_table_is_told_at_its_place(made, capsys, changes, says):
+    made.parsers.write_text(json.dumps(load(made.parsers) | changes))
+    before = everything(made)
+    assert run(made, "--only", "tables") == 1
+    assert says in capsys.readouterr().err
+    assert everything(made) == before

@@ -124,19 +124,34 @@ def test_an_index_that_does_not_answer_leaves_every_file_as_it_was(made, package
     assert everything(made) == before
 
 
-def test_a_write_that_fails_puts_everything_back(made, package_index, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("error", "status", "says"),
+    [
+        (
+            OSError(28, "No space left on device"),
+            1,
+            "defaults.json cannot be written: No space left",
+        ),
+        (KeyboardInterrupt(), 130, "stopped; nothing was written"),
+    ],
+)
+def test_a_write_that_fails_puts_everything_back(
+    made, package_index, monkeypatch, capsys, error, status, says
+):
     made.rows.write_text(made.rows.read_text().replace("1.2", "1.3"))
     package_index.add("unsloth", "unsloth-2026.2.0-py3-none-any.whl", wheel(unsloth()))
     before, real = everything(made), Path.replace
 
     def replace(self: Path, target: Path) -> Path:
         if target.name == "inference_defaults.json":
-            raise OSError("disk full")
+            raise error
         return real(self, target)
 
     monkeypatch.setattr(place_module.Path, "replace", replace)
-    assert run(made) == 1
-    assert "disk full; nothing was written" in capsys.readouterr().err
+    assert run(made) == status
+    err = capsys.readouterr().err
+    assert says in err
+    assert err.endswith("nothing was written\n")
     assert everything(made) == before
 
 

@@ -42,7 +42,12 @@ CHECKS: tuple[Check, ...] = (
 
 def run(subject: Subject) -> list[Finding]:
     """Everything that is wrong or worth a note, what fails first."""
-    found = [finding for check in SHAPE for finding in check(subject)]
+    found = shape(subject)
     if not any(f.fails for f in found):
         found += [finding for check in CHECKS for finding in check(subject)]
     return sorted(found, key=lambda f: not f.fails)
+
+
+def shape(subject: Subject) -> list[Finding]:
+    """What is wrong with how the files look; nothing else can be asked of them then."""
+    return [finding for check in SHAPE for finding in check(subject)]

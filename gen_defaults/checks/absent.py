@@ -1,11 +1,11 @@
-"""A parser name that no supported version has, or that the newest has lost."""
+"""A parser name that no supported version has, that the newest has lost, or that is too new for the table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from gen_defaults.checks.finding import PARSERS, Finding, Subject
-from importer.engines.registries import Kind, Registry
+from importer.engines.registries import PINNED, Kind, Registry
 from importer.evidence import tables
 
 KINDS: dict[str, Kind] = {"tool_parser": "tool", "reasoning_parser": "reasoning"}
@@ -20,6 +20,20 @@ def check(subject: Subject) -> Iterator[Finding]:
             having = [r for r in known if name is not None and r.has(KINDS[field], name)]
             if name is not None and known[-1] not in having:
                 yield _finding(row.family, field, name, having, known)
+            elif name is not None and any(_is_ours(r) and r not in having for r in known):
+                yield _too_new(row.family, field, name, having[0])
+
+
+def _is_ours(registry: Registry) -> bool:
+    """Whether it is the version whose names the table has."""
+    return registry.version == PINNED.get(registry.engine)
+
+
+def _too_new(family: str, field: str, name: str, first: Registry) -> Finding:
+    says = f"the {field.replace('_', ' ')} {name} comes with {first.engine} {first.version} only"
+    return Finding(
+        PARSERS, family, says, f"take one that {PINNED[first.engine]} has, which is installed", "note"
+    )
 
 
 def _finding(

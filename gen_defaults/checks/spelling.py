@@ -13,5 +13,8 @@ OTHERS = {"required", "minProperties", "type", "oneOf", "additionalProperties", 
 def check(subject: Subject) -> Iterator[Finding]:
     """What the schema refuses for any other reason."""
     for fault in subject.faults:
-        if fault.rule not in OTHERS:
+        if fault.rule == "uniqueItems":
+            twice = next(item for n, item in enumerate(fault.value) if item in fault.value[:n])
+            yield Finding(fault.file, str(twice), f"{fault.key} has it twice", "take one of them out")
+        elif fault.rule not in OTHERS:
             yield Finding(fault.file, fault.row, fault.message, "spell it as docs/tables.md says")
