@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from importer.proof.result import Proof
-from importer.validation import blame, proved, roots, spoilt
+from importer.validation import blame, roots, spoilt
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
 from importer.validation.errors import Refused, ReplyError
 from importer.validation.outcome import Fail, Pass
 from importer.validation.probes import (
+    files_as_imported,
     simple_answers,
     sixteen_at_once,
     stop_words,
@@ -197,34 +197,21 @@ def test_a_stream_that_cannot_be_read_leaves_whole_answers() -> None:
     assert blame.failed(Refused(500, "broken"), ctx).mend == ""
 
 
-CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"location": "Paris"}}\n</tool_call><|im_end|>'
+def test_what_a_model_writes_otherwise_is_explained_by_other_files() -> None:
+    files = Fail("of tokenizer.json …", "configuration", "Put tokenizer.json back.")
+    call = Fail("the parser lost it", "configuration", f"hermes reads it, and the model {blame.OTHERWISE}")
+    rows = [Row(files_as_imported.NAME, "", files), Row(tool_call.NAME, "", call)]
+    told = roots.traced(rows)[1].outcome
+    assert isinstance(told, Fail)
+    assert told.mend == files.mend
+    assert roots.traced(rows[1:])[0].outcome == call
 
 
-@pytest.mark.parametrize(
-    ("written", "expected"),
-    [
-        (CALL, False),
-        (f"<think>\nI need <tool_call>.\n</think>\n\n{CALL}", False),
-        ("<tool_call>\n<function=get_weather>\n<parameter=location>\nParis\n</tool_call>", False),
-        ("<tool_call>get_weather('Paris')</tool_call>", False),
-        ("It is sunny in Paris.", False),
-        ("", False),
-        ("<tool_call><|im_end|>", False),
-        ('<think>\nYes.\n</think>\n\n<tool_call>\n{"name":\nVienna How.<|im_end|>', True),
-        ('<tool_call>\n{"name\n{"name\niny d.<|im_end|>', True),
-    ],
-)
-def test_noise_behind_the_marker_of_a_call(written: str, expected: bool) -> None:
-    assert proved.noise_for_call(written) is expected
-
-
-def test_noise_for_a_call_is_the_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    proof = Proof("e", "1", "", {}, {}, {}, {}, {})
-    ctx = Context(Promise(tool_parser="hermes"), "m", Client("http://127.0.0.1:1"), proof=proof)
-    lost = Fail("the parser lost it", "configuration", blame.OTHER_TOOL_PARSER)
-    written = {"it": '<tool_call>\n{"name":\nVienna How.<|im_end|>'}
-    monkeypatch.setattr(Context, "look", lambda _self, _prompt: Reply(behind=written["it"]))
-    found = blame.mended(lost, ctx)
-    assert (found.attribution, found.mend) == ("model", blame.WHOLE_WEIGHTS)
-    written["it"] = CALL
-    assert blame.mended(lost, ctx).attribution == "configuration"
+def test_an_engine_at_fault_always_has_a_change_told() -> None:
+    bare, told = Fail("finish_reason is 'tool_calls', not 'stop'", "engine"), Fail("x", "engine", "Do this.")
+    for outcome, mend in ((bare, roots.ANOTHER_ENGINE), (told, "Do this.")):
+        made = roots.with_a_mend(Row(tool_call.NAME, "", outcome)).outcome
+        assert isinstance(made, Fail)
+        assert (made.reason, made.mend) == (outcome.reason, mend)
+    for other in (Pass("fine"), Fail("x", "model")):
+        assert roots.with_a_mend(Row(tool_call.NAME, "", other)).outcome == other

@@ -52,6 +52,7 @@ CUT_THOUGHT = "Choose a reasoning parser that reads a thought that is cut."
 ENCODES_TWICE = (
     "Let the client decode arguments once more, or use weights that write them as the template does."
 )
+OTHERWISE = "writes otherwise: use its own template."
 WHOLE_WEIGHTS = "Use weights that are whole, and not rounded as far."
 NOT_PROVED = "the template beside the weights is not the one that was proved"
 IMPORT_AGAIN = "Fetch the model's own chat template, or import the model again."
@@ -286,12 +287,8 @@ def _mended(outcome: Outcome, ctx: Context) -> Outcome:
                 reason = f"{outcome.reason}; here the model itself does not end its thought"
                 return replace(outcome, reason=reason, attribution="model", mend=WHOLE_WEIGHTS)
             return replace(outcome, attribution="engine", mend=proved.mend(key, ctx, ctx.proof))
-        if key == "tool_parser" and proved.same_template(ctx, ctx.proof):
-            if proved.encodes_twice(ctx):
-                return replace(outcome, attribution="model", mend=ENCODES_TWICE)
-            if proved.breaks_off(ctx):
-                reason = f"{outcome.reason}; the model begins a call and writes none in any format"
-                return replace(outcome, reason=reason, attribution="model", mend=WHOLE_WEIGHTS)
+        if key == "tool_parser" and proved.same_template(ctx, ctx.proof) and proved.encodes_twice(ctx):
+            return replace(outcome, attribution="model", mend=ENCODES_TWICE)
         return replace(outcome, mend=parser_mend(key, ctx, ctx.proof, case) or outcome.mend)
     return replace(outcome, mend=_end_mend(ctx)) if outcome.mend == END_TOKEN else outcome
 
@@ -356,9 +353,7 @@ def parser_mend(key: str, ctx: Context, proof: Proof, case: str | None = None) -
         behind = proved.runs_on(ctx) if key == "tool_parser" else None
         if behind is not None:
             return ends_with(behind)
-        return (
-            f"{named} reads what the template writes, and the model writes otherwise: use its own template."
-        )
+        return f"{named} reads what the template writes, and the model {OTHERWISE}"
     if inferring and key == "tool_parser":
         why = f"it names {claimed}" if claimed else f"{engine} infers {named or 'none'}"
         return f'Set "tool_parser_type": "{best}" in tokenizer_config.json; {why}.'

@@ -11,7 +11,7 @@ from importer.proof.prove import NO_THINKING
 from importer.proof.result import Proof
 from importer.validation.context import Context
 from importer.validation.prompts import SUM, WEATHER, WEATHER_ANSWERED
-from importer.validation.signs import call_markup, control_token, outside, thinking_markup, untagged
+from importer.validation.signs import control_token, thinking_markup, untagged
 
 INFERRING = ("mlx", "mlx-vlm")  # their servers take no parser; they infer it from the model's files
 THOUGHT_ENDS = re.compile(r"</\w*think\w*>|\[/THINK\]|<\|END_THINKING\|>", re.IGNORECASE)
@@ -115,23 +115,6 @@ def runs_on(ctx: Context) -> str | None:
     tail = written[call.end() :] if call is not None else ""
     token = control_token(tail)
     return token if token is not None and re.search(r"\w", untagged(tail.partition(token)[2])) else None
-
-
-def breaks_off(ctx: Context) -> bool:
-    """Whether the model begins a call between markers, and names neither the tool nor the city in it."""
-    seen = ctx.look(WEATHER)
-    if seen is None or seen.finish_reason == "length":
-        return False
-    return noise_for_call(seen.written or ctx.shown(WEATHER))
-
-
-def noise_for_call(written: str) -> bool:
-    """A marker of a call, and behind it not what every format has of a call of the weather in Paris."""
-    text = outside(written)
-    marker = call_markup(text)
-    behind = text.partition(marker)[2] if marker is not None else ""
-    named = "get_weather" in behind and "paris" in behind.casefold()
-    return bool(untagged(behind).strip()) and not named
 
 
 def encodes_twice(ctx: Context) -> bool:

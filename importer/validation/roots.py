@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from importer.validation.blame import OTHERWISE
 from importer.validation.outcome import Fail, Inconclusive
 from importer.validation.probes import (
     calls_kept,
@@ -48,7 +49,17 @@ APART = {
     )
 }  # fmt: skip
 LOG = "; its log: "
+ANOTHER_ENGINE = (
+    "Use another version of the engine; the exchange in the receipt shows its authors what is wrong."
+)
 BROKEN = r"the connection failed|the engine answered 5\d\d|the engine reports an error"
+
+
+def with_a_mend(row: Row) -> Row:
+    """The row; an engine at fault has a change told in any case."""
+    if not isinstance(row.outcome, Fail) or row.outcome.mend or row.outcome.attribution != "engine":
+        return row
+    return replace(row, outcome=replace(row.outcome, mend=ANOTHER_ENGINE))
 
 
 def traced(rows: Sequence[Row]) -> list[Row]:
@@ -134,6 +145,11 @@ def _rests(row: Row) -> bool:
     return _answered(row) or (row.outcome.attribution == "model" and row.probe not in APART)
 
 
+def _otherwise(row: Row) -> bool:
+    """Whether a template is blamed for a model that writes otherwise."""
+    return isinstance(row.outcome, Fail) and row.outcome.mend.endswith(OTHERWISE)
+
+
 def _thinks(row: Row) -> bool:
     """Whether an engine is blamed for an answer that holds a thought."""
     told = row.outcome.reason
@@ -168,6 +184,7 @@ CAUSES: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
     (turns_rendered.NAME, "every turn", _rests),
     ("", "decode arguments", _retold),
     (files_as_imported.NAME, "", _rests),
+    (files_as_imported.NAME, "", _otherwise),
 )
 
 

@@ -123,7 +123,8 @@ def probe(bench: Context, probes: Sequence[Probe], progress: Progress) -> list[R
         pool.shutdown(wait=False, cancel_futures=True)
     rows += [row(one) for one in probes if alone(one)]
     order = {one.NAME: place for place, one in enumerate(probes)}
-    return sorted(roots.traced(rows), key=lambda made: order[made.probe])
+    told = [roots.with_a_mend(row) for row in roots.traced(rows)]
+    return sorted(told, key=lambda made: order[made.probe])
 
 
 def alone(one: Probe) -> bool:
