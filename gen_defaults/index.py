@@ -18,7 +18,7 @@ from gen_defaults import archive
 from gen_defaults.archive import IndexFailure, Texts
 from gen_defaults.web import Web, local, shown
 
-__all__ = ["Index", "IndexFailure", "Release", "order"]
+__all__ = ["Index", "IndexFailure", "Release", "day", "order"]
 
 PYPI = "https://pypi.org/simple"
 PAGE = "application/vnd.pypi.simple.v1+json, text/html;q=0.5"
@@ -154,7 +154,7 @@ class Index:
             try:
                 told = json.loads(self.web.page(f"{root}/pypi/{package}/json", "application/json")[1])
                 files = [file for released in told["releases"].values() for file in released]
-                return {str(file["filename"]): _day(file["upload_time"]) for file in files}
+                return {str(file["filename"]): day(file["upload_time"]) for file in files}
             except (OSError, ValueError, KeyError, TypeError, AttributeError):
                 continue
         return {}
@@ -189,8 +189,8 @@ def _from_json(package: str, page: str, text: str) -> Iterator[Release]:
             version, digest = _version(package, told["filename"]), told["hashes"].get("sha256")
             if version and digest:
                 url = urllib.parse.urljoin(page, told["url"])
-                day = _day(told.get("upload-time") or "")
-                yield Release(package, version, told["filename"], url, digest, day)
+                released = day(told.get("upload-time") or "")
+                yield Release(package, version, told["filename"], url, digest, released)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise IndexFailure(f"{shown(page)} is no page of a package index") from None
 
@@ -234,7 +234,7 @@ def _version(package: str, file: str) -> str:
     return match[1] if match else ""
 
 
-def _day(moment: str) -> str:
+def day(moment: str) -> str:
     """``2026-10-26T14:12:36Z`` to ``2026-10-26``."""
     match = re.match(r"\d{4}-\d\d-\d\d", moment)
     return match[0] if match else ""

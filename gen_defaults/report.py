@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+from gen_defaults.index import order
 from gen_defaults.job import Result
 from gen_defaults.place import load
 from gen_defaults.proposal import step
@@ -61,14 +63,26 @@ def _sampling(result: Result) -> Iterator[str]:
 def _registries(result: Result) -> Iterator[str]:
     for path in result.changed:
         if path.parent == result.place.registries:
-            if not path.is_file():
-                yield f"- `{path.name}` is new"
-                continue
-            before, after = load(path), result.data(path)
-            changes = {what: _names(names) for what, names in step(parsed(before), parsed(after)) if names}
-            told = [f"{what}: {names}" for what, names in (changes | dict(_rules(before, after))).items()]
-            for line in told or ["only what it was read from"]:
-                yield f"- `{path.name}`: {_cell(line)}"
+            earlier = path if path.is_file() else _earlier(path)
+            if earlier != path:
+                yield f"- `{path.name}` is new" + (f"; against `{earlier.name}`:" if earlier else "")
+            if earlier:
+                told = [*_changes(load(earlier), result.data(path))]
+                yield from (
+                    f"- `{path.name}`: {_cell(line)}" for line in told or ["only what it was read from"]
+                )
+
+
+def _earlier(path: Path) -> Path | None:
+    """The registry of the last version before this one, of the same engine."""
+    engine, _, version = path.stem.rpartition("-")
+    found = {order(p.stem.rpartition("-")[2]): p for p in path.parent.glob(f"{engine}-[0-9]*.json")}
+    return max(((v, p) for v, p in found.items() if v < order(version)), default=(None, None))[1]
+
+
+def _changes(before: Row, after: Row) -> Iterator[str]:
+    yield from (f"{what}: {_names(names)}" for what, names in step(parsed(before), parsed(after)) if names)
+    yield from (f"{what}: {told}" for what, told in _rules(before, after))
 
 
 def _rules(before: Row, after: Row) -> Iterator[tuple[str, str]]:

@@ -9,12 +9,14 @@
 ``modes``    sets for thinking and non-thinking answers; where unsloth has them, those
 ``says``     who says so, for people; needed where ``values`` are given
 ``notes``    why a value stands against a vendor's file
+``day``      on which a person wrote the row, or last held it against what it says
 
 A family of unsloth's that the file neither names nor skips becomes a row by itself.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -128,7 +130,7 @@ def _row(family: str, row: Row, unsloth: Row, vendors: Row) -> dict[str, Any]:
     values |= row.get("values", {})
     modes = row.get("modes") or unsloth.get("modes", {}).get(row.get("unsloth")) or {}
     if row.get("values") or row.get("modes"):
-        provenance.append({"source": BY_HAND})
+        provenance.append(_decided(family, row))
     says = row.get("says") or "; ".join(_said(one) for one in provenance)
     return {
         "values": _sorted(values),
@@ -168,6 +170,19 @@ def _committed(repo: str, told: Row) -> dict[str, Any]:
         "row": repo,
         "version": told["commit"],
         "sha256": told["sha256"],
+        "released": told.get("released", ""),
+    }
+
+
+def _decided(family: str, row: Row) -> dict[str, Any]:
+    """A person's row is as old as the day that it names; its digest is over the row as sorted JSON."""
+    text = json.dumps(row, sort_keys=True, ensure_ascii=False)
+    return {
+        "source": BY_HAND,
+        "row": family,
+        "version": row.get("day"),
+        "sha256": hashlib.sha256(text.encode()).hexdigest(),
+        "released": row.get("day", ""),
     }
 
 

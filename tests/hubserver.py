@@ -29,6 +29,7 @@ OVERRIDES = (
     "HUGGINGFACE_HUB_CACHE",
 )  # fmt: skip
 BAD_TOKEN = "Invalid credentials in Authorization header"
+MODIFIED = "2026-01-05T01:02:03.000Z"  # of every commit
 
 
 class Repo:
@@ -245,7 +246,8 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             sized = "blobs" in query
             siblings = [{"rfilename": p, **(_blob(d) if sized else {})} for p, d in sorted(files.items())]
-            words = {"id": name, "modelId": name, "sha": sha, "private": repo.private, "gated": repo.gated}
+            words = {"id": name, "modelId": name, "sha": sha, "private": repo.private, "gated": repo.gated,
+                     "lastModified": MODIFIED}  # fmt: skip
             listed = {**words, "siblings": siblings, "tags": [], **repo.info}
         return 200, {"Content-Type": "application/json"}, json.dumps(listed).encode()
 

@@ -107,7 +107,8 @@ def test_diff_is_markdown_and_writes_nothing(made, package_index, capsys):
     assert r"| a\*evil | families | – | temperature 0.0" in page
     assert "| zeta-1 | families | temperature 0.0, top\\_p 1.0, presence\\_penalty 0.5 | – |  |" in page
     assert "| by-hand | families | temperature 1.2 | temperature 1.3 | its card |" in page
-    assert "- `vllm-0.9.11.json` is new" in page
+    assert "- `vllm-0.9.11.json` is new; against `vllm-0.9.10.json`:\n" in page
+    assert "- `vllm-0.9.11.json`: renamed tool: beta (delta)" in page
     assert "- 0.9.10 to 0.9.11, renamed tool: beta (delta)" in page
 
 

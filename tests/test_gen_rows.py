@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -101,10 +102,27 @@ def test_every_row_says_where_it_is_from():
     assert {*data["provenance"]} == {*data["families"]}
     for family, origins in data["provenance"].items():
         for origin in origins:
-            if origin["source"] != sampling.BY_HAND:
-                assert len(origin["sha256"]) == 64, family
-            elif len(origins) == 1:
-                assert load(Place().rows)["families"][family]["says"]
+            assert {*origin} == {"source", "row", "version", "sha256", "released"}, family
+            assert len(origin["sha256"]) == 64, family
+            if origin["source"] != "generation_config.json":  # of a copy in a folder nobody tells the commit
+                assert origin["version"], family
+                assert re.fullmatch(r"\d{4}-\d\d-\d\d", origin["released"]), family
+
+
+def test_a_persons_row_has_the_day_that_it_names(made):
+    rows = load(made.rows)
+    rows["families"]["by-hand"]["day"] = "2026-02-03"
+    made.rows.write_text(json.dumps(rows))
+    digests = set()
+    for value in (1.2, 1.3):
+        rows["families"]["by-hand"]["values"]["temperature"] = value
+        made.rows.write_text(json.dumps(rows))
+        assert run(made, "--only", "tables") == 0
+        (origin,) = load(made.sampling)["provenance"]["by-hand"]
+        assert (origin["source"], origin["row"]) == ("by hand", "by-hand")
+        assert origin["version"] == origin["released"] == "2026-02-03"
+        digests.add(origin["sha256"])
+    assert len(digests) == 2
 
 
 def test_no_row_of_a_person_is_lost():

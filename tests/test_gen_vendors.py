@@ -58,6 +58,7 @@ def test_a_vendors_file_from_the_hub(made, tmp_path, monkeypatch, capsys, gated)
             assert "zeta/Zeta-1 cannot be read" in capsys.readouterr().err
             return
         assert known["zeta/Zeta-1"]["commit"] == repo.revisions["main"]
+        assert known["zeta/Zeta-1"]["released"] == "2026-01-05"
         repo.commit({"generation_config.json": '{"top_p": 0.3}', "config.json": "{}"})
         assert run(made, "--only", "vendors", "--check") == 0
         before = everything(made)

@@ -15,7 +15,7 @@ import pytest
 from importer import hub
 from importer.errors import HubError, RepositoryError, UsageError
 from importer.hub import Reference, parse, resolve
-from tests.hubserver import Content, Fault, HubServer, Repo, isolate
+from tests.hubserver import MODIFIED, Content, Fault, HubServer, Repo, isolate
 
 FILES: dict[str, Content] = {
     "config.json": {"model_type": "toy"},
@@ -90,6 +90,7 @@ def test_what_a_snapshot_says(server: HubServer) -> None:
         "safetensors_total": 250,
         "safetensors": {"F32": 250},
         "gated": False,
+        "modified": MODIFIED,
     }
     unread = "it is not among the 6 files read"
     assert snapshot.unknown == {"preprocessor_config.json": unread, "README.md": unread}
@@ -259,7 +260,7 @@ def test_words_of_the_wrong_type_are_left_out(server: HubServer) -> None:
     }  # fmt: skip
     snapshot = resolve(parse("Org/Toy"))
     assert snapshot.model_id == "Org/Toy"
-    assert snapshot.info == {"tags": ["ok"], "card": {}, "base_models": []}
+    assert snapshot.info == {"tags": ["ok"], "card": {}, "base_models": [], "modified": MODIFIED}
 
 
 def test_listed_sizes_are_checked_before_a_request(server: HubServer) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gen_defaults.index import IndexFailure
+from gen_defaults.index import IndexFailure, day
 from gen_defaults.place import load
 from gen_defaults.sources.request import Answer, Request, rendered
 from importer.errors import ImporterError
@@ -49,8 +49,13 @@ def _row(request: Request, repo: str, known: Mapping[str, Any]) -> dict[str, Any
     digest = hashlib.sha256(text.encode()).hexdigest()
     if request.pinned and digest != known.get("sha256"):
         raise IndexFailure(f"{FILE} of {repo} has another SHA-256 than the one it had: {digest}")
-    commit = snapshot.revision or (known.get("commit") if digest == known.get("sha256") else None)
-    return {"commit": commit, "sha256": digest, "values": {k: said[k] for k in TAKEN if k in said}}
+    same = known if digest == known.get("sha256") else {}
+    return {
+        "commit": snapshot.revision or same.get("commit"),
+        "sha256": digest,
+        "released": day(str(snapshot.info.get("modified", ""))) or same.get("released", ""),
+        "values": {k: said[k] for k in TAKEN if k in said},
+    }
 
 
 def _reference(request: Request, repo: str, known: Mapping[str, Any]) -> Reference:

@@ -122,6 +122,7 @@ def _info(data: Mapping[str, Any]) -> dict[str, Any]:
         "safetensors_total": _of(weights.get("total"), int),
         "safetensors": _of(weights.get("parameters"), dict),
         "gated": data.get("gated") if isinstance(data.get("gated"), (bool, str)) else None,
+        "modified": _of(data.get("lastModified"), str),
     }
     return {key: value for key, value in told.items() if value is not None}
 

@@ -44,7 +44,8 @@ class Snapshot:
     ``info``       the Hub's own words: ``pipeline_tag``, ``library_name``, ``tags``, ``card`` (the card's
                    YAML header), ``base_models`` (ids the card names), ``config`` (the part of it that the
                    Hub shows), ``safetensors_total`` (parameters), ``safetensors`` (parameters by dtype),
-                   ``gated``. Empty for a directory, and where the Hub was not asked.
+                   ``gated``, ``modified`` (the commit's moment). Empty for a directory, and where the Hub was
+                   not asked.
     ``directory``  where the files lie on this disk, when they do (weights may still be missing there).
     ``unknown``    what is missing, file name to reason: never an error by itself.
     """
