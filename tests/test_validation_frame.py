@@ -8,6 +8,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from importer.validation.errors import Refused, ReplyError, TemplateRefusedError
 from importer.validation.journal import Journal, complaining, hidden
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, wilson
 from importer.validation.probes import (
+    PROBES,
     Probe,
     health,
     long_prompt,
@@ -206,6 +208,35 @@ def test_a_lost_connection_to_an_engine_that_is_gone_is_its_death(tmp_path: Path
     assert "it went bang: memory" in gone.reason
     alive = blame.failed(TimedOut("late"), context(journal=dead(tmp_path, "Bang: x\n", alive=True)))
     assert (alive.outcome, alive.attribution, alive.reason) == ("inconclusive", "environment", "late")
+    hangs = blame.failed(TimedOut("late"), context(journal=dead(tmp_path, TRACEBACK, alive=True)))
+    assert (hangs.outcome, hangs.attribution) == ("fail", "engine")
+    assert hangs.reason == "late; its log: ValueError: shapes (3,4) and (5,) do not fit"
+
+
+def test_an_engine_that_answers_nothing_is_not_asked_for_ever() -> None:
+    """A thread that generates had died: /health went on answering, and 50 probes waited two minutes each."""
+
+    over = threading.Event()
+
+    class Hangs(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+
+        def do_POST(self) -> None:
+            over.wait(30)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Hangs) as hung:
+        threading.Thread(target=hung.serve_forever).start()
+        client = Client(f"http://127.0.0.1:{hung.server_port}", time_limit=0.2)
+        rows = probe(Context(Promise(), "m", client), PROBES, lambda _: None)
+        over.set()
+        hung.shutdown()
+    told = [row.outcome for row in rows if row.outcome.reason.startswith("not asked: ")]
+    assert len(told) > 20
+    assert {(one.outcome, one.attribution, one.trials) for one in told} == {
+        ("inconclusive", "environment", 0)
+    }
 
 
 @pytest.mark.parametrize("error", [Refused(500, "oops"), ReplyError("the engine reports an error: oops")])

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
 
 from importer.demo import MODEL
+from importer.engines.tokens import Tokenized
 from importer.hub import local
-from importer.validation import blame, proved, roots
-from importer.validation.client import Client, Exchange
+from importer.validation import blame, proved, roots, thoughts
+from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import Refused
-from importer.validation.outcome import Fail, NotApplicable
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable
 from importer.validation.probes import (
     prefix_cache,
     prompt_rendered,
@@ -23,10 +24,11 @@ from importer.validation.probes import (
     stop_words,
 )
 from importer.validation.promise import Promise, promise_of
-from importer.validation.prompts import GREETING
+from importer.validation.prompts import GREETING, SUM
 from importer.validation.rendering import Rendering
 from importer.validation.reply import Reply, Usage
 from importer.validation.report import Row
+from importer.validation.tokenised import OWN, changed_prompt
 
 
 def context(render: Rendering | None = None, promise: Promise | None = None) -> Context:
@@ -194,6 +196,40 @@ def test_a_thought_that_the_model_does_not_end_is_not_the_parsers(
     written: str, ends: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Context, "raw", lambda *_, **__: written)
-    asked = Exchange("POST", "/v1/chat/completions", {"messages": list(GREETING.messages)})
-    assert blame.endless_thought(replace(context(), log=[asked])) is not ends
-    assert not blame.endless_thought(context())
+    assert thoughts.endless(context(), GREETING) is not ends
+
+
+def test_what_is_held_to_a_form_begins_behind_a_thought(monkeypatch: pytest.MonkeyPatch) -> None:
+    empty = Fail("get_time was named, and none came: ''", "engine")
+    thinker = context(promise=Promise(reasoning_parser="qwen3"))
+    thought = "<think>\nHm.\n</think>\n\nHello!"
+    monkeypatch.setattr(Context, "raw", lambda _, asked, **__: thought if asked is SUM else '{"name": "Ada"}')
+    told = thoughts.unended(empty, GREETING, thinker)
+    assert (told.outcome, told.attribution) == ("inconclusive", "model")
+    assert thoughts.unended(empty, GREETING, context()) == empty
+    for written in (thought, "analysis: hm. final: Hello!"):
+        monkeypatch.setattr(Context, "raw", lambda *_, written=written, **__: written)
+        assert thoughts.unended(empty, GREETING, thinker) == empty
+
+
+@pytest.mark.parametrize(
+    ("change", "exact", "told"),
+    [
+        (lambda text: text, True, False),
+        (lambda text: text.replace("user", " user"), True, True),
+        (lambda text: text.replace("user", " user"), False, False),  # sentencepiece does
+        (lambda text: text.replace("\n", ""), True, False),  # special tokens take what is beside them
+        (lambda text: text.lower(), False, True),
+    ],
+)
+def test_spaces_that_a_tokenizer_adds(
+    change: Callable[[str], str], exact: bool, told: bool, render: Rendering
+) -> None:
+    def ask(texts: tuple[str, ...]) -> Tokenized:
+        return Tokenized(tuple(change(text) for text in texts), 0, 0, exact)
+
+    ctx = replace(context(render), tokens=ask)
+    assert (changed_prompt(ctx) is not None) is told
+    silent = blame.mended(Inconclusive("the model answered without a call", "model"), ctx)
+    assert isinstance(silent, Inconclusive)
+    assert (silent.attribution, silent.mend == OWN) == (("configuration", True) if told else ("model", False))

@@ -38,6 +38,7 @@ from importer.validation.prompts.told import ROUND, TALK
 from importer.validation.rendering import Rendering
 from importer.validation.reply import Reply, Usage
 from importer.validation.report import Row
+from importer.validation.tokenised import OWN, TEXT
 from tests.models.formats import FORMATS
 
 MODEL = Path(demo.__file__).with_name("model")
@@ -216,7 +217,7 @@ def test_an_engine_is_not_blamed_for_answers_to_another_template_or_tokenizer() 
 
 
 def test_a_parser_read_from_answers_follows_answers_that_are_noise() -> None:
-    noise = Row(simple_answers.NAME, "", Fail("3 of 3 are wrong", "configuration", tokenizer_whole.OWN))
+    noise = Row(simple_answers.NAME, "", Fail("3 of 3 are wrong", "configuration", OWN))
     for part, after in (("engine", "configuration"), ("configuration", "configuration")):
         told: Attribution = part  # type: ignore[assignment]
         parser = Row(settings_read_back.NAME, "", Fail("it does not read the call", told, "x"))
@@ -239,11 +240,11 @@ def test_a_model_that_is_not_asked_what_was_said_is_not_to_blame() -> None:
 @pytest.mark.parametrize(
     ("back", "whole"),
     [
-        (tokenizer_whole.TEXT, True),
-        (f" {tokenizer_whole.TEXT}", True),
+        (TEXT, True),
+        (f" {TEXT}", True),
         ("Say hello to Zo<unk>, from K<unk>ln!", True),
         ("Say hello to Zoe, from Koln!", False),
-        (tokenizer_whole.TEXT.lower(), False),
+        (TEXT.lower(), False),
         ("Say\u0120hello\u0120to\u0120Zo\u00eb", False),
     ],
 )
@@ -282,9 +283,9 @@ def test_no_tokenizer_and_no_library_are_no_answer(tmp_path: Path) -> None:
 def test_what_tokenizers_make_of_texts(tmp_path: Path) -> None:
     python = environment.need(get("mlx")).python
     for recipe in FORMATS.values():
-        found = tokens.asker(python, recipe.folder)((tokenizer_whole.TEXT,))
+        found = tokens.asker(python, recipe.folder)((TEXT,))
         assert found is not None
-        assert found.back == (tokenizer_whole.TEXT,)
+        assert found.back == (TEXT,)
         assert isinstance(tokenizer_whole.judge_vocabulary(found), Pass)
     data = json.loads((MODEL / "tokenizer.json").read_text())
     for change, judge in (
@@ -292,7 +293,7 @@ def test_what_tokenizers_make_of_texts(tmp_path: Path) -> None:
         ({"model": {**data["model"], "merges": []}}, tokenizer_whole.judge_vocabulary),
     ):
         (tmp_path / "tokenizer.json").write_text(json.dumps({**data, **change}))
-        found = tokens.asker(python, tmp_path)((tokenizer_whole.TEXT,))
+        found = tokens.asker(python, tmp_path)((TEXT,))
         assert found is not None
         assert isinstance(judge(found), Fail)
 

@@ -15,11 +15,15 @@ SECONDS = 60.0  # it takes 0.2 s, on vocabularies of a quarter of a million 1 s
 
 @dataclass(frozen=True, slots=True)
 class Tokenized:
-    """``back`` holds each text after tokens and back; of ``sampled`` words a text can yield ``reached``."""
+    """``back`` holds each text after tokens and back; of ``sampled`` words a text can yield ``reached``.
+
+    ``exact`` says that tokens are bytes: every space that was there has to come back, and no other.
+    """
 
     back: tuple[str, ...]
     sampled: int
     reached: int
+    exact: bool = False
 
 
 Ask = Callable[[tuple[str, ...]], Tokenized | None]
@@ -43,6 +47,6 @@ def _ask(python: Path, path: Path, texts: Sequence[str]) -> Tokenized | None:
             check=True,
         )
         told = json.loads(done.stdout)
-        return Tokenized(tuple(told["back"]), told["sampled"], told["reached"])
+        return Tokenized(tuple(told["back"]), told["sampled"], told["reached"], told["exact"])
     except (OSError, subprocess.SubprocessError, ValueError, KeyError):
         return None

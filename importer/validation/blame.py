@@ -12,7 +12,7 @@ from dataclasses import replace
 from importer.engines import surroundings
 from importer.proof.prove import NO_CALLS, NO_THINKING
 from importer.proof.result import Proof
-from importer.validation import proved
+from importer.validation import proved, thoughts
 from importer.validation.context import Context
 from importer.validation.errors import (
     ExchangeError,
@@ -33,16 +33,14 @@ from importer.validation.prompts import (
 )
 from importer.validation.reply import Reply
 from importer.validation.signs import (
-    closing_marker,
     control_token,
     drafted,
     looks_like_call,
     next_turn,
     outside,
-    thinking_markup,
     thinks,
-    untagged,
 )
+from importer.validation.tokenised import OWN, changed_prompt
 
 # Changes in general words, for judges, which see a reply only; ``mended`` makes them the one that helps here.
 OTHER_TOOL_PARSER = "Choose the tool parser that reads what the model writes."
@@ -78,7 +76,6 @@ FETCH_TEMPLATE = "Fetch the model's own chat template."
 WHOLE_ANSWERS = "Use whole answers until the engine is mended."
 WITHHELD = "Use another version of the engine: it does not give the template all that a request holds."
 LONGER = 20  # characters by which the longer of two compared conversations is longer at least
-TURN_BEGUN = 40  # characters at the end of a prompt in which a thought may be opened
 END_WITHIN = 256  # tokens in which the end of a short answer shows
 
 
@@ -204,8 +201,15 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
         return Fail(f"{error}", "configuration", named)
     if isinstance(error, ReplyError) and isinstance(outcome, Fail) and streamed_last(ctx):
         outcome = replace(outcome, mend=WHOLE_ANSWERS)
-    raised = journal.raised() if journal is not None and broke else None
-    return outcome if raised is None else replace(outcome, reason=f"{outcome.reason}; its log: {raised}")
+    raised = journal.raised() if journal is not None and (broke or isinstance(error, TimedOut)) else None
+    return outcome if raised is None else _raised(error, outcome, raised)
+
+
+def _raised(error: ExchangeError, outcome: Fail | Inconclusive, raised: str) -> Outcome:
+    """The outcome beside the log's last exception; an engine that hangs behind one is no slow machine."""
+    if isinstance(error, TimedOut):
+        outcome = Fail(str(error), "engine", DEATH_MENDS["engine"])
+    return replace(outcome, reason=f"{outcome.reason}; its log: {raised}")
 
 
 def streamed_last(ctx: Context) -> bool:
@@ -283,9 +287,10 @@ def _mended(outcome: Outcome, ctx: Context) -> Outcome:
     if key is not None and ctx.proof is not None:
         case = MISSED.get(outcome.mend)
         if case is None and outcome.attribution == "configuration" and proved.wrong(key, ctx, ctx.proof):
-            if key == "reasoning_parser" and endless_thought(ctx):
+            if key == "reasoning_parser" and (asked := asked_last(ctx)) and thoughts.endless(ctx, asked):
                 reason = f"{outcome.reason}; here the model itself does not end its thought"
-                return replace(outcome, reason=reason, attribution="model", mend=WHOLE_WEIGHTS)
+                its = replace(outcome, reason=reason, attribution="model", mend=WHOLE_WEIGHTS)
+                return _asked_otherwise(its, ctx)
             return replace(outcome, attribution="engine", mend=proved.mend(key, ctx, ctx.proof))
         if key == "tool_parser" and proved.same_template(ctx, ctx.proof) and proved.encodes_twice(ctx):
             return replace(outcome, attribution="model", mend=ENCODES_TWICE)
@@ -294,25 +299,14 @@ def _mended(outcome: Outcome, ctx: Context) -> Outcome:
 
 
 def _asked_otherwise(outcome: Fail | Inconclusive, ctx: Context) -> Outcome:
-    """A model is not to blame where it is asked by another template than it was imported with."""
-    if ctx.proof is None or proved.same_template(ctx, ctx.proof):
+    """A model is not to blame where it is asked by another template than its own, or in another spelling."""
+    if ctx.proof is not None and not proved.same_template(ctx, ctx.proof):
+        reason, mend = f"{outcome.reason}; {NOT_PROVED}", IMPORT_AGAIN
+    elif (changed := changed_prompt(ctx)) is not None:
+        reason, mend = f"{outcome.reason}; the tokenizer makes {changed[:80]!r} of a prompt", OWN
+    else:
         return outcome
-    reason = f"{outcome.reason}; {NOT_PROVED}"
-    return replace(outcome, reason=reason, attribution="configuration", mend=IMPORT_AGAIN)
-
-
-def endless_thought(ctx: Context) -> bool:
-    """Whether the model thinks, and says nothing after it, where it goes on from what was asked last."""
-    asked = asked_last(ctx)
-    written = ctx.raw(asked, max_tokens=ctx.promise.max_tokens) if asked is not None else None
-    if asked is None or written is None:
-        return False
-    begun = (ctx.rendered(asked) or "")[-TURN_BEGUN:]
-    opened = thinking_markup(begun) is not None and closing_marker(begun) is None
-    closing = closing_marker(written)
-    if not opened and thinking_markup(written) is None:
-        return False
-    return closing is None or not untagged(written.rpartition(closing)[2]).strip()
+    return replace(outcome, reason=reason, attribution="configuration", mend=mend)
 
 
 def _end_mend(ctx: Context) -> str:

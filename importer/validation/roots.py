@@ -34,6 +34,7 @@ from importer.validation.probes import (
 from importer.validation.prompts.told import TALK
 from importer.validation.report import Row
 from importer.validation.signs import thinking_markup
+from importer.validation.tokenised import OWN
 
 # Where answers are all cut short, or noise, everything that rests on answers follows; with words of the mend.
 ANSWERS = simple_answers.NAME
@@ -183,6 +184,7 @@ CAUSES: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
     ("", "does not give the template", _read),
     (turns_rendered.NAME, "every turn", _rests),
     ("", "decode arguments", _retold),
+    ("", OWN, _rests),
     (files_as_imported.NAME, "", _rests),
     (files_as_imported.NAME, "", _otherwise),
 )

@@ -24,6 +24,7 @@ from importer.validation.outcome import Inconclusive, NotApplicable, Outcome, Pa
 from importer.validation.probes import PROBES, Probe, health, sampling_arrives, stops_cleanly
 from importer.validation.promise import promise_of
 from importer.validation.report import Report, Row
+from importer.validation.silence import Silence
 
 SIDE_BY_SIDE = 4  # probes at a time; engines batch, and what measures time, load or memory runs alone
 EXCHANGES = 40  # of one probe that a receipt keeps: the first and the last ones
@@ -101,9 +102,11 @@ def validate(
 def probe(bench: Context, probes: Sequence[Probe], progress: Progress) -> list[Row]:
     """Run probes against an API; rows keep the order given. Health is asked first, by itself.
 
-    Each gets ``bench`` with a log of its own. Those that say ``ALONE`` follow the others, one at a time.
+    Each gets ``bench`` with a log of its own. Those that say ``ALONE`` follow the others, one at a time. An
+    engine that leaves everything unanswered is asked no more.
     """
     kept: dict[str, Shared] = {}
+    silence = Silence(bench.client.time_limit)
     healthy = _row(health, bench, kept)
     unasked = Inconclusive(f"not asked: {healthy.outcome.reason}", "engine", trials=0)
 
@@ -111,9 +114,12 @@ def probe(bench: Context, probes: Sequence[Probe], progress: Progress) -> list[R
         progress(one.NAME)
         if one is health:
             return healthy
-        if isinstance(healthy.outcome, Pass):
-            return _row(one, bench, kept)
-        return Row(one.NAME, one.LESSON, unasked)
+        why = silence.told if isinstance(healthy.outcome, Pass) else unasked
+        if why is not None:
+            return Row(one.NAME, one.LESSON, why)
+        made = _row(one, bench, kept)
+        silence.heard(made)
+        return made
 
     together = [one for one in probes if not alone(one)]
     pool = ThreadPoolExecutor(SIDE_BY_SIDE)

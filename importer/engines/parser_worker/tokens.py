@@ -1,6 +1,7 @@
 """What a tokenizer.json makes of texts: its path and a JSON list of texts in, one JSON object out.
 
 ``back``     each text after it went to tokens and back, special tokens kept.
+``exact``    whether its tokens are bytes, so that what comes back is the text to the last space.
 ``sampled``  words and parts of words in the vocabulary; ``reached`` those that a text can yield.
 """
 
@@ -24,7 +25,8 @@ def answer(path: str, texts: Sequence[str]) -> dict[str, Any]:
     some = numbers[:: max(1, len(numbers) // SAMPLE)]
     words = [word for word in (tokenizer.decode([n]) for n in some) if _is_word(word)]
     reached = sum(len(_ids(tokenizer, word)) == 1 for word in words)
-    return {"back": back, "sampled": len(words), "reached": reached}
+    exact = type(tokenizer.decoder).__name__ == "ByteLevel"
+    return {"back": back, "exact": exact, "sampled": len(words), "reached": reached}
 
 
 def _ids(tokenizer: Any, text: str) -> list[int]:

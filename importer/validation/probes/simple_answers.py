@@ -23,6 +23,7 @@ from importer.validation.prompts import COUNT, GREETING, NAME_TOLD, SUM, Prompt
 from importer.validation.prompts.told import TALK
 from importer.validation.reply import Reply
 from importer.validation.signs import control_token
+from importer.validation.tokenised import OWN, changed_prompt
 
 NAME = "simple-answers"
 LESSON = (
@@ -79,7 +80,7 @@ def unbroken(ctx: Context) -> str | None:
 
 def tokenizer_fault(found: Fail, ctx: Context) -> Fail | None:
     """The same, where the tokenizer changes what the model reads, or what it writes."""
-    changed = tokenizer_whole.changed_prompt(ctx)
+    changed = changed_prompt(ctx)
     whole = tokenizer_whole.run(ctx)
     if isinstance(whole, Fail):
         reason = whole.reason
@@ -87,7 +88,7 @@ def tokenizer_fault(found: Fail, ctx: Context) -> Fail | None:
         reason = f"the tokenizer makes {changed[:80]!r} of the prompt"
     else:
         return None
-    return Fail(f"{found.reason}, and {reason}", "configuration", tokenizer_whole.OWN)
+    return Fail(f"{found.reason}, and {reason}", "configuration", OWN)
 
 
 def judge_missed(marker: str | None, missed: int, asked: int, gap: str | None = None) -> Fail:

@@ -11,6 +11,7 @@ from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
 from importer.validation.promise import Promise, no_chat
 from importer.validation.prompts import PERSON, PERSON_SCHEMA
 from importer.validation.reply import Reply
+from importer.validation.thoughts import unended
 from importer.validation.ways import asked
 
 NAME = "structured-output"
@@ -25,7 +26,7 @@ def needs(promise: Promise) -> str | None:
 
 def run(ctx: Context) -> Outcome:
     """Whole and streamed."""
-    return asked(ctx, PERSON, judge, response_format=FORMAT)
+    return unended(asked(ctx, PERSON, judge, response_format=FORMAT), PERSON, ctx)
 
 
 def judge(reply: Reply) -> Outcome:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from unicodedata import normalize
-
 from importer.engines.tokens import Tokenized
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.promise import Promise, no_chat
-from importer.validation.prompts import GREETING, SUM
+from importer.validation.prompts import SUM
 from importer.validation.signs import call_markup, thinking_markup
+from importer.validation.tokenised import OWN, TEXT, asked, letters
 from importer.validation.ways import together
 
 NAME = "tokenizer-whole"
 LESSON = (
     "Tokenizers saved again lost accents, capitals, spaces or merges; the model was blamed for its answers."
 )
-TEXT = "Say hello to Zo\u00eb, from K\u00f6ln!"
 UNKNOWN = "<unk>"
-OWN = "Use the tokenizer that belongs to the weights."
 ENOUGH = 20  # words of a vocabulary that say something of it
 LEAST = 0.05  # of them that a text yields at least; of whole tokenizers it is more than half
 
@@ -40,17 +37,9 @@ def run(ctx: Context) -> Outcome:
     return together(judged)
 
 
-def asked(ctx: Context) -> Tokenized | None:
-    """What comes of TEXT and of a prompt; ``None`` where nobody can tell."""
-    if ctx.tokens is None:
-        return None
-    found = ctx.tokens((TEXT, ctx.rendered(GREETING) or TEXT))
-    return found if found is not None and len(found.back) == 2 else None
-
-
 def judge_text(back: str) -> Outcome:
     """TEXT after it went to tokens and back; spaces may be moved, and some vocabularies lack a letter."""
-    if UNKNOWN in back or _letters(back) == _letters(TEXT):
+    if UNKNOWN in back or letters(back) == letters(TEXT):
         return Pass("every letter is kept")
     return Fail(f"the tokenizer makes {back[:80]!r} of {TEXT!r}", "configuration", OWN)
 
@@ -72,15 +61,3 @@ def judge_markers(written: str) -> Outcome:
         return Pass("no marker stands in another's place")
     reason = f"the model closes a thought with {crossed}: added tokens have each other's number"
     return Fail(reason, "configuration", OWN)
-
-
-def changed_prompt(ctx: Context) -> str | None:
-    """What the tokenizer makes of a prompt where that is another text; ``None`` where it is the same."""
-    found, prompt = asked(ctx), ctx.rendered(GREETING)
-    if found is None or prompt is None or found.back[1].strip() == prompt.strip():
-        return None
-    return found.back[1]
-
-
-def _letters(text: str) -> str:
-    return "".join(normalize("NFKC", text).split())

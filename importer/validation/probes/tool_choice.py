@@ -8,6 +8,7 @@ from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
 from importer.validation.promise import Promise, no_tools
 from importer.validation.prompts import FORBIDDEN, NAMED, REQUIRED, Prompt
 from importer.validation.reply import Reply
+from importer.validation.thoughts import unended
 
 NAME = "tool-choice"
 LESSON = "A named tool was ignored by one version of an engine and heard by another, with HTTP 200 by both."
@@ -20,8 +21,8 @@ def needs(promise: Promise) -> str | None:
 
 def run(ctx: Context) -> Outcome:
     """Ask in three ways; the first that is not kept is told."""
-    required = judge_forced(ctx.first(REQUIRED), REQUIRED, None)
-    named = judge_forced(ctx.first(NAMED), NAMED, "get_time")
+    required = unended(judge_forced(ctx.first(REQUIRED), REQUIRED, None), REQUIRED, ctx)
+    named = unended(judge_forced(ctx.first(NAMED), NAMED, "get_time"), NAMED, ctx)
     forbidden = judge_forbidden(ctx.first(FORBIDDEN))
     outcomes = (required, named, forbidden)
     for kind in (Fail, Inconclusive):
