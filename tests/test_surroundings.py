@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from importer.engines import ENGINES, get, logs
+from importer.engines import ENGINES, get, logs, surroundings
 from importer.validation import blame, roots
 from importer.validation.client import Client
 from importer.validation.context import Context
@@ -46,6 +46,12 @@ SAID = [
     ("ImportError: x.so: failed to map segment from shared object", "not enough memory"),
     ("UnicodeDecodeError: 'ascii' codec can't decode byte 0xc3", "C.UTF-8"),
 ]
+
+
+def test_advice_on_what_might_happen_did_not_happen() -> None:
+    advice = "WARNING: this may lead to `OSError: [Errno 24] Too many open files`. Consider ulimit -n"
+    assert surroundings.told(advice) is None
+    assert surroundings.told(f"{advice}\nOSError: [Errno 24] Too many open files: '/x'") is not None
 
 
 @pytest.mark.parametrize("engine", sorted(ENGINES))

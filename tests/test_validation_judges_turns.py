@@ -306,3 +306,17 @@ def test_arguments_encoded_twice_are_no_objects_for_anthropic() -> None:
     assert isinstance(told, Fail)
     assert (told.attribution, told.mend) == (twice.attribution, twice.mend)
     assert roots.traced(rows[1:])[0].outcome == refused
+
+
+def test_a_template_that_loses_turns_explains_an_engine_that_dies_of_it() -> None:
+    lost = Fail(
+        f"{TALK.name}: what the user said is not in the prompt", "configuration", turns_rendered.EVERYTHING
+    )
+    rows = [
+        Row(turns_rendered.NAME, "", lost),
+        Row(simple_answers.NAME, "", Fail("the engine answered 500: it met an issue", "engine")),
+        Row("system-role", "", Fail("the connection failed: refused", "engine")),
+        Row("tool-call", "", Fail("the connection failed: refused", "engine")),
+    ]
+    assert {row.outcome.attribution for row in roots.traced(rows)} == {"configuration"}
+    assert {row.outcome.attribution for row in roots.traced(rows[1:])} == {"engine"}

@@ -21,6 +21,8 @@ IN_THE_WAY = (
     rf"cannot import name '[^'\n]+' from (?:partially initialized module )?'({OWN})' "
     rf"(?:\(most likely[^()\n]*\) )?\({ELSEWHERE}(\S+/\1\.py)\)"
 )
+# vLLM says at every start what a low limit might lead to, error and all.
+ADVICE = r".*`OSError: \[Errno 24\][^`\n]*`"
 # Looked for behind an engine's own deaths, which know more.
 SURROUNDINGS = tuple(
     Death(pattern, says, "environment")
@@ -30,7 +32,7 @@ SURROUNDINGS = tuple(
             "there is no space left on the disk",
         ),
         (
-            r"\[Errno 2[34]\]|Too many open files",
+            rf"^(?!{ADVICE}).*(?:\[Errno 2[34]\]|Too many open files)",
             "it may not open as many files as it needs: raise the limit (ulimit -n)",
         ),
         (

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from importer.validation.blame import OTHERWISE
-from importer.validation.outcome import Fail, Inconclusive
+from importer.validation.outcome import Fail, Inconclusive, Outcome
 from importer.validation.probes import (
     calls_kept,
     context_length,
@@ -76,7 +76,7 @@ def traced(rows: Sequence[Row]) -> list[Row]:
         rows = [_following(row, name, failed[name]) if row.probe == ANSWERS else row for row in rows]
         failed = {row.probe: row.outcome for row in rows if isinstance(row.outcome, Fail)}
     for root, words in ROOTS:
-        if root in failed and words in (failed[root].mend or ""):
+        if root in failed and words in (failed[root].mend or "") and not _never_came(failed[root]):
             return [_following(row, root, failed[root]) if _rests_on_answers(row) else row for row in rows]
     told = list(rows)
     for where, words, explains in CAUSES:
@@ -100,7 +100,12 @@ def _lacking(row: Row) -> bool:
 
 def _broken(row: Row) -> bool:
     """Whether an engine is blamed for an answer that never came."""
-    return _of_engine(row) and re.search(BROKEN, row.outcome.reason) is not None
+    return _of_engine(row) and _never_came(row.outcome)
+
+
+def _never_came(outcome: Outcome) -> bool:
+    """Whether there was no answer that could be right or wrong."""
+    return re.search(BROKEN, outcome.reason) is not None
 
 
 def _talks_not(lost: Fail) -> bool:
@@ -142,8 +147,8 @@ def _set_up(row: Row) -> bool:
 
 
 def _rests(row: Row) -> bool:
-    """Whether the model, or an engine for an answer, is blamed."""
-    return _answered(row) or (row.outcome.attribution == "model" and row.probe not in APART)
+    """Whether the model, or an engine for an answer, or for none, is blamed."""
+    return _answered(row) or _broken(row) or (row.outcome.attribution == "model" and row.probe not in APART)
 
 
 def _otherwise(row: Row) -> bool:

@@ -29,6 +29,7 @@ FAULTS = (
         "A repetition penalty at which no word may come again.",
         "configuration",
         (Says({"parameters.repeat_penalty": 3.0}),),
+        apart={"vllm-mlx": "its thread that generates dies of a penalty, and nothing more is answered"},
         mend="repeat_penalty",
         bitten="presence_penalty 1.5 for a whole family, LocalAI",
     ),
