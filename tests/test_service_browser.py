@@ -38,6 +38,10 @@ HARM = (
     "<link rel=stylesheet href=//evil.test/css><iframe src=//evil.test></iframe>{{7*7}}${7*7}"
 )
 HOSTILE = "".join(out + HARM for out in BREAKING_OUT) + "\u202etxt.exe\u202c\u0007\u001b[31m"
+SPILLING = (  # tables that do not fit
+    "[...document.querySelectorAll('.scroll')].filter((e) => e.scrollWidth > e.clientWidth)"
+    ".map((e) => e.getAttribute('aria-label'))"
+)
 MARKED = (
     "(() => { const a = document.activeElement; return a.value.slice(a.selectionStart, a.selectionEnd); })()"
 )
@@ -305,6 +309,10 @@ def test_a_list_is_one_job_and_the_lists_have_pages_and_filters(seen: Seen, serv
     seen.heading("Import of a list")
     expect(page.get_by_role("region", name="Jobs").get_by_text("succeeded")).to_be_visible()
     expect(page.locator(".job")).to_contain_text("1 failed")
+    service.hub.repos["acme/nowhere"] = Repo(DEMO)
+    seen.press("Try again what has not succeeded")
+    expect(page.locator(".job")).to_contain_text("2 succeeded")
+    expect(page.get_by_role("region", name="Jobs").get_by_text("succeeded")).to_have_count(2)
     seen.go("documents?state=draft&q=second")
     expect(page.locator("#count")).to_have_text("1 document")
     page.get_by_label("rejected").check()
@@ -366,21 +374,26 @@ def test_progress_goes_on_over_a_server_that_was_killed_and_a_run_can_be_cancell
     seen.check("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_EMPTY_RESPONSE", "409")
 
 
-def test_long_lists_have_pages(seen: Seen, service: Service) -> None:
+def copied(service: Service, *names: str) -> None:
+    """Documents as the demonstration's, without receipts."""
     text = service.client.get(f"/v1/configs/{imported(service)}").json()["text"]
     database = Database(service.env["IMPORTER_SERVE_DATABASE"])
     with Gallery(database).change(Act("many", "import")) as change:
-        for number in range(60):
-            name = f"many-{number:02}"
+        for name in names:
             change.checkout.path(name).write_text(text.replace("name: demo", f"name: {name}"))
             change.save(name)
     database.close()
+
+
+def test_long_lists_have_pages(seen: Seen, service: Service) -> None:
+    copied(service, *(f"many-{number:02}" for number in range(60)))
     page = seen.go("documents?q=many")
     expect(page.locator("#count")).to_have_text("60 documents")
     expect(page.get_by_role("row")).to_have_count(51)
     page.get_by_role("link", name="Next page").press("Enter")
     expect(page.get_by_role("row")).to_have_count(11)
     expect(page.get_by_role("link", name="many-59")).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_be_focused()  # not lost with the link
     page.go_back()
     expect(page.get_by_role("link", name="many-00")).to_be_visible()
     page = seen.go("gallery")
@@ -393,7 +406,7 @@ def test_long_lists_have_pages(seen: Seen, service: Service) -> None:
 
 
 def test_it_is_read_in_the_dark_and_on_a_phone(chrome: Browser, service: Service, folder: Path) -> None:
-    imported(service)
+    copied(service, "w" * 128)  # a name may be as long
     for dark in (False, True):
         for size in ({"width": 1200, "height": 900}, PHONE):
             seen = Seen(chrome, service.url, viewport=size, color_scheme="dark" if dark else "light")
@@ -408,6 +421,7 @@ def test_it_is_read_in_the_dark_and_on_a_phone(chrome: Browser, service: Service
             ):
                 page = seen.go(place)
                 assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], place
+                assert page.evaluate(SPILLING) == [], place
                 ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
                 assert ground == ("rgb(20, 23, 27)" if dark else "rgb(255, 255, 255)")
             if dark:

@@ -53,7 +53,7 @@ export function list(items) {
     one.backend ?? "–",
     one.reason ? soft(one.reason) : "",
     el("span", { class: "nowrap soft" }, moment(one.updated_at)),
-  ]), "stack documents");
+  ]), "stack named documents");
 }
 
 function nothing(query, state) {

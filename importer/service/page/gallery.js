@@ -18,10 +18,10 @@ export async function show({ route, signal }) {
     el("p", {}, "What is approved, and proved on a real engine, LocalAI can add as a gallery:"),
     el("pre", { tabindex: 0 }, `GALLERIES=${JSON.stringify([{ name: "importer", url: index }])}`),
     section("Published", published.items.length ? table("Published", ["name", "model", "backend", "version", "since"], published.items.map((one) => [
-      link(one.name, ["documents", one.name]), code(one.model ?? "–"), one.backend ?? "–", String(one.version), el("span", { class: "nowrap soft" }, moment(one.updated_at))]))
+      link(one.name, ["documents", one.name]), code(one.model ?? "–"), one.backend ?? "–", String(one.version), el("span", { class: "nowrap soft" }, moment(one.updated_at))]), "stack named")
       : el("p", { class: "soft" }, "Nothing yet."), more(published, "after", { behind })),
     section("Not published", hidden.items.length ? table("Not published", ["name", "state", "why"], hidden.items.map((one) => [
-      link(one.name, ["documents", one.name]), mark(one.state), soft(one.reason ?? "")]))
+      link(one.name, ["documents", one.name]), mark(one.state), soft(one.reason ?? "")]), "stack named")
       : el("p", { class: "soft" }, "Everything is published."), more(hidden, "behind", { after })),
   ];
 }

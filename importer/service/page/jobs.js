@@ -17,7 +17,7 @@ async function one({ route, signal, again }) {
   const ended = (now) => { fill(result, outcome(now)); };
   return [
     el("h1", { tabindex: -1 }, what),
-    follow(job, signal, ended),
+    follow(job, signal, ended, job.kind === "imports" ? again : null),
     result,
     job.kind === "imports" ? await children(job, signal) : null,
     section("What was asked for", facts({ ...Object.fromEntries(Object.entries(job.request).map(([k, v]) => [k, shown(v)])),

@@ -59,11 +59,14 @@ async function show() {
   shownPath = path;
 }
 
-// A reader of another page begins at its top; who only filters stays at what they were using.
+// A reader of another page begins at its top; who only filters stays at what they were using, while that is there.
 function arrived(elsewhere) {
   const head = main.querySelector("h1");
   title(head?.textContent ?? "");
-  if (!elsewhere) return;
+  if (!elsewhere) {
+    if (shownPath !== null && document.activeElement === document.body) head?.focus();
+    return;
+  }
   const tab = main.querySelector("nav [aria-current]");
   (main.dataset.tabbed ? tab : head)?.focus();
   delete main.dataset.tabbed;

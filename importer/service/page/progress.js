@@ -13,10 +13,11 @@ const KEPT = 8; // lines of what was said
 
 export const open = (job) => job.state === "queued" || job.state === "running";
 
-// A node that follows the job until it ends, then calls ``ended`` with it.
-export function follow(job, signal, ended = () => {}) {
+// A node that follows the job until it ends, then calls ``ended`` with it. One that is tried again goes on here, or the
+// page is made anew by ``renew``.
+export function follow(job, signal, ended = () => {}, renew = null) {
   const parts = [el("p", { "aria-live": "polite" }), el("div"), el("div")];
-  const state = { job, step: job.step, said: [], last: 0, parts, signal, ended };
+  const state = { job, step: job.step, said: [], last: 0, parts, signal, ended, renew };
   begin(state);
   return el("div", { class: "job" }, parts);
 }
@@ -71,7 +72,11 @@ function draw(state) {
 
 // What may be done: drawn only when that changes, so that a button stays where it is.
 function foot(state) {
-  const again = (job) => { Object.assign(state, { job, step: null, said: [] }); begin(state); };
+  const again = (job) => {
+    if (state.renew) return state.renew();
+    Object.assign(state, { job, step: null, said: [] });
+    begin(state);
+  };
   const { job } = state;
   fill(state.parts[2], job.links.retry ? failure(job, again) : null, open(job) ? cancel(job) : null);
 }
