@@ -344,6 +344,8 @@ def test_what_failed_of_a_list_is_tried_again(service: Service) -> None:
     assert service.ended(job)["counts"] == {"succeeded": 3}
     items = service.client.get("/v1/jobs", params={"parent": job}).json()["items"]
     assert [one["attempt"] for one in items] == [2, 1, 2]
+    of_one = service.client.get("/v1/jobs", params={"config": "later"}).json()["items"]
+    assert [one["id"] for one in of_one] == [items[0]["id"]]
     assert "retry" not in items[0]["links"]
     problem(service.client.post(f"/v1/jobs/{job}/retry"), 409, "not-ended")
 

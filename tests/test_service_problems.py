@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from string import Formatter
+from typing import Any
 
+import jsonschema
 import pytest
 from pydantic import ValidationError
 
@@ -144,3 +148,23 @@ def test_the_description_is_whole() -> None:
         if method in ("put", "patch", "delete") and path == "/v1/configs/{name}":
             assert {412, 428} <= set(refused)
             assert [p["required"] for p in told["parameters"] if p["name"] == "If-Match"] == [True]
+
+
+def test_every_example_is_one() -> None:
+    described = create(Settings()).openapi()
+    schemas = described["components"]["schemas"]
+
+    def check(examples: Iterable[Any], schema: Mapping[str, Any]) -> None:
+        for example in examples:
+            jsonschema.validate(example, {**schema, "components": described["components"]})
+
+    for schema in schemas.values():
+        check(schema.get("examples", ()), schema)
+    for told in (told for one in described["paths"].values() for told in one.values()):
+        for part in (told.get("requestBody", {}), *told["responses"].values()):
+            for content in part.get("content", {}).values():
+                found = [e["value"] for e in content.get("examples", {}).values()]
+                check([*found, *([content["example"]] if "example" in content else ())], content["schema"])
+        body = told.get("requestBody", {}).get("content", {}).get("application/json", {})
+        name = json.dumps(body).rpartition("#/components/schemas/")[2].partition('"')[0]
+        assert not body or "example" in body or schemas[name]["examples"], told["operationId"]

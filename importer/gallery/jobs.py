@@ -94,10 +94,12 @@ def page(
     connection: Connection, limit: int, *, before: str | None = None, states: Sequence[str] = (),
     kind: str | None = None, config: str | None = None, root: str | None = None,
 ) -> list[Job]:  # fmt: skip
-    """The newest jobs, those before an id; of ``root`` its own ones in their order."""
+    """The newest jobs, those before an id, of lists only where a document is named; of ``root`` its own ones
+    in their order.
+    """
     query = select(*COLUMNS)
     if root is None:
-        query = query.where(J.root == J.id).order_by(J.id.desc())
+        query = query.where(*([J.root == J.id] if config is None else [])).order_by(J.id.desc())
         query = query if before is None else query.where(J.id < before)
     else:
         query = query.where(J.root == root, J.id != root).order_by(J.place)

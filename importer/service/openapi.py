@@ -12,7 +12,7 @@ from fastapi.openapi.utils import get_openapi
 
 from importer.service.problems import MEDIA_TYPE
 from importer.service.routes.said import problems
-from importer.service.shapes import Problem
+from importer.service.shapes import JOBS, Problem
 
 METHODS = ("get", "put", "post", "patch", "delete")
 PROBLEM = {"$ref": "#/components/schemas/Problem"}
@@ -30,8 +30,10 @@ def describe(app: FastAPI) -> dict[str, Any]:
         schemas = found.setdefault("components", {}).setdefault("schemas", {})
         problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
         schemas |= problem.pop("$defs", {}) | {"Problem": problem, "Data": DATA}
+        schemas["Job"]["examples"] = [*JOBS.values()]
         for method, operation in _operations(found):
             _problems(operation)
+            _examples(operation)
             _preconditions(method, operation)
             _bodies(operation)
             if "localai" in operation["tags"]:
@@ -66,6 +68,13 @@ def _problems(operation: dict[str, Any]) -> None:
     for response in operation["responses"].values():
         if MEDIA_TYPE in response.get("content", {}):
             response["content"] = {MEDIA_TYPE: {"schema": PROBLEM, **response["content"][MEDIA_TYPE]}}
+
+
+def _examples(operation: dict[str, Any]) -> None:
+    """FastAPI drops what is null from examples: these have it again."""
+    for response in operation["responses"].values():
+        for name, one in response.get("content", {}).get(JSON, {}).get("examples", {}).items():
+            one["value"] = JOBS.get(name, one["value"])
 
 
 def _bodies(operation: dict[str, Any]) -> None:

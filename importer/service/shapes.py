@@ -89,6 +89,7 @@ ASKS: JsonDict = JOB | {
         "retry": {"href": "/v1/jobs/01a1fe37-0cfa-7717-9cfd-b855cc245e8e/retry"},
     },
 }  # fmt: skip
+JOBS = {"running": JOB, "asks": ASKS}  # one that runs, and one that has to be asked again
 CONFIG: JsonDict = {
     "name": "qwen3-8b", "version": 3, "digest": f"sha256:{'0' * 64}", "model": "Qwen/Qwen3-8B",
     "revision": "b968826d9c46dd6066d109eabc6255188de91218", "backend": "vllm", "family": "qwen3",
@@ -101,7 +102,7 @@ CONFIG: JsonDict = {
 class Job(BaseModel):
     """A job: what was asked for, how far it is, and what came of it."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [JOB, ASKS]})
+    model_config = ConfigDict(json_schema_extra={"examples": [*JOBS.values()]})
 
     id: str
     kind: Literal["import", "imports", "validation"]

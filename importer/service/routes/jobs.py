@@ -18,7 +18,7 @@ from importer.service.auth import Importer, Reader, act
 from importer.service.desk import AtDesk, Desk
 from importer.service.once import AskedOnce
 from importer.service.routes.said import accepted, problems
-from importer.service.shapes import ASKS, JOB, Job, Jobs, JobState, job_json
+from importer.service.shapes import JOBS, Job, Jobs, JobState, job_json
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 AGAIN = ("failed", "cancelled")  # what may be tried again
@@ -26,7 +26,7 @@ AT_ONCE = 500  # events in one look
 NEVER = 10**9  # no event has a higher number
 BREATH = 15.0  # seconds between two signs that a silent stream is alive
 SHOWN: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"application/json": {"examples": {"running": {"value": JOB}, "asks": {"value": ASKS}}}}}
+    200: {"content": {"application/json": {"examples": {name: {"value": job} for name, job in JOBS.items()}}}}
 }
 Limit = Annotated[int, Query(ge=1, le=200)]
 
@@ -48,7 +48,7 @@ def listed(
     config: Annotated[str | None, Query(max_length=200)] = None,
     parent: Annotated[str | None, Query(max_length=64)] = None,
 ) -> dict[str, Any]:
-    """Pages go on with `cursor`; with `parent` the jobs of a list, in its order."""
+    """Pages go on with `cursor`; with `parent` the jobs of a list, in its order; with `config` of lists, too."""
     del who
     if parent is not None and cursor is not None and (not cursor.isdecimal() or len(cursor) > 9):
         problem = "this cursor is of another list"

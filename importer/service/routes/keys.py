@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from importer.errors import ServiceError
 from importer.gallery import audit, keys
@@ -24,6 +24,10 @@ Scope = Literal["read", "import", "approve", "admin"]
 
 class Wanted(Body):
     """A key to be made."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"name": "ann", "scopes": ["import", "approve"]}]}
+    )
 
     name: Annotated[str, Field(min_length=1, max_length=keys.NAME)]
     scopes: list[Scope] = Field(default=["read"], min_length=1)
