@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import BoundedSemaphore
-from typing import Annotated, Any, cast
+from typing import Annotated, cast
 
 from fastapi import Depends, Request
 from fastapi.responses import Response
@@ -50,8 +50,3 @@ def json_text(data: object) -> str:
 def json_answer(data: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """An answer in JSON."""
     return Response(json_text(data), status, dict(headers or {}), "application/json")
-
-
-def link(path: str) -> dict[str, Any]:
-    """A link as jobs and documents carry them."""
-    return {"href": path}
