@@ -48,7 +48,7 @@ def listed(
     config: Annotated[str | None, Query(max_length=200)] = None,
     parent: Annotated[str | None, Query(max_length=64)] = None,
 ) -> dict[str, Any]:
-    """Pages go on with `cursor`; with `parent` the jobs of a list, in its order; `config` finds those of lists, too."""
+    """Pages go on with `cursor`; `parent` has the jobs of a list, in order; `config` those of lists, too."""
     del who
     if parent is not None and cursor is not None and (not cursor.isdecimal() or len(cursor) > 9):
         problem = "this cursor is of another list"
