@@ -24,7 +24,7 @@ from importer.validation.probes import (
     stop_words,
 )
 from importer.validation.promise import Promise, promise_of
-from importer.validation.prompts import GREETING, SUM
+from importer.validation.prompts import GREETING, SUM, WEATHER
 from importer.validation.rendering import Rendering
 from importer.validation.reply import Reply, Usage
 from importer.validation.report import Row
@@ -233,3 +233,21 @@ def test_spaces_that_a_tokenizer_adds(
     silent = blame.mended(Inconclusive("the model answered without a call", "model"), ctx)
     assert isinstance(silent, Inconclusive)
     assert (silent.attribution, silent.mend == OWN) == (("configuration", True) if told else ("model", False))
+
+
+@pytest.mark.parametrize(
+    ("written", "misspelt"),
+    [
+        ('<tool_call>\n{"name": "get_weather", "arguments": {"location": "Par</tool_call>', True),
+        ('<tool_call>\n{"name": "get_weather", "arguments": {"location": "Paris"}}\n</tool_call>', False),
+        ('<tool_call>\n{"name": "a", "arguments": {}}\n</tool_call>\n<tool_call>\n{"name": ', True),
+        ("<tool_call>get_weather\n<arg_key>location</arg_key>", False),  # another format
+        ("I cannot look that up.", False),
+    ],
+)
+def test_a_call_that_the_model_misspells_in_its_templates_format(
+    written: str, misspelt: bool, render: Rendering, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Context, "raw", lambda *_, **__: written)
+    assert proved.misspells(context(render), WEATHER) is misspelt
+    assert not proved.misspells(context(), WEATHER)

@@ -48,7 +48,7 @@ def explain(path: Path, deaths: Iterable[Death], code: int | None = None) -> str
     text = tail(path)
     for death, found in _known(text, deaths, code):
         return death.says.format(*(g for g in found.groups() if g is not None))
-    words = [line.strip() for line in text.splitlines() if line.strip()]
+    words = [line.strip() for line in text.splitlines() if line.strip() and "warnings.warn(" not in line]
     telling = [line for line in words if re.match(r"[\w.]*(Error|Exception|Interrupt)\b", line)]
     return (telling or words or ["its log is empty"])[-1]
 

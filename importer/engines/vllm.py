@@ -170,6 +170,7 @@ DEATHS = (
         "its environment lacks {0}; install the engine again",
         "environment",
     ),
+    Death(r"(Worker proc \S+ died unexpectedly(?: \(exit code: -?\d+\))?)", "{0}", "engine"),
 )
 
 

@@ -288,14 +288,21 @@ def _mended(outcome: Outcome, ctx: Context) -> Outcome:
         case = MISSED.get(outcome.mend)
         if case is None and outcome.attribution == "configuration" and proved.wrong(key, ctx, ctx.proof):
             if key == "reasoning_parser" and (asked := asked_last(ctx)) and thoughts.endless(ctx, asked):
-                reason = f"{outcome.reason}; here the model itself does not end its thought"
-                its = replace(outcome, reason=reason, attribution="model", mend=WHOLE_WEIGHTS)
-                return _asked_otherwise(its, ctx)
+                return _its_own(outcome, "here the model itself does not end its thought", ctx)
             return replace(outcome, attribution="engine", mend=proved.mend(key, ctx, ctx.proof))
-        if key == "tool_parser" and proved.same_template(ctx, ctx.proof) and proved.encodes_twice(ctx):
-            return replace(outcome, attribution="model", mend=ENCODES_TWICE)
+        if key == "tool_parser" and proved.same_template(ctx, ctx.proof):
+            if proved.encodes_twice(ctx):
+                return replace(outcome, attribution="model", mend=ENCODES_TWICE)
+            if (asked := asked_last(ctx)) and proved.misspells(ctx, asked):
+                return _its_own(outcome, "in its template's own format the model writes no whole call", ctx)
         return replace(outcome, mend=parser_mend(key, ctx, ctx.proof, case) or outcome.mend)
     return replace(outcome, mend=_end_mend(ctx)) if outcome.mend == END_TOKEN else outcome
+
+
+def _its_own(outcome: Fail, seen: str, ctx: Context) -> Outcome:
+    """The model's fault, as ``seen`` in what it writes by itself."""
+    reason = f"{outcome.reason}; {seen}"
+    return _asked_otherwise(replace(outcome, reason=reason, attribution="model", mend=WHOLE_WEIGHTS), ctx)
 
 
 def _asked_otherwise(outcome: Fail | Inconclusive, ctx: Context) -> Outcome:

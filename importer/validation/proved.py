@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -10,8 +11,8 @@ from importer.document import options
 from importer.proof.prove import NO_THINKING
 from importer.proof.result import Proof
 from importer.validation.context import Context
-from importer.validation.prompts import SUM, WEATHER, WEATHER_ANSWERED
-from importer.validation.signs import control_token, thinking_markup, untagged
+from importer.validation.prompts import SUM, WEATHER, WEATHER_ANSWERED, Prompt
+from importer.validation.signs import call_markup, control_token, thinking_markup, untagged
 
 INFERRING = ("mlx", "mlx-vlm")  # their servers take no parser; they infer it from the model's files
 THOUGHT_ENDS = re.compile(r"</\w*think\w*>|\[/THINK\]|<\|END_THINKING\|>", re.IGNORECASE)
@@ -123,6 +124,28 @@ def encodes_twice(ctx: Context) -> bool:
     if seen is None or rendered is None:
         return False
     return ENCODED.search(seen.written) is not None and ENCODED.search(rendered) is None
+
+
+def misspells(ctx: Context, asked: Prompt) -> bool:
+    """Whether the model begins a call as its template does, and breaks the JSON that follows there."""
+    rendered, written = ctx.rendered(WEATHER_ANSWERED), ctx.raw(asked)
+    marker = call_markup(rendered or "")
+    if rendered is None or written is None or marker is None or marker not in written:
+        return False
+    there, here = ({_is_json(call) for call in text.split(marker)[1:]} for text in (rendered, written))
+    return True in there and False in here
+
+
+def _is_json(call: str) -> bool | None:
+    """Whether a call that begins with a brace or a bracket is JSON; ``None`` where it begins otherwise."""
+    text = call.lstrip()
+    if not text.startswith(("{", "[")):
+        return None
+    try:
+        json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def thinks_as_proved(ctx: Context, proof: Proof) -> bool:

@@ -53,7 +53,7 @@ LOG = "; its log: "
 ANOTHER_ENGINE = (
     "Use another version of the engine; the exchange in the receipt shows its authors what is wrong."
 )
-BROKEN = r"the connection failed|the engine answered 5\d\d|the engine reports an error"
+BROKEN = r"the connection failed|the engine died|the engine answered 5\d\d|the engine reports an error"
 
 
 def with_a_mend(row: Row) -> Row:
