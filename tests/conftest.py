@@ -7,6 +7,7 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+import huggingface_hub.constants  # noqa: F401 - read from the environment once, before a test alters that
 import pytest
 from hypothesis import settings
 

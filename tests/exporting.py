@@ -1,11 +1,13 @@
-"""Documents to export: a plain one of each kind, and hostile ones of any shape that the schema allows."""
+"""Documents to export, plain ones and hostile ones of any shape the schema allows; how exports are read."""
 
 from __future__ import annotations
 
 import json
 import re
+import shlex
 from typing import Any
 
+import yaml
 from hypothesis import strategies as st
 
 from importer.document import schema
@@ -182,3 +184,49 @@ def text(name: str, document: dict[str, Any], **more: Any) -> str:
     """Its one file."""
     (found,) = export(name, document, **more).files.values()
     return found
+
+
+# Reading back
+
+
+def commands(script: str) -> list[list[str]]:
+    """The commands of a script as a shell splits them."""
+    lines = [shlex.split(line, comments=True) for line in script.split("\n")]
+    return [line for line in lines if line and line != ["set", "-e"]]
+
+
+def flattened(config: str) -> list[str]:
+    """What vLLM makes of its configuration file: a flag for each key, its argument behind it."""
+    words: list[str] = []
+    for key, value in yaml.safe_load(config).items():
+        assert value is not False, "vLLM would drop it"
+        assert not isinstance(value, list), "vLLM would split it"
+        words += (
+            [f"--{key}"]
+            if value is True
+            else [f"--{key}", json.dumps(value) if isinstance(value, dict) else str(value)]
+        )
+    return words
+
+
+def apart(words: list[str]) -> list[str]:
+    """Flag and argument as two words."""
+    return [part for word in words for part in (word.split("=", 1) if word.startswith("--") else [word])]
+
+
+def in_compose(value: str) -> str:
+    """A string after Compose has put variables into it: there must be none."""
+    assert re.fullmatch(r"(?:[^$]|\$\$)*", value, re.DOTALL), value
+    return value.replace("$$", "$")
+
+
+def in_a_pod(word: str) -> str:
+    """An argument after KServe's Go template and Kubernetes' variables."""
+    assert "{{" not in word
+    return in_compose(word)
+
+
+def unescaped(word: str) -> Any:
+    """A word with its JSON read: braces may be written as escapes."""
+    flag, _, value = word.partition("=")
+    return (flag, json.loads(value) if value.startswith("{") else value)

@@ -25,7 +25,7 @@ from importer.hub import transport
 from importer.pipeline import Decided, Request
 from tests.commandline import BASE, Desk, Ran, desk
 from tests.hubserver import Fault, Repo
-from tests.test_engines import wait_until
+from tests.waiting import wait_until
 
 __all__ = ["desk"]
 

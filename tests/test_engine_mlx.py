@@ -22,7 +22,7 @@ from importer.engines.environment import Installed
 from importer.engines.process import Served, serve
 from importer.engines.sockets import free_port, is_free
 from importer.errors import EngineError
-from tests.test_engines import wait_until
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.engine
 REPO = Path(__file__).parents[1]

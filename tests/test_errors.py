@@ -23,7 +23,7 @@ from importer.errors import BRANCHES, KINDS, ImporterError, ServiceError
 from tests.commandline import BASE, REPO, TOKEN, Desk, Ran, desk
 from tests.hubserver import Fault, Repo
 from tests.openai_api import api
-from tests.test_engines import wait_until
+from tests.waiting import wait_until
 
 __all__ = ["desk"]
 Words = Sequence[object]

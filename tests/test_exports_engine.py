@@ -23,7 +23,7 @@ from importer.engines.vllm import VllmCuda
 from importer.engines.vllm_arguments import ARGUMENTS
 from tests.exporting import COMMIT, ON_MLX, ON_MLX_VLM, VLLM, export, text
 from tests.hubserver import HubServer, Repo, isolate
-from tests.test_engines import wait_until
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.engine
 TESTS = Path(__file__).parent
@@ -48,8 +48,6 @@ EXPECTED: dict[str, Any] = {
     **VLLM["engine_args"],
 }
 PINNED = {"revision": COMMIT, "tokenizer_revision": COMMIT, "code_revision": COMMIT}
-
-
 MARK = "answer: "
 
 

@@ -23,7 +23,7 @@ import pytest
 from importer.demo import MODEL
 from importer.reports import html
 from tests.browser import browse, picture
-from tests.test_reports import told
+from tests.reporting import told
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[1]

@@ -16,7 +16,7 @@ from importer.document.store import Store
 from importer.engines import get
 from importer.engines.environment import Installed
 from importer.engines.process import serve
-from tests.test_reports import looked_at
+from tests.reporting import looked_at
 
 pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("mlx")]
 TOOL = {
