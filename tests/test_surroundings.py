@@ -41,6 +41,7 @@ SAID = [
         "ImportError: cannot import name 'A' from 'queue' (/usr/lib/python3.11/queue.py)",
         "cannot import name 'A'",
     ),
+    ("AttributeError: module 'queue' has no attribute 'LifoQueue'", "a file queue.py on PYTHONPATH hides"),
     ("ImportError: /venv/x.so: undefined symbol: _ZN3c105", "do not fit one another"),
     ("RuntimeError: can't start new thread", "not enough memory"),
     ("ImportError: x.so: failed to map segment from shared object", "not enough memory"),

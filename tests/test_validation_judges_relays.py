@@ -14,6 +14,7 @@ from importer.validation.errors import Refused, ReplyError
 from importer.validation.outcome import Fail, Pass
 from importer.validation.probes import (
     files_as_imported,
+    reasoning_apart,
     simple_answers,
     sixteen_at_once,
     stop_words,
@@ -27,7 +28,7 @@ from importer.validation.probes import (
 from importer.validation.promise import Promise
 from importer.validation.prompts import WEATHER, WEATHER_TWO_TOOLS
 from importer.validation.prompts.told import CALLED, CALLED_EMPTY
-from importer.validation.reply import Reply, from_stream
+from importer.validation.reply import Reply, from_stream, from_whole
 from importer.validation.report import Row
 from tests.models.formats import FORMATS
 from tests.test_validation_judges_turns import MODEL, closed, context, edited
@@ -205,6 +206,27 @@ def test_what_a_model_writes_otherwise_is_explained_by_other_files() -> None:
     assert isinstance(told, Fail)
     assert told.mend == files.mend
     assert roots.traced(rows[1:])[0].outcome == call
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"thinking": "This is a sum."}, "fail"),
+        ({"reasoning": "This is a sum."}, "pass"),
+        ({"reasoning_content": "This is a sum.", "thinking": "This is a sum."}, "pass"),
+        ({"signature": "Zm9vYmFy", "refusal": None, "annotations": []}, "inconclusive"),
+        ({"reasoning_details": [{"text": "This is a sum."}]}, "inconclusive"),
+    ],
+)
+def test_a_thought_under_another_name(fields: dict[str, object], expected: str) -> None:
+    message = {"role": "assistant", "content": "Four.", **fields}
+    body = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode()
+    pieces = [f"data: {json.dumps({'choices': [{'delta': {k: v}}]})}\n\n" for k, v in message.items()]
+    pieces.append('data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n')
+    for reply in (from_whole(body), from_stream(piece.encode() for piece in pieces)):
+        found = reasoning_apart.judge(reply)
+        assert found.outcome == expected
+        assert not isinstance(found, Fail) or found.attribution == "engine"
 
 
 def test_an_engine_at_fault_always_has_a_change_told() -> None:

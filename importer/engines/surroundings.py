@@ -46,6 +46,10 @@ SURROUNDINGS = tuple(
         ),
         (r"version `(\w+_[\d.]+)' not found", "the system is too old for a library: it lacks {0}"),
         (
+            rf"AttributeError: (?:partially initialized )?module '({OWN})' has no attribute '(\w+)'",
+            "a file {0}.py on PYTHONPATH hides Python's own module, or this Python is too new: it has no {1}",
+        ),
+        (
             IN_THE_WAY,
             "{1} stands in the way of Python's own module {0}: take its folder off PYTHONPATH",
         ),

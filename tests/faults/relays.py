@@ -61,6 +61,7 @@ FAULTS = (
         "Where several tools have answered, the template is given their results in another order.",
         "engine",
         (Wire("results_reversed"),),
+        apart={"mlx-vlm": "it goes on from no prompt, so that nobody can compare what it answers"},
         bitten="results matched by place and not by id",
     ),
     Fault(
@@ -68,6 +69,7 @@ FAULTS = (
         "Letters beyond ASCII come out as two: what is UTF-8 was read as Latin-1.",
         "engine",
         (Wire("letters_as_latin_1"),),
+        apart={"mlx-vlm": "typed-arguments, which sees it, fails there on good models, too"},
         bitten="relays that go by a missing charset",
     ),
     Fault(

@@ -15,6 +15,12 @@ NAME = "reasoning-apart"
 LESSON = (
     "Models whose template opens the block themselves leaked it; models that never think lost their answer."
 )
+# What the API's messages have, and the two names under which clients look for thoughts.
+FIELDS = {
+    "role", "content", "refusal", "tool_calls", "function_call", "audio", "annotations", "name",
+    "reasoning", "reasoning_content",
+}  # fmt: skip
+KNOWN_FIELDS = "Use another version of the engine: clients read thoughts as reasoning or reasoning_content."
 needs = no_chat
 
 
@@ -51,6 +57,17 @@ def _none_missing(ctx: Context, none: str) -> Outcome:
     return NotApplicable(none)
 
 
+def unknown_field(reply: Reply) -> str | None:
+    """A field of the message, or of its pieces, that holds words and that no client knows."""
+    texts: dict[str, str] = {}
+    for data in reply.raw:
+        for choice in data.get("choices") or ():
+            part = choice.get("message") or choice.get("delta") or {}
+            for key in part.keys() - FIELDS:
+                texts[key] = texts.get(key, "") + (part[key] if isinstance(part[key], str) else "")
+    return next((key for key, text in texts.items() if len(text.split()) > 1), None)
+
+
 def judge(reply: Reply) -> Outcome:
     """An answer to a question worth a thought."""
     for place, text in (("content", reply.content), ("reasoning", reply.reasoning)):
@@ -60,6 +77,10 @@ def judge(reply: Reply) -> Outcome:
                 f"the thinking marker {marker} is in the {place}", "configuration", OTHER_REASONING_PARSER
             )
     if not reply.reasoning.strip():
+        if (field := unknown_field(reply)) is not None:
+            return Fail(
+                f"no thought arrives as reasoning, and {field!r} holds a text", "engine", KNOWN_FIELDS
+            )
         if thinks(reply.written):
             return Fail(
                 "the model thinks, and no thought arrives as reasoning",
