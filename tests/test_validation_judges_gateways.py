@@ -240,7 +240,8 @@ def test_spaces_that_a_tokenizer_adds(
     [
         ('<tool_call>\n{"name": "get_weather", "arguments": {"location": "Par</tool_call>', True),
         ('<tool_call>\n{"name": "get_weather", "arguments": {"location": "Paris"}}\n</tool_call>', False),
-        ('<tool_call>\n{"name": "a", "arguments": {}}\n</tool_call>\n<tool_call>\n{"name": ', True),
+        ('<tool_call>\n{"name": "a", "arguments": {}}\n</tool_call>\n<tool_call>\n{"name": ', False),  # cut
+        ('<tool_call>\n{"name": "a"}\n</tool_call><|im_end|>\n<tool_call>\n{"na</tool_call>', False),
         ("<tool_call>get_weather\n<arg_key>location</arg_key>", False),  # another format
         ("I cannot look that up.", False),
     ],

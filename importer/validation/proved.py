@@ -127,13 +127,18 @@ def encodes_twice(ctx: Context) -> bool:
 
 
 def misspells(ctx: Context, asked: Prompt) -> bool:
-    """Whether the model begins a call as its template does, and breaks the JSON that follows there."""
+    """Whether the model begins and ends a call as its template does, and breaks the JSON between.
+
+    What stands behind the end of its turn, or is cut, is no call.
+    """
     rendered, written = ctx.rendered(WEATHER_ANSWERED), ctx.raw(asked)
     marker = call_markup(rendered or "")
     if rendered is None or written is None or marker is None or marker not in written:
         return False
-    there, here = ({_is_json(call) for call in text.split(marker)[1:]} for text in (rendered, written))
-    return True in there and False in here
+    end = control_token(written)
+    turn = written.partition(end)[0] if end is not None and end != marker else written
+    calls = [call for call in turn.split(marker)[1:] if call_markup(call) is not None]
+    return any(map(_is_json, rendered.split(marker)[1:])) and False in map(_is_json, calls)
 
 
 def _is_json(call: str) -> bool | None:
