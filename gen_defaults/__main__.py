@@ -21,8 +21,12 @@ def main(arguments: list[str]) -> int:
     if name and not name.startswith("-") and name not in COMMANDS:
         sys.stderr.write(f"usage: python -m gen_defaults [--help | {' | '.join(COMMANDS)}] ...\n")
         return 2
-    run = import_module(COMMANDS.get(name, TABLES)).main
-    return int(run(arguments[1:] if name in COMMANDS else arguments))
+    try:
+        run = import_module(COMMANDS.get(name, TABLES)).main
+        return int(run(arguments[1:] if name in COMMANDS else arguments))
+    except KeyboardInterrupt:
+        sys.stderr.write("gen_defaults: stopped\n")
+        return 130
 
 
 if __name__ == "__main__":

@@ -99,7 +99,7 @@ class Comparison:
 def compare(folder: Path, before: Tables, after: Tables, *, proves: bool = False) -> Comparison:
     """Both measured on the same models; ``proves`` asks the parsers of the installed vLLM.
 
-    Raises OSError and KeyError where the folder holds no truth that can be read.
+    Raises OSError and ValueError where the folder holds no truth that can be read.
     """
     truths = read(folder)
     with Kept(proves=proves) as bench:

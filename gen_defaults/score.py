@@ -30,10 +30,13 @@ def main(arguments: list[str]) -> int:
     """Measure and report; returns the exit status."""
     options = _options(arguments)
     try:
-        truths = read(options.folder)
-    except (OSError, KeyError) as error:
-        sys.stderr.write(f"score: {options.folder} holds no parser_truth.csv that can be read: {error}\n")
+        return _measured(options, read(options.folder))
+    except (OSError, ValueError) as error:
+        sys.stderr.write(f"score: {error}\n")
         return 1
+
+
+def _measured(options: argparse.Namespace, truths: list[Truth]) -> int:
     if options.before:
         return _compared(options)
     if options.names_only:

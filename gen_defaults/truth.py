@@ -9,12 +9,19 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from importer.engines.registries import Kind, load, versions
+
+FILE = "parser_truth.csv"
+COLUMNS = ("model_id", "family", "tool_parser", "reasoning_parser", "notes")
+ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 FIELDS = ("tool_parser", "reasoning_parser")
 Prediction = Mapping[str, Any]
 Predictor = Callable[[str], Prediction]
@@ -85,9 +92,30 @@ class Score:
 
 
 def read(folder: Path) -> list[Truth]:
-    """Every model of ``folder``'s table."""
-    with (folder / "parser_truth.csv").open(encoding="utf-8", newline="") as file:
-        return [_truth(row) for row in csv.DictReader(file)]
+    """Every model of ``folder``'s table; raises OSError, and ValueError with the line of a mistake."""
+    path = folder / FILE
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = csv.DictReader(file, strict=True)
+            found = [_truth(row, f"line {rows.line_num}") for row in _whole(rows)]
+    except (csv.Error, ValueError) as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None
+    ids = Counter(truth.model_id for truth in found)
+    twice = [model_id for model_id, times in ids.items() if times > 1]
+    if twice or not found:
+        problem = f"it has {twice[0]} twice" if twice else "it lists no model"
+        raise ValueError(f"{path} cannot be read: {problem}")
+    return found
+
+
+def _whole(rows: csv.DictReader[str]) -> Iterator[dict[str, str]]:
+    lacking = [name for name in COLUMNS if name not in (rows.fieldnames or ())]
+    if lacking:
+        raise ValueError(f"it has no column {' and no '.join(lacking)}")
+    for row in rows:
+        if None in row or None in row.values():
+            raise ValueError(f"line {rows.line_num} has another number of cells than the first")
+        yield row
 
 
 def measure(truths: Iterable[Truth], predict: Predictor) -> Score:
@@ -103,7 +131,21 @@ def percent(part: int, whole: int) -> float:
     return round(100 * part / whole, 1) if whole else 0.0
 
 
-def _truth(row: Mapping[str, str]) -> Truth:
+def _truth(row: Mapping[str, str], place: str) -> Truth:
+    if not ID.fullmatch(row["model_id"]) or not row["family"]:
+        raise ValueError(f"{place}: a model is named like org/name, and has a family")
     scored = [f for f in FIELDS if "ambiguous-" + f.partition("_")[0] not in row["notes"]]
     accepted = {f: tuple(name or None for name in row[f].split("|")) for f in scored}
+    for field_name, names in accepted.items():
+        unknown = [name for name in names if name is not None and name not in _known(field_name)]
+        if unknown:
+            kind = field_name.replace("_", " ")
+            raise ValueError(f"{place}: no vLLM that is known here has a {kind} {unknown[0]}")
     return Truth(row["model_id"], row["family"], accepted)
+
+
+@cache
+def _known(field_name: str) -> frozenset[str]:
+    """Every parser's name in any version of vLLM that has a registry."""
+    kind: Kind = "tool" if field_name == "tool_parser" else "reasoning"
+    return frozenset(name for v in versions("vllm") for name in load("vllm", v).names(kind))

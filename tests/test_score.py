@@ -130,3 +130,45 @@ def test_the_proof_corrects_a_base_models_name(
     proved = score(folder, capsys, "--proof")
     assert proved["said"]["someone/new-json"]["tool_parser"] == "hermes"
     assert proved["both"] == 100.0
+
+
+HEAD = "model_id,family,tool_parser,reasoning_parser,notes\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "it has no column model_id and no family and no tool_parser"),
+        ("model_id,family,tool_parser,notes\na/b,c,hermes,\n", "it has no column reasoning_parser"),
+        (HEAD, "it lists no model"),
+        (f"{HEAD}a/b,c\n", "line 2 has another number of cells than the first"),
+        (f"{HEAD}a/b,c,hermes,,,,\n", "line 2 has another number of cells"),
+        (f"{HEAD}a/b,c,hermes,,\na/b,c,,,\n", "it has a/b twice"),
+        (
+            f"{HEAD}a/b,c,hermes,,\nb/c,c,hermez,,\n",
+            "line 3: no vLLM that is known here has a tool parser",
+        ),
+        (f"{HEAD}../../etc,c,,,\n", "line 2: a model is named like org/name"),
+        (f"{HEAD},c,,,\n", "line 2: a model is named like org/name"),
+        (f'{HEAD}a/b,c,"hermes\n', "unexpected end of data"),
+        (f"{HEAD}a/b,{'x' * 200_000},,,\n", "field larger than field limit"),
+        (f"{HEAD}a/\udcff,c,,,\n", "can't decode byte 0xff"),
+    ],
+)
+def test_a_mistake_in_the_table_is_told_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, says: str
+) -> None:
+    (tmp_path / "parser_truth.csv").write_bytes(text.encode("utf-8", "surrogateescape"))
+    for words in (["--names-only"], [], ["--before", str(Path(__file__).parents[1])]):
+        assert main(["score", str(tmp_path), *words]) == 1
+        err = capsys.readouterr().err
+        assert err.startswith(f"score: {tmp_path / 'parser_truth.csv'} cannot be read: ")
+        assert says in err
+        assert err.count("\n") == 1
+
+
+def test_what_cannot_be_written_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", str(folder), "--names-only", "--out", str(folder / "nowhere" / "x")]) == 1
+    assert "score: [Errno 2] No such file or directory" in capsys.readouterr().err
+    assert main(["score", str(folder / "nowhere")]) == 1
+    assert "No such file or directory" in capsys.readouterr().err
