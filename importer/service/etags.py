@@ -9,6 +9,7 @@ from fastapi import Header
 
 from importer.errors import ServiceError
 
+MOST = 2**31 - 1  # the largest number that a version can have in either database
 TAG = re.compile(r'(?:W/)?"([0-9]{1,9})"')
 IfMatch = Annotated[
     str | None, Header(alias="If-Match", max_length=1000, description='the ETag, such as "3"')

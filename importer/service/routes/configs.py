@@ -23,7 +23,7 @@ from importer.service.auth import Approver, Caller, Importer, Reader, act
 from importer.service.checking import json_object, merged
 from importer.service.desk import AtDesk, Desk, json_answer
 from importer.service.editing import Edit, edit
-from importer.service.etags import IfMatch, IfNoneMatch, etag, needed, same
+from importer.service.etags import MOST, IfMatch, IfNoneMatch, etag, needed, same
 from importer.service.routes.said import problems
 from importer.service.shapes import Configs, Decisions, Export, History, Whole, config_json
 
@@ -199,7 +199,7 @@ def history(name: str, at: AtDesk, who: Reader) -> dict[str, Any]:
     summary="One version's text",
 )  # fmt: skip
 def version(
-    name: str, number: Annotated[int, Path(ge=1, le=2**31 - 1)], at: AtDesk, who: Reader
+    name: str, number: Annotated[int, Path(ge=1, le=MOST)], at: AtDesk, who: Reader
 ) -> dict[str, Any]:
     """The YAML as it was then."""
     del who

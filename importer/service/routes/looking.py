@@ -20,6 +20,7 @@ from importer.reports.sheet import sheet
 from importer.service.auth import Caller, Reader, caller, said_key
 from importer.service.checking import looked_at
 from importer.service.desk import AtDesk, Desk
+from importer.service.etags import MOST
 from importer.service.routes.said import problems
 from importer.service.shapes import Mistake
 
@@ -107,7 +108,7 @@ def report(
     kind: Literal["terminal", "json", "junit", "html"],
     at: AtDesk,
     who: Reader,
-    number: Annotated[int | None, Query(alias="version", ge=1, le=2**31)] = None,
+    number: Annotated[int | None, Query(alias="version", ge=1, le=MOST)] = None,
 ) -> Response:
     """Every probe of every run with its raw exchanges, for a person, a program, a CI system or a browser."""
     del who
