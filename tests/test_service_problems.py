@@ -45,8 +45,9 @@ def test_over_http_nothing_is_said_of_the_command_line() -> None:
     assert said["detail"] == "set: there is none."
     assert "importer" not in said["hint"]
     revision = UsageError("revision-conflict", inline="a", option="--set")  # the name of a branch
-    assert problems.problem(revision)["detail"] == revision.message
-    for kind, row in words.HINTS.items():
+    told = problems.problem(revision)["detail"]
+    assert told == "The reference names revision 'a' and 'revision' names '--set'."
+    for kind, row in (*words.HINTS.items(), *words.DETAILS.items()):
         names = {name for _, name, _, _ in Formatter().parse(KINDS[kind][1].sentence + KINDS[kind][1].hint)}
         assert {name for _, name, _, _ in Formatter().parse(row)} <= names
         assert "importer " not in row

@@ -90,13 +90,12 @@ def explained(kind: str) -> dict[str, Any] | None:
     found = KINDS.get(kind)
     if found is None:
         return None
-    branch, row = found
-    status = BY_KIND.get(kind, BY_BRANCH[branch])
+    status = BY_KIND.get(kind, BY_BRANCH[found[0]])
     return {
         "kind": kind,
         "title": title(kind),
         "status": status,
-        "sentence": row.sentence,
+        "sentence": words.detail_row(kind),
         "hint": words.hint_row(kind),
     }
 

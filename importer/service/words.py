@@ -7,6 +7,11 @@ from typing import Any
 
 from importer.errors import KINDS, ImporterError
 
+# Sentences that name an option of the command line, and say it here by its field.
+DETAILS: Mapping[str, str] = {
+    "revision-conflict": "The reference names revision {inline!r} and 'revision' names {option!r}.",
+    "not-approved": "{name} is not approved (review: {review}), and approved_only asks for that.",
+}
 # Next steps that differ from those of the command line; format strings over the error's details.
 HINTS: Mapping[str, str] = {
     "bad-option": "See /openapi.json on the server for what it takes.",
@@ -20,6 +25,12 @@ HINTS: Mapping[str, str] = {
     "never-validated": "POST to /v1/configs/{name}/validate first.",
     "chat-template": "Import the model again with 'template'.",
     "bad-weights": "Leave exact_fit out; no engine can be trusted with these weights either.",
+    "network": "Check the server's network and its HF_ENDPOINT, then try it again.",
+    "private": "Give the server a HF_TOKEN that may read it, and start it again.",
+    "gated": "Ask for access on {url}, then give the server a HF_TOKEN of that account, and start it again.",
+    "not-found": "Check the spelling; if it is private, give the server a HF_TOKEN that may read it.",
+    "weights-not-local": "Validate it with 'fetch', and they are fetched to the worker's disk.",
+    "no-weights": "Import a snapshot that has both.",
     "unknown-device": "Known: {known}; in front of it how many (8xh100-80g). Or say 'memory'.",
 }  # fmt: skip
 # The field that an option of the command line is here.
@@ -64,6 +75,8 @@ def field(error: ImporterError) -> str | None:
 
 def detail(error: ImporterError) -> str:
     """Its sentence; an option is called by its field."""
+    if (row := DETAILS.get(error.kind)) is not None:
+        return row.format(**error.details)
     named = field(error)
     return error.message if named is None else f"{named}: {error.details['problem']}."
 
@@ -72,6 +85,11 @@ def hint(error: ImporterError) -> str:
     """Its next step over HTTP."""
     row = HINTS.get(error.kind)
     return error.hint if row is None else row.format(**error.details)
+
+
+def detail_row(kind: str) -> str:
+    """The sentence as a format string, for what explains kinds."""
+    return DETAILS.get(kind, KINDS[kind][1].sentence)
 
 
 def hint_row(kind: str) -> str:
