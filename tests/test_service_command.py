@@ -100,8 +100,12 @@ def test_keys_and_limits_of_a_server_that_others_can_reach(tmp_path: Path, desk:
     made = desk("keys", "create", "ann", "--scope", "import", "--scope", "read", "--database", url)
     assert desk("keys", "list", "--json", "--database", url).out.count("ann") == 1
     key = {"Authorization": f"Bearer {made.out.strip()}"}
-    words = ("--host", "0.0.0.0", "--rate", "2", "--references", "1")
+    words = ("--host", "0.0.0.0", "--rate", "2", "--references", "1", "--allowed-host", "127.0.0.1")
     with running(tmp_path, *words) as service:
+        balancer = {"Host": "10.1.2.3:8080"}  # knows addresses, and no names
+        for path in ("/healthz", "/readyz"):
+            assert service.client.get(path, headers=balancer).status_code == 200
+        problem(service.client.get("/v1/configs", headers=key | balancer), 421, "foreign-host")
         problem(service.client.get("/v1/configs"), 401, "no-key")
         assert service.client.get("/v1/configs", headers=key).status_code == 200
         many = service.client.post("/v1/imports", json={"references": ["a/b"] * 2}, headers=key)

@@ -192,6 +192,8 @@ def test_whoever_asks_for_the_head_gets_no_body(service: Service) -> None:
         assert head.headers["content-type"] == whole.headers["content-type"]
     assert service.client.head("/v1/jobs/none").status_code == 404
     assert service.client.head("/v1/imports").headers["Allow"] == "POST"
+    assert service.client.post("/v1/jobs").headers["Allow"] == "GET, HEAD"
+    assert service.client.delete("/").headers["Allow"] == "GET, HEAD"
     assert service.client.head("/v1/jobs/none/events").status_code == 405
 
 

@@ -87,7 +87,7 @@ class Guard:
 
     def _refusal(self, scope: Scope, headers: Headers) -> ServiceError | None:
         host = headers.get("host", "")
-        if not self._ours(host):
+        if not (self._ours(host) or self._probed(scope)):
             return ServiceError("foreign-host", host=host[:200])
         if scope["method"] not in SAFE and _foreign(headers, host):
             return ServiceError("foreign-page")
@@ -110,6 +110,10 @@ class Guard:
         if self._settings.loopback:
             return is_loopback(name)
         return not self._settings.allowed_host or name == self._settings.host
+
+    def _probed(self, scope: Scope) -> bool:
+        """Whether a load balancer looks whether it is alive, which knows addresses and no names."""
+        return not self._settings.loopback and scope["path"] in ("/healthz", "/readyz")
 
     def _too_large(self) -> ServiceError:
         return ServiceError("body-too-large", limit=self._settings.largest_body)

@@ -50,6 +50,7 @@ def methods(app: FastAPI, path: str) -> list[str]:
     taken = [
         m.upper() for p, told in found.items() if _regex(p).fullmatch(path) for m in METHODS if m in told
     ]
+    taken = taken or ["GET"]  # what is not told of is the page
     return [*taken, "HEAD"] if "GET" in taken and not path.endswith("/events") else taken
 
 
