@@ -81,7 +81,7 @@ def test_nothing_of_others_becomes_a_script() -> None:
 def test_the_tests_run_before_there_is_a_pull_request() -> None:
     names = [step["name"] for step in JOBS["regenerate"]["steps"]]
     assert names.index("Ask the sources") < names.index("Test") < names.index("Hand on the difference")
-    assert script("regenerate", "Test") == "make test-fast"
+    assert "make test-fast" in script("regenerate", "Test")
     assert re.search(r"^test-fast:", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
 
@@ -147,11 +147,20 @@ class Runner:
         for name, content in files.items():
             (work / name.replace("__", "/")).with_suffix(".json").write_text(content)
         (work.parent / "body.md").write_text("# What changed\n")
+        self.tested("echo 4 passed")
         done = self.run("regenerate", script("regenerate", "Hand on the difference"))
         assert done.returncode == 0, done.stderr
         output = work.parent / "output"
         lines = output.read_text().splitlines() if output.exists() else []
         return {key.upper(): value for key, _, value in (line.partition("=") for line in lines)}
+
+    def tested(self, make: str) -> str:
+        """What a pull request says of the tests, where ``make`` does this."""
+        (self.place / "bin" / "make").write_text(f"#!/usr/bin/env bash\n{make}\n")
+        (self.place / "bin" / "make").chmod(0o755)
+        done = self.run("regenerate", script("regenerate", "Test"))
+        assert done.returncode == 0, done.stderr
+        return (self.place / "regenerate" / "tests.md").read_text()
 
     def proposed(self, outputs: dict[str, str]) -> subprocess.CompletedProcess[str]:
         return self.run("propose", script("propose", "Open or renew the pull request"), **outputs)
@@ -172,7 +181,19 @@ def test_a_change_becomes_a_branch_and_a_pull_request(runner: Runner) -> None:
     told = runner.noted.read_text()
     assert "pr create -R acme/importer --base main --head regenerated-tables" in told
     assert "secret" not in told + done.stdout + done.stderr
-    assert (runner.place / "propose" / "body.md").read_text() == "# What changed\n"
+    assert (
+        runner.place / "propose" / "body.md"
+    ).read_text() == "`make test-fast` passes.\n\n# What changed\n"
+
+
+def test_a_pull_request_says_which_tests_fail(runner: Runner) -> None:
+    runner.regenerated()
+    told = runner.tested("echo; echo 'FAILED tests/test_a.py::test_b[@me <img> `x`] - Error'; exit 1")
+    assert told.startswith("`make test-fast` fails, so something waits for a person")
+    assert "\n    FAILED tests/test_a.py::test_bme img x - Error\n" in told
+    many = runner.tested('for n in {1..9999}; do echo "FAILED test_$n"; done; exit 1')
+    assert many.count("FAILED") == 40
+    assert "\n    error: no rule\n" in runner.tested("echo 'error: no rule'; exit 2")
 
 
 def test_an_open_pull_request_is_renewed(runner: Runner) -> None:
