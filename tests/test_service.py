@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import httpx
 import pytest
 import yaml
 
 from importer.errors import KINDS
 from tests.commandline import BASE
 from tests.hubserver import Repo
-from tests.serving import Service, events, service
+from tests.serving import PATIENCE, Service, events, service
 
 __all__ = ["service"]
 pytestmark = pytest.mark.slow
@@ -331,6 +333,23 @@ def test_a_job_is_cancelled_and_tried_again(service: Service) -> None:
     assert service.client.post(f"/v1/jobs/{job}/retry").status_code == 202
     assert service.ended(job)["state"] == "succeeded"
     assert service.client.get("/v1/configs/c").status_code == 200
+
+
+def test_edits_of_any_version_are_all_kept(service: Service) -> None:
+    url = f"{service.url}/v1/configs/{fresh(service, 'many')}"
+    one = {"If-Match": service.etag("many")}
+
+    def patch(number: int, headers: dict[str, str]) -> int:
+        body = {"engine_args": {f"key-{number}": number}}
+        return httpx.patch(url, json=body, headers=headers, trust_env=False, timeout=PATIENCE).status_code
+
+    with ThreadPoolExecutor(6) as pool:
+        assert [*pool.map(lambda n: patch(n, {"If-Match": "*"}), range(6))] == [200] * 6
+        assert [*pool.map(lambda n: patch(n, one), range(6, 9))] == [412] * 3
+        now = {"If-Match": service.etag("many")}
+        assert sorted(pool.map(lambda n: patch(n, now), range(9, 12))) == [200, 412, 412]
+    kept = httpx.get(url, trust_env=False).json()["data"]["engine_args"]
+    assert {f"key-{n}" for n in range(6)} <= kept.keys()
 
 
 def test_what_failed_of_a_list_is_tried_again(service: Service) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from importer.document.files import write_all
+from importer.errors import ServiceError
 from importer.gallery.act import Act
 from importer.gallery.entry import Summary, Version
 from importer.gallery.gallery import check_version
@@ -12,14 +13,27 @@ from importer.service.checking import checked
 from importer.service.desk import Desk
 
 Edit = Callable[[str], str]
+TRIES = 20  # of an edit that any version will do for, while others are quicker
 
 
 def edit(name: str, at: Desk, act: Act, wanted: list[int] | None, text: Edit) -> tuple[Summary, Version]:
     """What the document is then; the schema has to allow it.
 
-    A text takes its time to be read: nobody waits for that, and an edit of an old version is refused. Raises
+    ``wanted`` are the versions that it may be of; of any it is made anew where somebody was quicker. Raises
     DocumentError and ServiceError("precondition-failed").
     """
+    left = TRIES if wanted is None else 1
+    while True:
+        left -= 1
+        try:
+            return _edit(name, at, act, wanted, text)
+        except ServiceError as error:
+            if not left or error.kind != "precondition-failed":
+                raise
+
+
+def _edit(name: str, at: Desk, act: Act, wanted: list[int] | None, text: Edit) -> tuple[Summary, Version]:
+    """A text takes its time to be read: nobody waits for that, and an edit of an old version is refused."""
     last = at.gallery.get(name)[1]
     check_version(name, last.number, wanted)
     new = text(last.text)
