@@ -1,4 +1,4 @@
-"""The command line as a user has it: run in this process or in one of its own; models, a broken engine."""
+"""The command line as a user has it, here or in a process of its own; models, documents, a broken engine."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from importer.cli.main import run
 from importer.document import schema
@@ -138,3 +139,47 @@ def desk(
         monkeypatch.chdir(tmp_path)
         with ExitStack() as held:
             yield Desk(tmp_path, hub, monkeypatch, capsys, held)
+
+
+def load(path: Path) -> Any:
+    text = path.read_text(encoding="utf-8")
+    return json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
+
+
+def document(desk: Desk, name: str = "base") -> Any:
+    data = load(desk.folder / "models" / f"{name}.yaml")
+    schema.check("document", data, name)
+    return data
+
+
+def receipt(desk: Desk, name: str = "base") -> Any:
+    data = load(desk.folder / "models" / f"{name}.receipt.json")
+    schema.check("receipt", data, name)
+    return data
+
+
+def state(desk: Desk, name: str = "base") -> tuple[str, str]:
+    rows = [json.loads(line) for line in desk("list", "--json").out.splitlines()]
+    row = next(r for r in rows if r["name"] == name)
+    return row["review"], row["validation"]
+
+
+def edit(desk: Desk, old: str, new: str) -> bytes:
+    path = desk.folder / "models" / "base.yaml"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    return path.read_bytes()
+
+
+def validated(desk: Desk) -> None:
+    """A receipt as it is after a run: this test is about what becomes of it."""
+    path = desk.folder / "models" / "base.receipt.json"
+    data = load(path)
+    data["validation"] = {
+        "digest": data["digest"],
+        "passed": True,
+        "outcomes": [],
+        "engine": {},
+        "seconds": {},
+    }
+    path.write_text(json.dumps(data))

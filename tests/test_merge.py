@@ -15,9 +15,8 @@ from importer.document.diff import ABSENT, differences, keyed, same
 from importer.document.merge import Merge, Take
 from importer.document.text import read
 from importer.errors import DocumentError
-from tests.commandline import BASE, Desk, desk
+from tests.commandline import BASE, Desk, desk, document, edit, receipt, state, validated
 from tests.merge_cases import CASES, Case
-from tests.test_cli import document, edit, receipt, state, validated
 from tests.yaml_texts import DOCUMENTS, edits, texts
 
 __all__ = ["desk"]

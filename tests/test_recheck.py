@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.commandline import BASE, Desk, Ran, desk
+from tests.commandline import BASE, Desk, Ran, desk, document, edit, receipt
 from tests.hubserver import Fault
 from tests.rechecking import WARM, imported, lines, one
-from tests.test_cli import document, edit, receipt
 
 __all__ = ["desk"]
 

@@ -12,11 +12,10 @@ from importer.engines import machine, registries
 from importer.engines.environment import Installed
 from importer.evidence import tables
 from importer.fit import devices
-from tests.commandline import BASE, CHAT, Desk, desk
+from tests.commandline import BASE, CHAT, Desk, desk, receipt
 from tests.hubserver import Repo
 from tests.rechecking import WARM, imported, lines, one
 from tests.template_texts import CHATML_JSON, XML_PARAMETERS
-from tests.test_cli import receipt
 
 __all__ = ["desk"]
 

@@ -11,8 +11,7 @@ import pytest
 from importer.document import schema
 from importer.document.receipt import Receipt, Word, parse
 from importer.document.store import Store
-from tests.commandline import BASE, Desk, Ran, desk
-from tests.test_cli import edit, receipt, state, validated
+from tests.commandline import BASE, Desk, Ran, desk, edit, receipt, state, validated
 
 __all__ = ["desk"]
 WARM = {**BASE, "generation_config.json": {"temperature": 0.7}}

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.commandline import BASE, Desk, desk
+from tests.commandline import BASE, Desk, desk, document, receipt, state
 from tests.hubserver import Repo
 from tests.terminal import Terminal
-from tests.test_cli import document, receipt, state
 
 __all__ = ["desk"]
 ASKED = "[a/e/v/r/q] "

@@ -1,0 +1,164 @@
+"""The small commands: match, list, show, approve, engine, doctor; help and version."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+from importer import __version__
+from importer.cli.arguments import COMMANDS
+from tests.commandline import BASE, REPO, Desk, desk, document, edit, receipt
+
+__all__ = ["desk"]
+HEAVY = {"huggingface_hub", "jinja2", "rich", "jsonschema", "yaml", "httpx", "httpx2"}
+
+
+def test_match(desk: Desk) -> None:
+    ran = desk("match", "Qwen/Qwen3-8B", "acme/unheard-of", "--json")
+    rows = [json.loads(line) for line in ran.out.splitlines()]
+    assert [list(r) for r in rows] == [
+        ["model_id", "family", "tool_parser", "reasoning_parser", "sampling"]
+    ] * 2
+    assert (rows[0]["model_id"], rows[0]["tool_parser"], rows[0]["reasoning_parser"]) == (
+        "Qwen/Qwen3-8B", "hermes", "qwen3",
+    )  # fmt: skip
+    assert rows[0]["sampling"]["top_k"] == 20
+    assert [*rows[1].values()] == ["acme/unheard-of", None, None, None, {}]
+    plain = desk("match", "Qwen/Qwen3-8B", "a\x1b[31mb")
+    assert "hermes" in plain.out
+    assert "\x1b" not in plain.out
+    assert desk.hub.asked == 0
+
+
+def test_list_show_and_nothing(desk: Desk) -> None:
+    assert (desk("list", "--json").out, desk("list").code) == ("", 0)
+    desk("acme/base", "--yes")
+    row = json.loads(desk("list", "--json").out)
+    assert row == {
+        "name": "base", "model": "acme/base", "revision": desk.hub.repos["acme/base"].sha, "backend": "vllm",
+        "review": "approved", "validation": "never",
+    }  # fmt: skip
+    assert "approved" in desk("list").out
+    shown = json.loads(desk("show", "base", "--json").out)
+    assert (shown["document"], shown["receipt"]) == (document(desk), receipt(desk))
+    text = desk("show", "base").out
+    assert (desk.folder / "models" / "base.yaml").read_text().strip() in text
+    assert "review: approved; validation: never" in text
+
+
+@pytest.mark.parametrize("name", ["nobody", "../models/base", "/etc/passwd", "x" * 5000, "..", "."])
+def test_only_what_is_in_the_folder_is_shown_or_approved(desk: Desk, name: str) -> None:
+    desk("acme/base")
+    before = desk.files()
+    for command in ("show", "review", "approve"):
+        ran = desk(command, name)
+        assert (ran.code, desk.files()) == (5, before)
+        assert "There is no document" in ran.err
+
+
+def test_one_broken_document_does_not_hide_the_others(desk: Desk) -> None:
+    desk("acme/base")
+    (desk.folder / "models" / "a.yaml").write_text("a: 2024-01-01")
+    (desk.folder / "models" / "z.yaml").write_text("parameters: 5\nimporter: 5")
+    ran = desk("list", "--json")
+    rows = {r["name"]: r["review"] for r in map(json.loads, ran.out.splitlines())}
+    assert (ran.code, rows) == (0, {"a": "invalid", "base": "draft", "z": "no receipt"})
+
+
+def test_documents_that_cannot_be_read(desk: Desk) -> None:
+    (desk.folder / "models" / "folder.yaml").mkdir(parents=True)
+    (desk.folder / "models" / "bytes.yaml").write_bytes(b"\xff")
+    for name, says in (("folder", "Is a directory"), ("bytes", "not UTF-8 text")):
+        for words in (("show", name), ("validate", name), ("validate", f"models/{name}.yaml")):
+            ran = desk(*words)
+            assert (ran.code, says in ran.err) == (5, True)
+    for missing in ("none.yaml", "models/none", "x" * 5000):
+        assert desk("validate", missing).code == 5
+    (desk.folder / "file").write_text("")
+    for option in ("--json", "--output=file"):
+        ran = desk("list", option, "--output", "file")
+        assert (ran.code, "is a file where a folder belongs" in ran.err) == (5, True)
+
+
+@pytest.mark.parametrize("port", ["0", "-1", "65536", "9" * 5000, "x", "٣"])
+def test_ports_that_are_none(desk: Desk, port: str) -> None:
+    ran = desk("validate", "base", f"--port={port}")
+    assert (ran.code, "from 1 to 65535" in ran.err) == (2, True)
+
+
+def test_an_invalid_document_is_not_approved(desk: Desk) -> None:
+    desk("acme/base")
+    edit(desk, "temperature: 0.6", "temperature: hot")
+    ran = desk("approve", "base")
+    assert ran.code == 5
+    assert "temperature" in ran.err
+    assert receipt(desk)["review"]["state"] == "pending"
+
+
+def test_engines_that_are_not_there(desk: Desk) -> None:
+    rows = [json.loads(line) for line in desk("engine", "list", "--json").out.splitlines()]
+    assert {"mlx", "vllm-cpu"} <= {r["engine"] for r in rows}
+    assert all(r["version"] is r["python"] is None for r in rows)
+    assert "was not installed" in desk("engine", "remove", "mlx").err
+    assert desk("engine").code == 2
+
+
+def test_doctor(desk: Desk) -> None:
+    ran = desk("doctor", "--json")
+    rows = [json.loads(line) for line in ran.out.splitlines()]
+    keys = ["check", "subject", "verdict", "says", "remedy", "stops", "part"]
+    assert all(list(r) == keys for r in rows)
+    by_name = {(r["subject"], r["check"]): r for r in rows}
+    assert by_name["machine", "hub"]["verdict"] == "fine"
+    assert "engine install mlx" in by_name["mlx", "engine"]["remedy"]
+    plain = desk("doctor")
+    assert "engine install mlx" in plain.out
+    assert (ran.code, plain.code) == (0, 0)  # what is not installed stops nobody
+
+
+def test_the_doctor_on_a_document(desk: Desk) -> None:
+    desk.directory("toy", BASE)
+    assert desk("./toy", "--backend", "mlx", "--no-validate").code == 0
+    ran = desk("doctor", "toy", "--json")
+    rows = {r["check"]: r for r in map(json.loads, ran.out.splitlines())}
+    assert (ran.code, rows["engine"]["stops"], rows["engine"]["subject"]) == (1, True, "mlx")
+    checks = len(ran.out.splitlines())
+    assert ran.err.strip().endswith(f"of {checks} checks found what stops a run: mlx: engine.")
+    assert desk("doctor", "models/toy.yaml", "--engine", "vllm", "--json").code == 1
+    assert desk("doctor", "nobody").code == 5
+    assert desk("doctor", "--engine", "mlx").code == 2
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help(desk: Desk, command: str) -> None:
+    ran = desk(*command.split(), "--help")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("usage: importer")
+    if not command:
+        assert "examples:\n  importer Qwen/Qwen3-8B" in ran.out
+        assert all(f"importer {c}" in ran.out for c in COMMANDS)
+
+
+def test_every_option_is_explained(desk: Desk) -> None:
+    text = desk("--help").out
+    assert not re.search(r"\n  (--\S+)(?: [A-Z]+)?\n  -", text)
+
+
+def test_version(desk: Desk) -> None:
+    assert desk("--version").out == f"importer {__version__}\n"
+
+
+def test_help_and_match_import_nothing_heavy() -> None:
+    code = (
+        "import sys; from importer.cli.main import run; run(sys.argv[1:]); "
+        f"print(sorted(set(sys.modules) & {HEAVY}), file=sys.stderr)"
+    )
+    for words in (["--help"], ["match", "a/b", "--json"]):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words], cwd=REPO, capture_output=True, text=True, check=True
+        )
+        assert done.stderr == "[]\n"

@@ -1,0 +1,93 @@
+"""The review's state after an import, and what a second import does to a document that is there."""
+
+from __future__ import annotations
+
+from tests.commandline import BASE, Desk, desk, document, edit, receipt, state, validated
+
+__all__ = ["desk"]
+
+
+def test_without_a_terminal_the_review_is_pending(desk: Desk) -> None:
+    desk("acme/base")
+    assert receipt(desk)["review"] == {"state": "pending", "by": None, "at": None, "digest": None}
+
+
+def test_yes_and_approve(desk: Desk) -> None:
+    desk("acme/base", "--yes")
+    review = receipt(desk)["review"]
+    assert (review["state"], review["digest"]) == ("approved", receipt(desk)["digest"])
+    assert review["by"].endswith("(--yes)")
+    desk("other/base")
+    assert receipt(desk, "other--base")["review"]["state"] == "pending"
+    assert desk("approve", "other--base").code == 0
+    review = receipt(desk, "other--base")["review"]
+    assert (review["state"], review["digest"]) == ("approved", receipt(desk, "other--base")["digest"])
+
+
+def test_the_same_commit_again_changes_nothing(desk: Desk) -> None:
+    desk("acme/base", "--yes")
+    validated(desk)
+    desk("acme/base")
+    before = desk.files()
+    for words in ((), ("--yes",)):
+        ran = desk("acme/base", *words)
+        assert (ran.code, "models/base.yaml stays as it is; review: approved." in ran.err) == (0, True)
+        assert desk.files() == before
+    assert state(desk) == ("approved", "passed")
+
+
+def test_comments_of_a_person_survive_an_import_that_changes_nothing(desk: Desk) -> None:
+    desk("acme/base")
+    edited = edit(desk, "backend:", "# ours\nbackend:")
+    assert desk("acme/base").code == 0
+    assert (desk.folder / "models" / "base.yaml").read_bytes() == edited
+
+
+def test_an_edited_document_is_not_overwritten(desk: Desk) -> None:
+    desk("acme/base", "--yes")
+    validated(desk)
+    edit(desk, "temperature: 0.6", "temperature: 0.5")
+    assert state(desk) == ("stale", "stale")
+    before = desk.files()
+    ran = desk("acme/base", "--json")
+    assert (ran.code, desk.files()) == (0, before)
+    assert ran.line["document"] == document(desk)
+    desk("approve", "base")
+    assert state(desk) == ("approved", "stale")
+    assert desk("acme/base", "--set", "temperature=0.5").code == 0  # says the same: nothing is lost
+    assert state(desk) == ("approved", "stale")
+
+
+def test_a_changed_upstream_renews_a_document_that_nobody_edited(desk: Desk) -> None:
+    desk("acme/base", "--yes")
+    validated(desk)
+    sha = desk.hub.repos["acme/base"].commit({**BASE, "generation_config.json": {"temperature": 0.7}})
+    assert desk("acme/base").code == 0
+    assert (document(desk)["importer"]["revision"], document(desk)["parameters"]["temperature"]) == (sha, 0.7)
+    assert state(desk) == ("draft", "stale")
+
+
+def test_a_lost_receipt_is_written_again(desk: Desk) -> None:
+    desk("acme/base")
+    before = desk.files()
+    (desk.folder / "models" / "base.receipt.json").unlink()
+    assert desk("acme/base").code == 0
+    assert set(desk.files()) == set(before)
+
+
+def test_two_repositories_of_one_name(desk: Desk) -> None:
+    first, second = (desk(f"{owner}/base", "--json").line for owner in ("acme", "other"))
+    assert (first["name"], second["name"]) == ("base", "other--base")
+    again = desk("other/base", "--json").line
+    assert again["name"] == "other--base"
+    ran = desk("other/base", "--name", "base", "--json")
+    assert (ran.code, ran.line["error"]["kind"]) == (5, "exists")
+    assert document(desk)["importer"]["model_id"] == "acme/base"
+
+
+def test_a_broken_file_of_that_name_is_left_alone(desk: Desk) -> None:
+    path = desk.folder / "models" / "base.yaml"
+    path.parent.mkdir()
+    path.write_text("a: [")
+    assert desk("acme/base", "--json").line["name"] == "acme--base"
+    assert path.read_text() == "a: ["

@@ -1,0 +1,115 @@
+"""What a model wrote beside what its template writes, and what the proof knows of other parsers."""
+
+from __future__ import annotations
+
+import pytest
+
+from importer.proof.prove import NO_THINKING
+from importer.proof.result import Proof, Verdict
+from importer.validation import proved
+from importer.validation.calls import judge_call
+from importer.validation.client import Client
+from importer.validation.context import Context
+from importer.validation.promise import Promise
+from importer.validation.prompts import WEATHER
+from importer.validation.reply import Reply, ToolCall
+from tests.judging import CALL, asked, verdict
+from tests.test_validation_judges import WRITTEN
+
+
+@pytest.mark.parametrize("text", [w for w in WRITTEN if not w.startswith("functions")])
+def test_a_call_as_the_template_writes_it(text: str) -> None:
+    rendered = f"<|user|>Weather?<|assistant|>\n{text}<|im_end|>\n<|tool|>snow"
+    assert proved.as_rendered(f"<think>\nLet me see.\n</think>\n\n{text}<|im_end|>", rendered)
+    assert not proved.as_rendered("I cannot.", rendered)
+    assert not proved.as_rendered(f"{text}\n<|user|>\n{text}", rendered)
+    assert not proved.as_rendered(text + "<|user|>" + "again and again " * 10, rendered)
+
+
+def test_a_call_in_another_form_than_the_templates() -> None:
+    rendered = f"<tool_call>\n{CALL}\n</tool_call>"
+    for other in WRITTEN[3:]:
+        assert not proved.as_rendered(other, rendered), other
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (CALL, "fail configuration"),
+        ("<tool_call>get_weather\n<arg_key>location</arg_key>\n<arg_value>Paris", "fail configuration"),
+        ('{"name": "get_weather", "arguments": {}}', "inconclusive model"),
+        ("", "inconclusive model"),
+    ],
+)
+def test_an_argument_that_was_written_and_did_not_arrive(written: str, expected: str) -> None:
+    empty = (ToolCall(0, "call_1", "get_weather", "{}"),)
+    reply = Reply(tool_calls=empty, finish_reason="tool_calls", behind=written)
+    assert verdict(judge_call(reply, WEATHER)) == expected
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [(CALL, False), ('{"name": "get_weather", "arguments": "{\\"location\\": \\"Paris\\"}"}', True)],
+)
+def test_a_model_that_encodes_arguments_twice(
+    written: str, expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Context, "look", lambda *_: Reply(behind=written))
+    monkeypatch.setattr(Context, "rendered", lambda *_: CALL)
+    assert proved.encodes_twice(asked(None, monkeypatch)) is expected
+    monkeypatch.setattr(Context, "rendered", lambda *_: written)
+    assert not proved.encodes_twice(asked(None, monkeypatch)), "so its template wants it"
+
+
+@pytest.mark.parametrize(
+    ("alone", "expected"),
+    [
+        (CALL, "fail configuration"),
+        ('{"name": "get_weather", "arguments": {}}', "inconclusive model"),
+        ('{"name": "get_time", "arguments": {"location": "Paris"}}', "inconclusive model"),
+    ],
+)
+def test_an_engine_that_lets_a_call_be_written_in_its_parsers_format_only(
+    alone: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """vLLM holds the model to the format of the parser that is named; left alone it writes its own."""
+    shown = "<tool_call>get_weather</tool_call>"
+    reply = Reply(
+        tool_calls=(ToolCall(0, "c", "get_weather", "{}"),), finish_reason="tool_calls", behind=shown
+    )
+    monkeypatch.setattr(Context, "raw", lambda *_: alone)
+    ctx = asked(lambda _: reply, monkeypatch)
+    assert verdict(ctx.judged(WEATHER, lambda answer: judge_call(answer, WEATHER))) == expected
+
+
+PIECES = "in pieces: read no call"
+
+
+@pytest.mark.parametrize(
+    ("used", "better", "told"),
+    [
+        (Verdict("a", "A", ("call",), {}, ("call",), PIECES), True, "Set tool_parser:b"),
+        (Verdict("a", "A", (), {"call": "no call"}, ("call",)), True, "Set tool_parser:b"),
+        (Verdict("a", "A", ("call",), {}, ("call",)), True, ""),
+        (Verdict("a", "A", ("call",), {}, ("call",), PIECES), False, ""),
+    ],
+)
+def test_streamed_calls_that_another_parser_reads(used: Verdict, better: bool, told: str) -> None:
+    other = Verdict("b", "B", ("call",), {}, ("call",), None if better else PIECES)
+    proof = Proof("vllm", "1", "", {"tool_parser": (used, other)}, {})
+    ctx = Context(Promise(tool_parser="a"), "m", Client("http://127.0.0.1:1"), proof=proof)
+    assert not proved.thinks_never(ctx)
+    found = proved.whole_in_pieces(ctx) or ""
+    assert found.startswith(told)
+    assert bool(found) is bool(told)
+
+
+@pytest.mark.parametrize(
+    ("parser", "unasked", "never"),
+    [("qwen3", NO_THINKING, True), (None, NO_THINKING, False), ("qwen3", "not asked", False)],
+)
+def test_a_reader_of_thoughts_for_a_template_without(parser: str | None, unasked: str, never: bool) -> None:
+    proof = Proof("vllm", "1", "", {}, {}, {"reasoning_parser": unasked})
+    promise = Promise(reasoning_parser=parser)
+    assert proved.thinks_never(Context(promise, "m", Client("http://127.0.0.1:1"), proof=proof)) is never
+    assert not proved.thinks_never(Context(promise, "m", Client("http://127.0.0.1:1")))
