@@ -50,6 +50,11 @@ def test_what_rests_on_noise_is_blamed_on_what_made_the_noise() -> None:
         ("reasoning-off", blame.END_TOKEN, {"messages", "long-prompt", "tool-call"}),
         ("prompt-rendered", prompt_rendered.HEEDS, {"messages", "long-prompt", "tool-call"}),
         ("prompt-rendered", "Write it without quotes.", set()),
+        (
+            "prompt-rendered",
+            blame.ONE_TEMPLATE.format("tokenizer_config.json"),
+            {"messages", "long-prompt", "tool-call"},
+        ),
         ("plain-chat", "Allow more tokens.", set()),
         (
             "stream-equals-whole",

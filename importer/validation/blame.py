@@ -71,6 +71,7 @@ DEATH_MENDS: dict[Attribution, str] = {
     "environment": "See what else needs memory on this machine; the system's own log may tell who ended it.",
 }
 OURS = {theirs: ours for ours, theirs in REQUEST_NAMES.items()}
+ONE_TEMPLATE = "Make the chat template in {0} the same as the model's, or name it in the document."
 NO_TEMPLATE = "there is no chat template beside the weights"
 FETCH_TEMPLATE = "Fetch the model's own chat template."
 WHOLE_ANSWERS = "Use whole answers until the engine is mended."
@@ -143,7 +144,7 @@ def left_out(ctx: Context, prompts: tuple[Prompt, Prompt], reason: str, mend: st
         return Fail(
             f"{reason}; the template would render it, and the engine reads another one",
             "configuration",
-            f"Make the chat template in {where} the same as the model's, or name it in the document.",
+            ONE_TEMPLATE.format(where),
             trials=2,
         )
     return Fail(

@@ -188,6 +188,7 @@ CAUSES: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
     (tokenizer_whole.NAME, "", _rests),
     ("", "does not give the template", _read),
     (turns_rendered.NAME, "every turn", _rests),
+    ("", "the same as the model's", _answered),
     ("", "decode arguments", _retold),
     ("", OWN, _rests),
     (files_as_imported.NAME, "", _rests),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from importer.validation.blame import IMPORT_AGAIN, NOT_PROVED, WITHHELD
+from importer.validation.blame import IMPORT_AGAIN, NOT_PROVED, ONE_TEMPLATE, WITHHELD
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.promise import no_chat, no_tools
@@ -142,6 +142,10 @@ def judge_counts(chat: int, rendered: int, others: tuple[str, ...] = ()) -> Outc
     reason = f"the prompt has {chat} tokens, and what the template renders {rendered}"
     if others:
         where = " and ".join(others)
-        mend = f"Make the chat template in {where} the same as the model's, or name it in the document."
-        return Fail(f"{reason}: the engine reads another template", "configuration", mend, trials=2)
+        return Fail(
+            f"{reason}: the engine reads another template",
+            "configuration",
+            ONE_TEMPLATE.format(where),
+            trials=2,
+        )
     return Fail(reason, "engine", WITHHELD, trials=2)
