@@ -17,6 +17,8 @@ from gen_defaults.place import write
 from gen_defaults.sources.engines import WANTED, chosen
 from importer.engines.abilities import FOLDER, SCHEMA
 
+# What reading sources that have moved ends in.
+MOVED = (SyntaxError, ValueError, TypeError, LookupError, AttributeError, StopIteration, RecursionError)
 PACKAGES = {"vllm": "vllm", "mlx": "mlx-lm", "mlx-vlm": "mlx-vlm"}
 
 
@@ -27,12 +29,19 @@ def main(_arguments: list[str]) -> int:
         for engine, package in PACKAGES.items():
             for release in chosen(index.releases(package), WANTED[engine]):
                 path = FOLDER / f"{engine}-{release.version}.json"
-                text = render(engine, release, *read(index, engine, release))
+                text = render(engine, release, *_read(index, engine, release))
                 sys.stderr.write(f"{path.name}: {'written' if write({path: text}) else 'unchanged'}\n")
     except (IndexFailure, OSError) as failure:
         sys.stderr.write(f"abilities: {failure}\n")
         return 1
     return 0
+
+
+def _read(index: Index, engine: str, release: Release) -> tuple[list[Release], dict[str, Any]]:
+    try:
+        return read(index, engine, release)
+    except MOVED as error:
+        raise IndexFailure(f"{release.file} cannot be read as expected: {error!r}") from None
 
 
 def read(index: Index, engine: str, release: Release) -> tuple[list[Release], dict[str, Any]]:

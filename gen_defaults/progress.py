@@ -10,9 +10,9 @@ from gen_defaults.web import Told
 
 
 @contextmanager
-def bars(*, hidden: bool = False) -> Iterator[Told | None]:
+def bars() -> Iterator[Told | None]:
     """What to tell of bytes that came; ``None`` where nobody looks."""
-    if hidden or not sys.stderr.isatty():
+    if not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console

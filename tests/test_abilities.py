@@ -13,6 +13,7 @@ from importer.engines import abilities, registries
 from importer.evidence import quantisation
 from importer.evidence.abilities import Abilities
 from importer.hub.snapshot import Snapshot
+from tests.package_index import PackageIndex, sdist
 
 REGISTRY = """
 _TEXT_GENERATION_MODELS = {"PlainForCausalLM": ("plain", "Plain"), "MixedForCausalLM": ("mixed", "Mixed")}
@@ -174,6 +175,20 @@ def test_a_source_that_has_moved_is_an_error() -> None:
     assert json.loads(generator.render("vllm", release, [], {"methods": {"a": 1}, "removed": {}}))
     with pytest.raises(IndexFailure, match="architectures"):
         generator.render("vllm", release, [], {"architectures": {}})
+
+
+def test_a_release_that_is_written_otherwise_is_a_sentence(
+    package_index: PackageIndex, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(generator, "WANTED", {"vllm": ("1",), "mlx": ("1",), "mlx-vlm": ("1",)})
+    package_index.add("transformers", "transformers-5.0.0.tar.gz", sdist("transformers", "5.0.0", {}))
+    files = {"vllm/config/model.py": "x = 1\n", "requirements/test.txt": "transformers==5.0.0"}
+    for texts in (files, files | {"vllm/config/model.py": "broken("}, {}):
+        package_index.add("vllm", "vllm-1.0.0.tar.gz", sdist("vllm", "1.0.0", texts))
+        assert generator.main([]) == 1
+        err = capsys.readouterr().err
+        assert err.startswith("abilities: vllm-1.0.0.tar.gz cannot be read as expected: ")
+        assert err.count("\n") == 1
 
 
 @pytest.mark.parametrize("engine", ["vllm", "mlx", "mlx-vlm"])
