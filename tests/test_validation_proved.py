@@ -10,6 +10,8 @@ from importer.validation import proved
 from importer.validation.calls import judge_call
 from importer.validation.client import Client
 from importer.validation.context import Context
+from importer.validation.outcome import Fail
+from importer.validation.probes import settings_read_back
 from importer.validation.promise import Promise
 from importer.validation.prompts import WEATHER
 from importer.validation.reply import Reply, ToolCall
@@ -113,3 +115,18 @@ def test_a_reader_of_thoughts_for_a_template_without(parser: str | None, unasked
     promise = Promise(reasoning_parser=parser)
     assert proved.thinks_never(Context(promise, "m", Client("http://127.0.0.1:1"), proof=proof)) is never
     assert not proved.thinks_never(Context(promise, "m", Client("http://127.0.0.1:1")))
+
+
+@pytest.mark.parametrize(("named", "told"), [("a", "Set tool_parser:b in options"), ("b", ""), (None, "")])
+def test_a_parser_that_the_proof_refutes_is_told_by_every_engine(named: str | None, told: str) -> None:
+    verdicts = (
+        Verdict("a", "A", (), {"call": "no call"}, ("call",)),
+        Verdict("b", "B", ("call",), {}, ("call",)),
+    )
+    proof = Proof("mlx", "1", "", {"tool_parser": verdicts}, {}, inferred={"tool_parser": "b"})
+    ctx = Context(Promise(tool_parser=named), "m", Client("http://127.0.0.1:1"), proof=proof)
+    found = settings_read_back.run(ctx)
+    assert isinstance(found, Fail) is bool(told)
+    if isinstance(found, Fail):
+        assert found.mend.startswith(told)
+        assert found.attribution == "configuration"

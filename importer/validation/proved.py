@@ -73,11 +73,16 @@ def whole_in_pieces(ctx: Context) -> str | None:
 
 def instead(document: Mapping[str, Any], proof: Proof) -> str | None:
     """The change to a document that names a parser which does not read the template, where one does."""
-    for key in proof.verdicts:
-        reads, told = proof.reads(key), options.parser(document, key)
-        if told is not None and reads and told not in reads:
-            return f"Set {key}:{reads[0]} in options: it reads what the template writes; {told} does not."
-    return None
+    told = (rather(key, options.parser(document, key), proof) for key in proof.verdicts)
+    return next((mend for mend in told if mend is not None), None)
+
+
+def rather(key: str, named: str | None, proof: Proof) -> str | None:
+    """The change of one parser's name, where the one named does not read the template and another does."""
+    reads = proof.reads(key)
+    if named is None or not reads or named in reads:
+        return None
+    return f"Set {key}:{reads[0]} in options: it reads what the template writes; {named} does not."
 
 
 def thinks_never(ctx: Context) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from importer.validation import proved
 from importer.validation.blame import OTHER_TOOL_PARSER, unread
 from importer.validation.calls import judge_call
 from importer.validation.context import Context
@@ -35,9 +36,23 @@ def run(ctx: Context) -> Outcome:
     }
     if told.sampling is not None:
         found["sampling"] = judge_sampling(told.sampling, at_start(promise))
+    for key in KEYS:
+        if not isinstance(found.get(key), Fail) and (refuted := _refuted(ctx, key)) is not None:
+            found[key] = refuted
     if "tool_parser" not in found and promise.tool_parser is not None:
         found["tool_parser"] = shown(ctx, promise.tool_parser, reads=reads)
     return together(found) if found else NotApplicable("the engine says nothing of its settings")
+
+
+def _refuted(ctx: Context, key: str) -> Fail | None:
+    """The fault of a parser that does not read the template, even where an engine takes another by itself."""
+    if ctx.proof is None or not proved.same_template(ctx, ctx.proof):
+        return None
+    named = getattr(ctx.promise, key)
+    mend = proved.rather(key, named, ctx.proof)
+    if mend is None:
+        return None
+    return Fail(f"the document names {named}, which the proof refutes", "configuration", mend)
 
 
 def _reads(ctx: Context) -> bool:
