@@ -26,6 +26,8 @@ from importer.validation.reply import Reply
 from tests.commandline import Desk, desk
 from tests.openai_api import api
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["desk"]
 WRITTEN = """\
 name: chat

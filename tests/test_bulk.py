@@ -27,6 +27,8 @@ from tests.commandline import BASE, Desk, Ran, desk
 from tests.hubserver import Fault, Repo
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["desk"]
 
 

@@ -16,6 +16,8 @@ from tests.hubserver import Repo
 from tests.template_texts import CHATML_JSON, IMAGES
 from tests.templating import ASK, FILE, beside, imported, with_entry
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["desk"]
 
 

@@ -29,6 +29,8 @@ from importer.validation.prompts import GREETING
 from tests.commandline import Desk, desk
 from tests.templating import ASK, FILE, beside, imported, with_entry
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["desk"]
 
 

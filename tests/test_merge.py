@@ -19,6 +19,8 @@ from tests.commandline import BASE, Desk, desk, document, edit, receipt, state, 
 from tests.merge_cases import CASES, Case
 from tests.yaml_texts import DOCUMENTS, edits, texts
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["desk"]
 PAGE = (Path(__file__).parents[1] / "docs" / "merge.md").read_text(encoding="utf-8")
 

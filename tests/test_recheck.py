@@ -12,6 +12,8 @@ from tests.commandline import BASE, Desk, Ran, desk, document, edit, receipt
 from tests.hubserver import Fault
 from tests.rechecking import WARM, imported, lines, one
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["desk"]
 
 

@@ -17,6 +17,8 @@ from tests.hubserver import Repo
 from tests.rechecking import WARM, imported, lines, one
 from tests.template_texts import CHATML_JSON, XML_PARAMETERS
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["desk"]
 
 
