@@ -13,11 +13,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
-
-from importer.engines.registries import Kind, load, versions
 
 FILE = "parser_truth.csv"
 COLUMNS = ("model_id", "family", "tool_parser", "reasoning_parser", "notes")
@@ -136,16 +133,4 @@ def _truth(row: Mapping[str, str], place: str) -> Truth:
         raise ValueError(f"{place}: a model is named like org/name, and has a family")
     scored = [f for f in FIELDS if "ambiguous-" + f.partition("_")[0] not in row["notes"]]
     accepted = {f: tuple(name or None for name in row[f].split("|")) for f in scored}
-    for field_name, names in accepted.items():
-        unknown = [name for name in names if name is not None and name not in _known(field_name)]
-        if unknown:
-            kind = field_name.replace("_", " ")
-            raise ValueError(f"{place}: no vLLM that is known here has a {kind} {unknown[0]}")
     return Truth(row["model_id"], row["family"], accepted)
-
-
-@cache
-def _known(field_name: str) -> frozenset[str]:
-    """Every parser's name in any version of vLLM that has a registry."""
-    kind: Kind = "tool" if field_name == "tool_parser" else "reasoning"
-    return frozenset(name for v in versions("vllm") for name in load("vllm", v).names(kind))

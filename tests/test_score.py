@@ -144,10 +144,6 @@ HEAD = "model_id,family,tool_parser,reasoning_parser,notes\n"
         (f"{HEAD}a/b,c\n", "line 2 has another number of cells than the first"),
         (f"{HEAD}a/b,c,hermes,,,,\n", "line 2 has another number of cells"),
         (f"{HEAD}a/b,c,hermes,,\na/b,c,,,\n", "it has a/b twice"),
-        (
-            f"{HEAD}a/b,c,hermes,,\nb/c,c,hermez,,\n",
-            "line 3: no vLLM that is known here has a tool parser",
-        ),
         (f"{HEAD}../../etc,c,,,\n", "line 2: a model is named like org/name"),
         (f"{HEAD},c,,,\n", "line 2: a model is named like org/name"),
         (f'{HEAD}a/b,c,"hermes\n', "unexpected end of data"),
