@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gen_defaults import regenerate
+from gen_defaults.index import Index
 from gen_defaults.place import Place
-from gen_defaults.sources import engines
+from gen_defaults.sources import SOURCES, Request, engines
 from tests.gen_releases import FAMILIES, checkout, fill, unsloth
 from tests.package_index import PackageIndex
 
@@ -31,6 +33,12 @@ def made(package_index: PackageIndex, place: Place) -> Place:
     fill(package_index)
     assert regenerate.main([], place) == 0
     return place
+
+
+def said(name: str, place: Place, **options: Any) -> dict[str, Any]:
+    """What one source says: file name to data."""
+    answer = SOURCES[name](Request(Index(), place, **options))
+    return {path.name: json.loads(text) for path, text in answer.files.items()}
 
 
 def run(place: Place, *arguments: str) -> int:

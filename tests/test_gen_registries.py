@@ -11,8 +11,9 @@ import pytest
 from gen_defaults.index import Index, IndexFailure
 from gen_defaults.place import Place
 from gen_defaults.proposal import step
-from gen_defaults.sources import SOURCES, Request, engines
+from gen_defaults.sources import engines
 from importer.engines.registries import load, parsed
+from tests.gen_checkout import said
 from tests.gen_releases import MLX, MLX_VLM, VLLM, VLLM_MLX, VLLM_TOOLS, checkout
 from tests.package_index import PackageIndex, sdist, wheel
 
@@ -23,12 +24,6 @@ TOOLS = "vllm/tool_parsers/__init__.py"
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     return checkout(tmp_path / "checkout")
-
-
-def said(name: str, place: Place, **options: Any) -> dict[str, Any]:
-    """What one source says: file name to data."""
-    answer = SOURCES[name](Request(Index(), place, **options))
-    return {path.name: json.loads(text) for path, text in answer.files.items()}
 
 
 def test_registries_are_read_from_sources_that_are_never_run(package_index, place, monkeypatch):

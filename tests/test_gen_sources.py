@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from gen_defaults import archive, index, inference, sampling, web
 from gen_defaults.index import Index, IndexFailure, Release
 from gen_defaults.place import Place
-from gen_defaults.sources import SOURCES, Request, vllm_docs
 from gen_defaults.sources import unsloth as unsloth_source
+from gen_defaults.sources import vllm_docs
+from tests.gen_checkout import said
 from tests.gen_releases import (
     CONFIGS,
     DOCS,
@@ -34,12 +35,6 @@ BIG = archive.SMALL + 2 * archive.TAIL
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     return checkout(tmp_path / "checkout")
-
-
-def said(name: str, place: Place, **options: Any) -> dict[str, Any]:
-    """What one source says: file name to data."""
-    answer = SOURCES[name](Request(Index(), place, **options))
-    return {path.name: json.loads(text) for path, text in answer.files.items()}
 
 
 def wanted(path: str) -> bool:

@@ -100,11 +100,8 @@ def judge_missed(marker: str | None, missed: int, asked: int, gap: str | None = 
     if gap is not None:
         reason = f"counting to ten, the model leaves out {gap!r} and goes on"
     if marker is not None:
-        return Fail(
-            f"{reason}, and the template's {marker} is no token of the tokenizer's",
-            "configuration",
-            "Use the tokenizer that belongs to the weights.",
-        )
+        reason = f"{reason}, and the template's {marker} is no token of the tokenizer's"
+        return Fail(reason, "configuration", OWN)
     return Fail(reason, "model", WHOLE_WEIGHTS)
 
 
