@@ -1,0 +1,75 @@
+"""The one place where reasons become sentences, for all front ends alike.
+
+A module of this room holds the sentences of one subject: ``TEXTS[enumeration][kind]`` is a format string over
+the reason's fields, or a function of them. No sentence here names a flag, a command or a route: the command
+line and the service add their own words (``cli.messages``, ``service.messages``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from functools import cache
+from importlib import import_module
+from string import Formatter
+from typing import Any
+
+from importer.reasons import Reason, key_of
+
+Text = str | Callable[[Mapping[str, Any]], str]
+SUBJECTS: tuple[str, ...] = (
+    "errors", "hub", "places", "sandbox", "template", "evidence", "fit", "decide", "proof", "document",
+    "engines", "doctor", "exports", "validation", "reports", "recheck",
+)  # fmt: skip
+
+
+@cache
+def catalogue() -> Mapping[str, Text]:
+    """Every sentence by its key, ``Enumeration.kind``."""
+    found: dict[str, Text] = {}
+    for subject in SUBJECTS:
+        for enumeration, rows in import_module(f"importer.messages.{subject}").TEXTS.items():
+            found |= {f"{enumeration}.{kind}": text for kind, text in rows.items()}
+    return found
+
+
+def render(reason: Reason, instead: Mapping[str, Text] | None = None) -> str:
+    """The sentence of a reason. ``instead`` holds a front end's own sentences by key."""
+    return sentence(reason.kind, reason.fields, instead)
+
+
+def sentence(kind: StrEnum, fields: Mapping[str, Any], instead: Mapping[str, Text] | None = None) -> str:
+    """The sentence of a kind over ``fields``; reasons among them become sentences first."""
+    key = key_of(kind)
+    text = (instead or {}).get(key) or catalogue()[key]
+    worded = {name: worded_field(value, instead) for name, value in fields.items()}
+    return text(worded) if callable(text) else WORDS.vformat(text, (), worded)
+
+
+def worded_field(value: object, instead: Mapping[str, Text] | None = None) -> Any:
+    """A field as sentences show it: reasons as sentences, sequences element by element."""
+    if isinstance(value, Reason):
+        return render(value, instead)
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return tuple(worded_field(item, instead) for item in value)
+    return value
+
+
+class _Words(Formatter):
+    """Format strings in which a sequence reads ``a, b``, or ``a and b`` as ``{names:and}``."""
+
+    def format_field(self, value: Any, spec: str) -> Any:
+        if isinstance(value, tuple):
+            return joined(value, spec or ",")
+        return super().format_field(value, spec)
+
+
+def joined(items: Sequence[object], with_: str = ",") -> str:
+    """``a, b, c``; with a word, ``a, b and c``."""
+    texts = [str(item) for item in items]
+    if with_ in {",", ";"}:
+        return f"{with_} ".join(texts)
+    return f" {with_} ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
+
+
+WORDS = _Words()

@@ -1,0 +1,50 @@
+"""Why something is so: a kind with fields. Rooms give reasons; ``messages`` and the front ends word them.
+
+A room declares its kinds as an enumeration (``class ReadReason(StrEnum)``) and gives
+``Reason(ReadReason.TOO_LARGE, limit=1_048_576)``. A misspelt kind fails mypy; a test compares the fields with
+the placeholders of the sentence. No code reads the sentence back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+
+Value = object  # JSON values, paths, other reasons, and sequences of them
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Reason:
+    """A kind, and the fields that its sentence needs. Two reasons are equal where both are."""
+
+    kind: StrEnum
+    fields: Mapping[str, Value]
+
+    def __init__(self, kind: StrEnum, /, **fields: Value) -> None:
+        object.__setattr__(self, "kind", kind)
+        object.__setattr__(self, "fields", MappingProxyType(fields))
+
+    def __hash__(self) -> int:
+        return hash((self.kind, tuple(sorted((name, str(value)) for name, value in self.fields.items()))))
+
+    def to_json(self) -> dict[str, Any]:
+        """``{"kind": "Enumeration.kind", fields…}``, as receipts and ``--json`` keep it."""
+        return {"kind": key_of(self.kind), **{name: _json(value) for name, value in self.fields.items()}}
+
+
+def key_of(kind: StrEnum) -> str:
+    """The name under which ``messages`` has the sentence: ``ReadReason.too-large``."""
+    return f"{type(kind).__name__}.{kind.value}"
+
+
+def _json(value: Value) -> Any:
+    if isinstance(value, Reason):
+        return value.to_json()
+    if isinstance(value, Mapping):
+        return {str(name): _json(inner) for name, inner in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_json(inner) for inner in value]
+    return value if isinstance(value, bool | int | float | str | None) else str(value)

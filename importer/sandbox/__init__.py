@@ -1,0 +1,1 @@
+"""A bounded child process that reads whatever a stranger wrote."""
