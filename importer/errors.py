@@ -8,6 +8,7 @@ ImporterError
  ├── EngineError       an engine is missing, dies or is in the way exit 6
  ├── ValidationError   the engine ran and a probe failed          exit 1
  ├── ServiceError      a request that the service does not answer exit 7
+ ├── SandboxError      a stranger's text could not be analysed     exit 75
  ├── InternalError     a fault of the importer itself             exit 70
  └── Interrupted       the user stopped it                        exit 130
 
@@ -118,6 +119,8 @@ class RepositoryError(ImporterError):
              "No real {file} is that large; check the repository."),
         Kind("not-text", "{file} in {repo} is not UTF-8 text.", "Check the repository."),
         Kind("unreadable", "{file} in {repo} cannot be read: {problem}.", "Check the file's permissions."),
+        Kind("too-costly", "{file} in {repo} cannot be analysed within its limits: {limit}.",
+             "No real {file} needs that much; check the repository."),
         Kind("bad-weights", "{file} in {repo} is not a sound safetensors file: {problem}.",
              "Leave --exact-fit out; no engine can be trusted with these weights either."),
     )  # fmt: skip
@@ -224,6 +227,17 @@ class ServiceError(ImporterError):
     )  # fmt: skip
 
 
+class SandboxError(ImporterError):
+    """A stranger's text could not be analysed on this machine now; the text is not to blame."""
+
+    exit_code = 75
+    kinds = (
+        Kind("starved", "Could not analyse {what}: the machine is busy.", "Try again when the machine has less to do."),
+        Kind("lost", "Could not analyse {what}: the process that reads it ended twice without an answer.",
+             "Try again when the machine has more free memory; if it happens again, report it."),
+    )  # fmt: skip
+
+
 class InternalError(ImporterError):
     """A fault of the importer itself; told in a sentence all the same."""
 
@@ -243,6 +257,6 @@ class Interrupted(ImporterError):
 
 BRANCHES: tuple[type[ImporterError], ...] = (
     UsageError, HubError, RepositoryError, DocumentError, EngineError, ValidationError, ServiceError,
-    InternalError, Interrupted,
+    SandboxError, InternalError, Interrupted,
 )  # fmt: skip
 KINDS: dict[str, tuple[type[ImporterError], Kind]] = {k.name: (b, k) for b in BRANCHES for k in b.kinds}

@@ -71,7 +71,7 @@ commands:
 
 'importer COMMAND --help' tells more. Exit codes: 0 done, 1 a probe failed, a recheck found changes, a
 comparison worse outcomes or the doctor what stops a run, 2 usage, 3 Hub, 4 repository, 5 document,
-6 engine, 7 service, 130 stopped.
+6 engine, 7 service, 75 the machine is too busy, 130 stopped.
 """
 
 

@@ -18,6 +18,7 @@ from importer.errors import (
     InternalError,
     Interrupted,
     RepositoryError,
+    SandboxError,
     ServiceError,
     UsageError,
     ValidationError,
@@ -27,7 +28,8 @@ from importer.service import words
 MEDIA_TYPE = "application/problem+json"
 BY_BRANCH: Mapping[type[ImporterError], int] = {
     UsageError: 422, HubError: 502, RepositoryError: 422, DocumentError: 422, EngineError: 503,
-    ValidationError: 422, ServiceError: 400, InternalError: 500, Interrupted: 503,
+    ValidationError: 422, ServiceError: 400, SandboxError: 503, InternalError: 500,
+    Interrupted: 503,
 }  # fmt: skip
 # What differs from its branch.
 BY_KIND: Mapping[str, int] = {
