@@ -20,6 +20,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from importer.messages import worded_field
+
 
 class Kind(NamedTuple):
     """One row of the table: ``sentence`` and ``hint`` are format strings over the error's details."""
@@ -41,8 +43,9 @@ class ImporterError(Exception):
             raise KeyError(f"{type(self).__name__} has no kind {kind!r}")
         self.kind = kind
         self.details = details
-        self.message = _one_line(row.sentence.format(**details))
-        self.hint = _one_line(row.hint.format(**details))
+        shown = {name: worded_field(value) for name, value in details.items()}
+        self.message = _one_line(row.sentence.format(**shown))
+        self.hint = _one_line(row.hint.format(**shown))
         super().__init__(self.message)
 
 

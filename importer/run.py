@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 from importer.document.store import Stored
 from importer.errors import EngineError, ImporterError, RepositoryError
 from importer.hub.snapshot import Snapshot
+from importer.reasons import Reason
 
 if TYPE_CHECKING:
     from importer.document.chat_template import ChatTemplate
@@ -162,6 +163,7 @@ def run_on(
 @contextmanager
 def _instead(document: Mapping[str, Any], proof: Proof | None) -> Iterator[None]:
     """An engine that dies of its configuration is told with the parser that the proof has instead."""
+    from importer.engines.deaths import Died, of_parser
     from importer.validation.proved import instead
 
     try:
@@ -171,9 +173,10 @@ def _instead(document: Mapping[str, Any], proof: Proof | None) -> Iterator[None]
         mend = (
             instead(document, proof) if proof is not None and told.get("blames") == "configuration" else None
         )
-        if mend is None or "parser" not in str(told["problem"]):
+        if mend is None or not of_parser(told.get("problem")):
             raise
-        raise EngineError(error.kind, **{**told, "problem": f"{told['problem']}. {mend}"}) from None
+        problem = Reason(Died.PARSER_WITH_ANOTHER, problem=told["problem"], remedy=mend)
+        raise EngineError(error.kind, **{**told, "problem": problem}) from None
 
 
 def run_against(

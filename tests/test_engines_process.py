@@ -90,7 +90,7 @@ def test_the_engine_gets_no_token_and_no_foreign_python(
 @pytest.mark.parametrize(
     ("mode", "says"),
     [
-        ("dies", "the toy broke: no wheels"),
+        ("dies", "ToyError: no wheels"),
         ("dies-strangely", "RuntimeError: something nobody has seen"),
         ("broken", "its server answers 503"),
     ],

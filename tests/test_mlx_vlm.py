@@ -13,6 +13,7 @@ from importer.engines import registries
 from importer.engines.logs import explain
 from importer.engines.mlx_vlm import ARGUMENTS, CONSTRAINTS, VERSION, MlxVlm
 from importer.errors import DocumentError
+from importer.messages import render
 from tests.commandline import Desk, desk  # noqa: F401 - a fixture
 
 THINKS = ["tool_parser:json_tools", "reasoning_parser:<think>"]
@@ -125,7 +126,7 @@ def test_the_constraints_pin_everything_and_agree_with_the_adapter() -> None:
 def test_its_deaths_are_explained(line: str, says: str, tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text(f"Traceback\n{line}\n\nERROR:    Application startup failed. Exiting.\n")
-    assert says in explain(log, MlxVlm().deaths)
+    assert says in render(explain(log, MlxVlm().deaths).reason)
 
 
 @pytest.mark.parametrize("backend", ["mlx-vlm", "vllm-mlx"])

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from importer.engines import ENGINES, get, logs, surroundings
+from importer.engines.deaths import Attribution, Death, Died
+from importer.engines.surroundings import SURROUNDINGS, Lacking
+from importer.messages import catalogue, render
+from importer.reasons import key_of
 from importer.validation import blame, roots
 from importer.validation.client import Client
 from importer.validation.context import Context
@@ -16,6 +21,7 @@ from importer.validation.journal import Journal
 from importer.validation.outcome import Fail, Outcome, Pass
 from importer.validation.promise import Promise
 from importer.validation.report import Row
+from tests.test_messages import placeholders
 
 SAID = [
     ("OSError: [Errno 28] No space left on device: '/tmp/x'", "no space left"),
@@ -51,31 +57,35 @@ SAID = [
 
 def test_advice_on_what_might_happen_did_not_happen() -> None:
     advice = "WARNING: this may lead to `OSError: [Errno 24] Too many open files`. Consider ulimit -n"
-    assert surroundings.told(advice) is None
-    assert surroundings.told(f"{advice}\nOSError: [Errno 24] Too many open files: '/x'") is not None
+    assert surroundings.lacking(advice) is None
+    assert surroundings.lacking(f"{advice}\nOSError: [Errno 24] Too many open files: '/x'") is not None
 
 
 @pytest.mark.parametrize("engine", sorted(ENGINES))
 @pytest.mark.parametrize(("words", "says"), SAID)
 def test_what_is_no_engines_fault(tmp_path: Path, engine: str, words: str, says: str) -> None:
     (tmp_path / "log").write_text(f"loading\nTraceback (most recent call last):\n  at x\n{words}\n")
-    told = logs.known(tmp_path / "log", get(engine).deaths)
-    assert told is not None
-    assert told.blames == "environment"
+    assert logs.explain(tmp_path / "log", get(engine).deaths).blames is Attribution.ENVIRONMENT
 
 
 @pytest.mark.parametrize(("words", "says"), SAID)
 def test_it_is_said_in_a_sentence(tmp_path: Path, words: str, says: str) -> None:
     (tmp_path / "log").write_text(words)
-    assert says in logs.explain(tmp_path / "log", ())
+    assert says in render(logs.explain(tmp_path / "log", ()).reason)
 
 
 def test_a_signal_tells_where_the_log_does_not(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("")
-    assert "processor" in logs.explain(tmp_path / "log", (), 132)
-    assert "memory" in logs.explain(tmp_path / "log", (), 137)
-    assert logs.known(tmp_path / "log", (), 1) is None
-    assert logs.known(tmp_path / "log", (), 139) is None
+    kinds = {code: logs.explain(tmp_path / "log", (), code).reason.kind for code in (132, 137, 1, 139)}
+    assert kinds == {132: Lacking.PROCESSOR, 137: Lacking.KILLED, 1: Died.SILENT, 139: Died.SILENT}
+
+
+@pytest.mark.parametrize("deaths", [*(get(name).deaths for name in ENGINES), SURROUNDINGS])
+def test_each_pattern_finds_the_fields_of_its_sentence(deaths: tuple[Death, ...]) -> None:
+    for death in deaths:
+        text = catalogue()[key_of(death.kind)]
+        assert isinstance(text, str)
+        assert placeholders(text) == set(re.compile(death.pattern).groupindex)
 
 
 def test_an_answer_that_never_came_is_blamed_on_what_the_log_tells(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from importer.engines.base import Death
+from importer.engines.deaths import Death, Died
 from importer.proof.prove import NO_CALLS
 from importer.proof.result import Proof, Verdict
 from importer.run import rendering
@@ -69,7 +69,7 @@ def test_no_secret_leaves_the_journal() -> None:
     assert complaining(["INFO: nothing", "x = Error"]) == []
 
 
-DEATHS = (Death(r"Bang: (.*)", "it went bang: {0}"),)
+DEATHS = (Death(r"(?P<words>Bang: .*)", Died.LAST_WORDS),)
 
 
 def dead(tmp_path: Path, text: str, *, alive: bool = False) -> Journal:
@@ -81,7 +81,7 @@ def dead(tmp_path: Path, text: str, *, alive: bool = False) -> Journal:
 def test_a_lost_connection_to_an_engine_that_is_gone_is_its_death(tmp_path: Path) -> None:
     gone = blame.failed(Unreachable("refused"), context(journal=dead(tmp_path, "Bang: memory\n")))
     assert (gone.outcome, gone.attribution) == ("fail", "engine")
-    assert "it went bang: memory" in gone.reason
+    assert "Bang: memory" in gone.reason
     alive = blame.failed(TimedOut("late"), context(journal=dead(tmp_path, "Bang: x\n", alive=True)))
     assert (alive.outcome, alive.attribution, alive.reason) == ("inconclusive", "environment", "late")
     hangs = blame.failed(TimedOut("late"), context(journal=dead(tmp_path, TRACEBACK, alive=True)))

@@ -12,6 +12,7 @@ from importer.engines import get, logs
 from importer.engines.base import Step, steps
 from importer.engines.vllm import CONSTRAINTS, MELODY, PYTORCH_INDEX, VERSION, VllmCpu, VllmCuda, has_gpu
 from importer.errors import DocumentError
+from importer.messages import render
 
 FOLDER = Path("/weights")
 
@@ -267,4 +268,4 @@ NMS = "operator torchvision::nms does not exist"
 def test_what_the_log_of_a_dead_server_means(tmp_path: Path, words: str, says: str) -> None:
     log = tmp_path / "log"
     log.write_text(f"INFO loading\n{words}\nRuntimeError: Engine core initialization failed.\n")
-    assert logs.explain(log, VllmCpu().deaths) == says
+    assert render(logs.explain(log, VllmCpu().deaths).reason) == says

@@ -12,6 +12,7 @@ from importer.engines import registries
 from importer.engines.logs import explain
 from importer.engines.vllm_mlx import ARGUMENTS, CONSTRAINTS, SWITCHES, VERSION, VllmMlx
 from importer.errors import DocumentError
+from importer.messages import render
 from importer.target import bind
 
 READS = ["tool_parser:hermes", "reasoning_parser:qwen3"]
@@ -131,4 +132,4 @@ def test_a_document_is_written_for_it_with_its_own_parsers() -> None:
 def test_its_deaths_are_explained(line: str, says: str, tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text(f"Traceback\n{line}\n\n")
-    assert says in explain(log, VllmMlx().deaths)
+    assert says in render(explain(log, VllmMlx().deaths).reason)

@@ -19,7 +19,8 @@ from typing import Any
 
 def adapter(mode: str, *, warm_up: bool = False) -> Any:
     """The adapter; its imports stay out of the toy's own process."""
-    from importer.engines.base import Death, Launch, Readiness
+    from importer.engines.base import Launch, Readiness
+    from importer.engines.deaths import Death, Died
 
     warm = ("/warm", {"n": 1}) if warm_up else None
     ready = Readiness("/health", fatal=(503,), warm_up=warm, seconds=20)
@@ -29,7 +30,7 @@ def adapter(mode: str, *, warm_up: bool = False) -> Any:
         name: str = "toy"
         distributions: tuple[str, ...] = ("toy",)
         readiness: Readiness = ready
-        deaths: tuple[Death, ...] = (Death(r"ToyError: (.*)", "the toy broke: {0}"),)
+        deaths: tuple[Death, ...] = (Death(r"(?P<words>ToyError: .*)", Died.LAST_WORDS),)
         takes_template: bool = True
         system: tuple[tuple[str, str], ...] = ()
 

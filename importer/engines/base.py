@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from importer.document import chat_template, options
 from importer.document.chat_template import ChatTemplate
+from importer.engines.deaths import Death
 from importer.errors import DocumentError
 
 Document = Mapping[str, Any]
@@ -69,18 +70,6 @@ class Readiness:
     fatal: tuple[int, ...] = ()
     warm_up: tuple[str, Mapping[str, Any]] | None = None
     seconds: float = 300.0
-
-
-@dataclass(frozen=True, slots=True)
-class Death:
-    """A regular expression over the log, and the sentence that explains it; ``{0}`` is its first group.
-
-    ``blames`` is the part at fault: configuration (document or repository), model, engine or environment.
-    """
-
-    pattern: str
-    says: str
-    blames: Literal["configuration", "model", "engine", "environment"] = "engine"
 
 
 # What a server may offer beyond a plain chat; docs/engines.md shows which engine does.

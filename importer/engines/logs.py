@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
-from importer.engines.base import Death
-from importer.engines.surroundings import SIGNALS, SURROUNDINGS
+from importer.engines.deaths import Cause, Death, Died, causes
+from importer.engines.surroundings import SURROUNDINGS, of_signal
 from importer.errors import DocumentError
+from importer.reasons import Reason
 
 KEPT = 20  # logs in the folder
 TAIL = 64 * 1024  # bytes of a log that are searched
@@ -43,27 +44,21 @@ def tail(path: Path) -> str:
         return log.read().decode(errors="replace")
 
 
-def explain(path: Path, deaths: Iterable[Death], code: int | None = None) -> str:
-    """Why the engine ended: the first known reason that its log or exit status tells, else its last words."""
+def explain(path: Path, deaths: Iterable[Death], code: int | None = None) -> Cause:
+    """Why the engine ended: the first known death of its log, else its exit status, else its last words.
+
+    The engine's own deaths are looked for first, then what any engine may lack.
+    """
     text = tail(path)
-    for death, found in _known(text, deaths, code):
-        return death.says.format(*(g for g in found.groups() if g is not None))
+    known = next(causes(text, (*deaths, *SURROUNDINGS)), None) or of_signal(code)
+    return known or Cause(_last_words(text))
+
+
+def _last_words(text: str) -> Reason:
     words = [line.strip() for line in text.splitlines() if line.strip() and "warnings.warn(" not in line]
     telling = [line for line in words if re.match(r"[\w.]*(Error|Exception|Interrupt)\b", line)]
-    return (telling or words or ["its log is empty"])[-1]
-
-
-def known(path: Path, deaths: Iterable[Death], code: int | None = None) -> Death | None:
-    """The first known reason that a log or an exit status tells."""
-    return next((death for death, _ in _known(tail(path), deaths, code)), None)
-
-
-def _known(text: str, deaths: Iterable[Death], code: int | None) -> Iterator[tuple[Death, re.Match[str]]]:
-    """The engine's own reasons first, then what any engine may die of, and last the signal that ended it."""
-    told = [Death("", SIGNALS[code], "environment")] if code in SIGNALS else []
-    every = (*deaths, *SURROUNDINGS, *told)
-    found = ((death, re.search(death.pattern, text, re.MULTILINE)) for death in every)
-    return ((death, match) for death, match in found if match is not None)
+    last = (telling or words or [""])[-1]
+    return Reason(Died.LAST_WORDS, words=last) if last else Reason(Died.SILENT)
 
 
 def _make(folder: Path) -> None:

@@ -12,7 +12,6 @@ from importer.document.chat_template import ChatTemplate
 from importer.engines import ranks
 from importer.engines.base import (
     Address,
-    Death,
     Document,
     Launch,
     Pip,
@@ -25,6 +24,7 @@ from importer.engines.base import (
     sent_by_client,
     stopwords,
 )
+from importer.engines.deaths import CONFIGURATION, ENVIRONMENT, Death, Died
 
 VERSION = "0.32.2"
 CONSTRAINTS = Path(__file__).with_name("constraints") / "mlx.txt"
@@ -48,58 +48,60 @@ READY = Readiness("/health", fatal=(503,), warm_up=("/v1/completions", {"prompt"
 # What every server on mlx may die of.
 MLX_DEATHS = (
     Death(
-        r"No module named 'mlx_(?:lm|vlm)\.tool_parsers\.(\w+)'",
-        "tokenizer_config.json names the tool parser {0}, which this version does not have",
-        "configuration",
+        r"No module named 'mlx_(?:lm|vlm)\.tool_parsers\.(?P<parser>\w+)'",
+        Died.TOKENIZERS_PARSER,
+        CONFIGURATION,
     ),
     Death(
-        r"(Failed to parse tokenizer\.json|Couldn't instantiate the backend tokenizer"
+        r"(?P<words>Failed to parse tokenizer\.json|Couldn't instantiate the backend tokenizer"
         r"|Unrecognized processing class|has an empty prompt)",
-        "the tokenizer is missing or broken ({0})",
-        "environment",
+        Died.TOKENIZER_BROKEN,
+        ENVIRONMENT,
     ),
     Death(
         r"No such file or directory: '\S*config\.json'|Config not found at"
         r"|resolved config\.json at \S+ could not be read"
         r"|(?:JSONDecodeError|Failed to load model): (?:Unterminated|Expecting|Extra data|Invalid)",
-        "config.json, or another file of JSON, is missing or broken",
-        "environment",
+        Died.JSON_BROKEN,
+        ENVIRONMENT,
     ),
     Death(
-        r"(?:Args|Config)\.__init__\(\) missing \d+ required positional arguments?: (.*)",
-        "config.json lacks {0}",
-        "configuration",
+        r"(?:Args|Config)\.__init__\(\) missing \d+ required positional arguments?: (?P<keys>.*)",
+        Died.CONFIG_LACKS,
+        CONFIGURATION,
     ),
-    Death(r"module 'torch' has no attribute '(\w+)'", "config.json's dtype {0} is none", "configuration"),
+    Death(r"module 'torch' has no attribute '(?P<dtype>\w+)'", Died.NO_DTYPE, CONFIGURATION),
     Death(
-        r"Expected shape \(.*?\) but received shape \(.*?\) for parameter ([\w.]+)\b",
-        "the weights do not fit config.json ({0})",
-        "configuration",
+        r"Expected shape \(.*?\) but received shape \(.*?\) for parameter (?P<words>[\w.]+)\b",
+        Died.WEIGHTS_UNFIT,
+        CONFIGURATION,
     ),
     Death(
-        r"Missing \d+ parameters|\d+ parameters not in model",
-        "the weights do not fit config.json",
-        "configuration",
+        r"(?P<words>Missing \d+ parameters|\d+ parameters not in model)",
+        Died.WEIGHTS_UNFIT,
+        CONFIGURATION,
     ),
-    Death(r"(\[load_safetensors\].*|SafetensorError.*)", "a weights file is broken: {0}", "environment"),
+    Death(
+        r"(?P<words>\[load_safetensors\].*|SafetensorError.*)",
+        Died.WEIGHTS_BROKEN,
+        ENVIRONMENT,
+    ),
     Death(
         r"MemoryError|std::bad_alloc|\[malloc\]|Unable to allocate",
-        "the weights do not fit into memory",
-        "environment",
+        Died.NO_MEMORY_FOR_WEIGHTS,
+        ENVIRONMENT,
     ),
     Death(
-        r"error: (argument \S+: .*|unrecognized arguments: .*)",
-        "its server refused an option: {0}",
-        "configuration",
+        r"error: (?P<words>argument \S+: .*|unrecognized arguments: .*)",
+        Died.OPTION_REFUSED,
+        CONFIGURATION,
     ),
 )
 DEATHS = (
-    Death(r"Address already in use", "the port is taken", "environment"),
-    Death(
-        r"(Model type \S+) not supported", "{0} is not supported by this version of mlx-lm", "configuration"
-    ),
+    Death(r"Address already in use", Died.PORT_TAKEN, ENVIRONMENT),
+    Death(r"(?P<words>Model type \S+) not supported", Died.MODEL_TYPE_UNSUPPORTED, CONFIGURATION),
     *MLX_DEATHS,
-    Death(r"No module named '?([\w.]+)'?$", "its environment lacks {0}", "environment"),
+    Death(r"No module named '?(?P<module>[\w.]+)'?$", Died.NO_MODULE, ENVIRONMENT),
 )
 
 

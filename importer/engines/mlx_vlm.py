@@ -11,7 +11,6 @@ from importer.document import options
 from importer.document.chat_template import ChatTemplate
 from importer.engines.base import (
     Address,
-    Death,
     Document,
     Launch,
     Pip,
@@ -24,6 +23,7 @@ from importer.engines.base import (
     sent_by_client,
     unset,
 )
+from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Death, Died
 from importer.engines.mlx import MLX_DEATHS, check_code
 from importer.engines.registries import PINNED
 
@@ -44,13 +44,11 @@ ARGUMENTS = (
 READY = Readiness("/health")  # it opens its port when the weights are loaded
 THINKING = "enable_thinking"  # the one template variable that its server can be started with
 DEATHS = (
-    Death(r"address already in use", "the port is taken", "environment"),
-    Death(
-        r"(Model type \S+) not supported", "{0} is not supported by this version of mlx-vlm", "configuration"
-    ),
+    Death(r"address already in use", Died.PORT_TAKEN, ENVIRONMENT),
+    Death(r"(?P<words>Model type \S+) not supported", Died.MODEL_TYPE_UNSUPPORTED, CONFIGURATION),
     *MLX_DEATHS,
-    Death(r"Failed to load model: (.*)", "{0}"),
-    Death(r"No module named '?([\w.]+)'?\W*$", "its environment lacks {0}", "environment"),
+    Death(r"Failed to load model: (?P<words>.*)", Died.LAST_WORDS, ENGINE),
+    Death(r"No module named '?(?P<module>[\w.]+)'?\W*$", Died.NO_MODULE, ENVIRONMENT),
 )
 
 

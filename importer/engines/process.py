@@ -218,7 +218,7 @@ def _await(
     while not answers(engine.readiness, port, deadline, tell):
         code = process.poll()
         if code is not None:
-            raise NeverError(f"{code}")
+            raise NeverError(code)
         if time.monotonic() > deadline:
             raise TimeoutError
         tell(f"waiting for {engine.name}, {time.monotonic() - started:.0f} s")
@@ -228,11 +228,11 @@ def _await(
 def _death(engine: Engine, never: NeverError, log: Path, port: int) -> EngineError:
     if _port_lost(log):
         return EngineError("port-taken", port=port)
-    code = int(f"{never}") if f"{never}".isdecimal() else None
-    problem = logs.explain(log, engine.deaths, code)
-    reason = logs.known(log, engine.deaths, code)
-    part = "engine" if reason is None else reason.blames
-    return EngineError("engine-died", name=engine.name, code=never, problem=problem, log=log, blames=part)
+    code = never.code if isinstance(never.code, int) else None
+    cause = logs.explain(log, engine.deaths, code)
+    return EngineError(
+        "engine-died", name=engine.name, code=never.code, problem=cause.reason, log=log, blames=cause.blames
+    )
 
 
 def _stop(process: subprocess.Popen[bytes], port: int) -> StopReport:

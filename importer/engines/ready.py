@@ -7,24 +7,37 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from enum import StrEnum
 from typing import Any
 
 from importer.engines.base import Readiness
 from importer.engines.sockets import LOOPBACK
+from importer.reasons import Reason
 
 LOOK_SECONDS = 2.0  # for one answer to a GET
 HTTP_OK = 200
 
 
+class Exit(StrEnum):
+    """What is left of an engine that will not serve."""
+
+    ANSWERS = "answers"
+    FIRST_REQUEST = "first-request"
+
+
 class NeverError(Exception):
-    """It will not serve; the text is its exit status, or what is left of it."""
+    """It will not serve: ``code`` is its exit status, or what it answers where it has not ended."""
+
+    def __init__(self, code: int | Reason) -> None:
+        super().__init__(code)
+        self.code = code
 
 
 def answers(readiness: Readiness, port: int, deadline: float, tell: Callable[[str], None]) -> bool:
     """Whether it serves now. Raises NeverError, or TimeoutError when the warm-up outlasts ``deadline``."""
     status = _status(port, readiness.path, None, LOOK_SECONDS)
     if status in readiness.fatal:
-        raise NeverError(f"none, its server answers {status}")
+        raise NeverError(Reason(Exit.ANSWERS, status=status))
     if status != HTTP_OK or readiness.warm_up is None:
         return status == HTTP_OK
     tell("loading the weights")
@@ -33,7 +46,7 @@ def answers(readiness: Readiness, port: int, deadline: float, tell: Callable[[st
     if status is None and time.monotonic() >= deadline:
         raise TimeoutError
     if status is not None and status != HTTP_OK:
-        raise NeverError(f"none, its first request got {status}")
+        raise NeverError(Reason(Exit.FIRST_REQUEST, status=status))
     return status == HTTP_OK
 
 

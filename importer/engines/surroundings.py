@@ -5,10 +5,32 @@ The words are the system's and Python's, so they are the same in every engine's 
 
 from __future__ import annotations
 
-import re
 import sys
+from enum import StrEnum
 
-from importer.engines.base import Death
+from importer.engines.deaths import ENVIRONMENT, Cause, Death, causes
+from importer.reasons import Reason
+
+
+class Lacking(StrEnum):
+    """What an engine lacks of its surroundings."""
+
+    BIG_FILES = "big-files"
+    DISK = "disk"
+    FIT = "fit"
+    HIDDEN_MODULE = "hidden-module"
+    INSTRUCTION = "instruction"
+    KILLED = "killed"
+    LIBRARY = "library"
+    LIBRARY_VERSION = "library-version"
+    LOCALE = "locale"
+    MEMORY = "memory"
+    MODULE_IN_THE_WAY = "module-in-the-way"
+    OPEN_FILES = "open-files"
+    PERMISSION = "permission"
+    PROCESSOR = "processor"
+    WRITABLE_FOLDER = "writable-folder"
+
 
 LACKING_MEMORY = (
     r"\bMemoryError\b|bad_alloc|(?:not|n't|to) allocate|start new thread|failed to map segment"
@@ -18,67 +40,47 @@ LACKING_MEMORY = (
 OWN = "|".join(sorted(sys.stdlib_module_names))
 ELSEWHERE = r"(?!\S*/(?:site-packages|dist-packages|lib/python3)[^/]*/)"
 IN_THE_WAY = (
-    rf"cannot import name '[^'\n]+' from (?:partially initialized module )?'({OWN})' "
-    rf"(?:\(most likely[^()\n]*\) )?\({ELSEWHERE}(\S+/\1\.py)\)"
+    rf"cannot import name '[^'\n]+' from (?:partially initialized module )?'(?P<module>{OWN})' "
+    rf"(?:\(most likely[^()\n]*\) )?\({ELSEWHERE}(?P<file>\S+/(?P=module)\.py)\)"
+)
+HIDDEN = (
+    rf"AttributeError: (?:partially initialized )?module '(?P<module>{OWN})' "
+    r"has no attribute '(?P<attribute>\w+)'"
 )
 # vLLM says at every start what a low limit might lead to, error and all.
 ADVICE = r".*`OSError: \[Errno 24\][^`\n]*`"
 # Looked for behind an engine's own deaths, which know more.
 SURROUNDINGS = tuple(
-    Death(pattern, says, "environment")
-    for pattern, says in (
+    Death(pattern, kind, ENVIRONMENT)
+    for pattern, kind in (
+        (r"\[Errno (?:28|122)\]|No space left on device|Disk quota exceeded", Lacking.DISK),
+        (rf"^(?!{ADVICE}).*(?:\[Errno 2[34]\]|Too many open files)", Lacking.OPEN_FILES),
+        (r"\[Errno 30\]|Read-only file system", Lacking.WRITABLE_FOLDER),
+        (r"PermissionError: .*?(?P<words>Permission denied: .*)", Lacking.PERMISSION),
+        (r"(?P<library>[\w.+-]+\.(?:so[.\d]*|dylib)): cannot open shared object file", Lacking.LIBRARY),
+        (r"Library not loaded: (?P<library>\S+)", Lacking.LIBRARY),
+        (r"version `(?P<version>\w+_[\d.]+)' not found", Lacking.LIBRARY_VERSION),
+        (HIDDEN, Lacking.HIDDEN_MODULE),
+        (IN_THE_WAY, Lacking.MODULE_IN_THE_WAY),
         (
-            r"\[Errno (?:28|122)\]|No space left on device|Disk quota exceeded",
-            "there is no space left on the disk",
+            r"(?P<words>cannot import name '[^'\n]+' from '[\w.]+'|undefined symbol: \S+)",
+            Lacking.FIT,
         ),
-        (
-            rf"^(?!{ADVICE}).*(?:\[Errno 2[34]\]|Too many open files)",
-            "it may not open as many files as it needs: raise the limit (ulimit -n)",
-        ),
-        (
-            r"\[Errno 30\]|Read-only file system",
-            "it has to write where nothing can be written: give it a folder of its own",
-        ),
-        (r"PermissionError: .*?(Permission denied: .*)", "a file's owner does not let it in ({0})"),
-        (
-            r"([\w.+-]+\.(?:so[.\d]*|dylib)): cannot open shared object file|Library not loaded: (\S+)",
-            "the system lacks the library {0}: install the package that has it",
-        ),
-        (r"version `(\w+_[\d.]+)' not found", "the system is too old for a library: it lacks {0}"),
-        (
-            rf"AttributeError: (?:partially initialized )?module '({OWN})' has no attribute '(\w+)'",
-            "a file {0}.py on PYTHONPATH hides Python's own module, or this Python is too new: it has no {1}",
-        ),
-        (
-            IN_THE_WAY,
-            "{1} stands in the way of Python's own module {0}: take its folder off PYTHONPATH",
-        ),
-        (
-            r"(cannot import name '[^'\n]+' from '[\w.]+'|undefined symbol: \S+)",
-            "packages of its environment do not fit one another ({0}): install the engine again",
-        ),
-        (
-            LACKING_MEMORY,
-            "there is not enough memory, or a limit of it is too low",
-        ),
-        (r"Illegal instruction", "this processor lacks an instruction that a library needs"),
-        (
-            r"'(?:ascii|latin-1)' codec can't (?:en|de)code",
-            "the locale has no letters but English ones: set LC_ALL=C.UTF-8",
-        ),
+        (LACKING_MEMORY, Lacking.MEMORY),
+        (r"Illegal instruction", Lacking.INSTRUCTION),
+        (r"'(?:ascii|latin-1)' codec can't (?:en|de)code", Lacking.LOCALE),
     )
 )
 # By exit status, where the log says nothing: 128 and the signal, as a shell and the guardian tell it.
-SIGNALS = {
-    128 + 4: "this processor lacks an instruction that a library needs: install a build for this processor",
-    128 + 9: "it was killed, as the system does where the memory runs out",
-    128 + 25: "it may not write files as large as it needs: raise the limit (ulimit -f)",
-}
+SIGNALS = {128 + 4: Lacking.PROCESSOR, 128 + 9: Lacking.KILLED, 128 + 25: Lacking.BIG_FILES}
 
 
-def told(text: str) -> str | None:
-    """What was lacking, in a sentence, where the system's words say it in ``text``."""
-    for death in SURROUNDINGS:
-        if (found := re.search(death.pattern, text, re.MULTILINE)) is not None:
-            return death.says.format(*(g for g in found.groups() if g is not None))
-    return None
+def lacking(text: str) -> Reason | None:
+    """What the system's words in ``text`` show to be lacking."""
+    return next((cause.reason for cause in causes(text, SURROUNDINGS)), None)
+
+
+def of_signal(code: int | None) -> Cause | None:
+    """What an exit status tells of the surroundings."""
+    kind = SIGNALS.get(code) if code is not None else None
+    return None if kind is None else Cause(Reason(kind), ENVIRONMENT)

@@ -17,7 +17,6 @@ from importer.document.chat_template import ChatTemplate
 from importer.engines.base import (
     OFFERS,
     Address,
-    Death,
     Document,
     Launch,
     Plan,
@@ -31,6 +30,7 @@ from importer.engines.base import (
     unset,
     word,
 )
+from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Death, Died
 from importer.engines.registries import PINNED
 from importer.engines.vllm_arguments import extra, flag, parsers, with_flags
 from importer.template.ours import PYTHONIC
@@ -66,111 +66,115 @@ LIBRARIES = (("libnuma.so.1", "libnuma1"), ("libgomp.so.1", "libgomp1"))  # of v
 READINESS = Readiness(seconds=900)
 # What its log says when it dies, the most telling first.
 DEATHS = (
+    Death(r"(?P<words>operator torchvision::\w+ does not exist)", Died.TORCHVISION, ENVIRONMENT),
     Death(
-        r"(operator torchvision::\w+ does not exist)",
-        "its torchvision is built for another torch ({0}); install the engine again",
-        "environment",
+        r"(?P<library>lib(?:numa|gomp)\S*): cannot open shared object file",
+        Died.NO_LIBRARY,
+        ENVIRONMENT,
+    ),
+    Death(r"Illegal instruction", Died.NO_AVX2, ENVIRONMENT),
+    Death(
+        r"(?P<parser>--\S+ \S+(?: and --\S+ \S+)?) cannot be used with the tokenizer[^:]*: (?P<words>.*)",
+        Died.PARSER_UNFIT,
+        CONFIGURATION,
     ),
     Death(
-        r"(lib(?:numa|gomp)\S*): cannot open shared object file",
-        "the system lacks {0}; install libnuma1 and libgomp1",
-        "environment",
-    ),
-    Death(r"Illegal instruction", "this processor lacks AVX2, which the build needs", "environment"),
-    Death(
-        r"--(\S+ \S+(?: and --\S+ \S+)?) cannot be used with the tokenizer[^:]*: (.*)",
-        "the parser --{0} does not fit the tokenizer: {1}",
-        "configuration",
+        r"(?P<words>(?i:\w[\w ]{0,60} reasoning parser) could not locate [^\n]* in the tokenizer)",
+        Died.REASONING_PARSER_UNFIT,
+        CONFIGURATION,
     ),
     Death(
-        r"((?i:\w[\w ]{0,60} reasoning parser) could not locate [^\n]* in the tokenizer)",
-        "{0}; another reasoning_parser, or none, is this model's",
-        "configuration",
+        r"(?P<words>(?i:\w[\w ]{0,60} tool parser) could not locate [^\n]* in the tokenizer)",
+        Died.TOOL_PARSER_UNFIT,
+        CONFIGURATION,
     ),
     Death(
-        r"((?i:\w[\w ]{0,60} tool parser) could not locate [^\n]* in the tokenizer)",
-        "{0}; another tool_parser is this model's",
-        "configuration",
-    ),
-    Death(r"KeyError: .*?(invalid (?:tool call|reasoning) parser: \S+)", "{0}", "configuration"),
-    Death(
-        r"(Model architectures \[.*?\] (?:are not supported|failed to be inspected))",
-        "{0} by this version of vLLM",
-        "configuration",
+        r"KeyError: .*?(?P<words>invalid (?:tool call|reasoning) parser: \S+)",
+        Died.PARSER_UNKNOWN,
+        CONFIGURATION,
     ),
     Death(
-        r"model type `?'?([\w.-]+)`?'? but Transformers does not recognize",
-        "model type {0} is not known to this version of vLLM",
-        "configuration",
+        r"(?P<words>Model architectures \[.*?\] (?:are not supported|failed to be inspected))",
+        Died.ARCHITECTURE,
+        CONFIGURATION,
     ),
     Death(
-        r"(User-specified max_model_len \(\d+\) is greater than the derived max_model_len \(.*?\))",
-        "{0}",
-        "configuration",
+        r"model type `?'?(?P<type>[\w.-]+)`?'? but Transformers does not recognize",
+        Died.MODEL_TYPE_UNKNOWN,
+        CONFIGURATION,
     ),
     Death(
-        r"(To serve at least one request with .*?KV cache.*?\))",
-        "the context does not fit into memory: {0}",
-        "configuration",
+        r"(?P<words>User-specified max_model_len \(\d+\) is greater than "
+        r"the derived max_model_len \(.*?\))",
+        Died.CONTEXT_TOO_LONG,
+        CONFIGURATION,
     ),
-    Death(r"(Free memory on device .*? is less than .*?\))", "{0}", "environment"),
+    Death(
+        r"(?P<words>To serve at least one request with .*?KV cache.*?\))",
+        Died.CONTEXT_TOO_LARGE,
+        CONFIGURATION,
+    ),
+    Death(r"(?P<words>Free memory on device .*? is less than .*?\))", Died.CARD_IN_USE, ENVIRONMENT),
     Death(
         r"(?:No available memory for the cache blocks|Available memory on node .*)",
-        "there is not enough memory for weights and KV cache",
-        "environment",
+        Died.NO_MEMORY_FOR_CACHE,
+        ENVIRONMENT,
     ),
     Death(
         r"(?:OutOfMemoryError|CUDA out of memory|MemoryError|std::bad_alloc)",
-        "there is not enough memory for the weights",
-        "environment",
+        Died.NO_MEMORY_FOR_WEIGHTS,
+        ENVIRONMENT,
     ),
-    Death(r"SafetensorError: (.*)", "a weights file is broken: {0}", "environment"),
+    Death(r"SafetensorError: (?P<words>.*)", Died.WEIGHTS_BROKEN, ENVIRONMENT),
     Death(
-        r"for VllmConfig\s+Value error, ((?:Expecting|Unterminated|Extra data|Invalid).*? \(char \d+\))",
-        "a weights file, or another file of JSON, is broken: {0}",
-        "environment",
+        r"for VllmConfig\s+Value error, "
+        r"(?P<words>(?:Expecting|Unterminated|Extra data|Invalid).*? \(char \d+\))",
+        Died.FILE_BROKEN,
+        ENVIRONMENT,
     ),
     Death(
-        r"(Couldn't instantiate the backend tokenizer|(?<=^Exception: ).* at line \d+ column \d+$)",
-        "the tokenizer is missing or broken ({0})",
-        "environment",
+        r"(?P<words>Couldn't instantiate the backend tokenizer|(?<=^Exception: ).* at line \d+ column \d+$)",
+        Died.TOKENIZER_BROKEN,
+        ENVIRONMENT,
     ),
     Death(
         r"config file at '\S+' is not a valid JSON file|Invalid repository ID or local directory specified",
-        "config.json is missing or broken",
-        "environment",
+        Died.CONFIG_BROKEN,
+        ENVIRONMENT,
     ),
     Death(
-        r"(?:weights were not initialized from checkpoint: \{|no module or parameter named )'([\w.]+)'",
-        "the weights do not fit config.json ({0})",
-        "configuration",
+        r"(?:weights were not initialized from checkpoint: \{|no module or parameter named )"
+        r"'(?P<words>[\w.]+)'",
+        Died.WEIGHTS_UNFIT,
+        CONFIGURATION,
     ),
     Death(
-        r"(The size of tensor a \(\d+\) must match the size of tensor b \(\d+\)|Attempted to load weight .*)",
-        "the weights do not fit config.json ({0})",
-        "configuration",
+        r"(?P<words>The size of tensor a \(\d+\) must match the size of tensor b \(\d+\)"
+        r"|Attempted to load weight .*)",
+        Died.WEIGHTS_UNFIT,
+        CONFIGURATION,
     ),
     Death(
-        r"validation errors? for \w+(?:\n\S+)?\n +(?:Value error, )?(.*?) \[type=",
-        "it refused its settings: {0}",
-        "configuration",
+        r"validation errors? for \w+(?:\n\S+)?\n +(?:Value error, )?(?P<words>.*?) \[type=",
+        Died.SETTINGS_REFUSED,
+        CONFIGURATION,
     ),
     Death(
         r"requires you to execute the configuration file|trust_remote_code=True",
-        "the repository brings code, which runs only with trust_remote_code: true",
-        "configuration",
+        Died.CODE_NOT_TRUSTED,
+        CONFIGURATION,
     ),
     Death(
-        r"error: (argument \S+: .*|unrecognized arguments: .*)",
-        "its server refused an option: {0}",
-        "configuration",
+        r"error: (?P<words>argument \S+: .*|unrecognized arguments: .*)",
+        Died.OPTION_REFUSED,
+        CONFIGURATION,
     ),
+    Death(r"ModuleNotFoundError: No module named '?(?P<module>\S+?)'?$", Died.NO_MODULE, ENVIRONMENT),
     Death(
-        r"ModuleNotFoundError: No module named '?(\S+?)'?$",
-        "its environment lacks {0}; install the engine again",
-        "environment",
+        r"(?P<words>Worker proc \S+ died unexpectedly(?: \(exit code: -?\d+\))?)",
+        Died.WORKER_GONE,
+        ENGINE,
     ),
-    Death(r"(Worker proc \S+ died unexpectedly(?: \(exit code: -?\d+\))?)", "{0}", "engine"),
 )
 
 

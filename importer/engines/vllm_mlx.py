@@ -13,7 +13,6 @@ from importer.document import options
 from importer.document.chat_template import ChatTemplate
 from importer.engines.base import (
     Address,
-    Death,
     Document,
     Launch,
     Plan,
@@ -25,6 +24,7 @@ from importer.engines.base import (
     numeric_options,
     parameters,
 )
+from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Death, Died
 from importer.engines.mlx import MLX_DEATHS, check_code
 from importer.engines.registries import PINNED
 from importer.engines.vllm import PYTORCH_INDEX
@@ -67,19 +67,17 @@ THINKING = "enable_thinking"
 # path would find it. Its working folder is gone with it.
 HOME = {"HOME": "."}
 DEATHS = (
-    Death(r"address already in use", "the port is taken", "environment"),
+    Death(r"address already in use", Died.PORT_TAKEN, ENVIRONMENT),
     Death(
-        r"argument (--(?:tool-call|reasoning)-parser): invalid choice: ('[^']*')",
-        "its server has no parser {1} for {0}",
-        "configuration",
+        r"argument (?P<option>--(?:tool-call|reasoning)-parser): invalid choice: (?P<parser>'[^']*')",
+        Died.PARSER_NOT_THERE,
+        CONFIGURATION,
     ),
-    Death(
-        r"(Model type \S+) not supported", "{0} is not supported by this version of vllm-mlx", "configuration"
-    ),
+    Death(r"(?P<words>Model type \S+) not supported", Died.MODEL_TYPE_UNSUPPORTED, CONFIGURATION),
     *MLX_DEATHS,
-    Death(r"Failed to load model: (.*)", "{0}"),
-    Death(r"^Error: (.*)", "{0}", "configuration"),
-    Death(r"No module named '?([\w.]+)'?\W*$", "its environment lacks {0}", "environment"),
+    Death(r"Failed to load model: (?P<words>.*)", Died.LAST_WORDS, ENGINE),
+    Death(r"^Error: (?P<words>.*)", Died.LAST_WORDS, CONFIGURATION),
+    Death(r"No module named '?(?P<module>[\w.]+)'?\W*$", Died.NO_MODULE, ENVIRONMENT),
 )
 
 

@@ -7,4 +7,66 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from importer.messages import Text
 
-TEXTS: dict[str, dict[str, Text]] = {}
+TEXTS: dict[str, dict[str, Text]] = {
+    "Died": {
+        "architecture": "{words} by this version of the engine",
+        "card-in-use": "{words}",
+        "code-not-trusted": "the repository brings code, which runs only with trust_remote_code: true",
+        "config-broken": "config.json is missing or broken",
+        "config-lacks": "config.json lacks {keys}",
+        "context-too-large": "the context does not fit into memory: {words}",
+        "context-too-long": "{words}",
+        "file-broken": "a weights file, or another file of JSON, is broken: {words}",
+        "json-broken": "config.json, or another file of JSON, is missing or broken",
+        "last-words": "{words}",
+        "model-type-unknown": "model type {type} is not known to this version of the engine",
+        "model-type-unsupported": "{words} is not supported by this version of the engine",
+        "no-avx2": "this processor lacks AVX2, which the build needs",
+        "no-dtype": "config.json's dtype {dtype} is none",
+        "no-library": "the system lacks {library}; install libnuma1 and libgomp1",
+        "no-memory-for-cache": "there is not enough memory for weights and KV cache",
+        "no-memory-for-weights": "there is not enough memory for the weights",
+        "no-module": "its environment lacks {module}; install the engine again",
+        "option-refused": "its server refused an option: {words}",
+        "parser-not-there": "its server has no parser {parser} for {option}",
+        "parser-unfit": "the parser {parser} does not fit the tokenizer: {words}",
+        "parser-unknown": "{words}",
+        "parser-with-another": "{problem}. {remedy}",
+        "port-taken": "the port is taken",
+        "reasoning-parser-unfit": "{words}; another reasoning_parser, or none, is this model's",
+        "settings-refused": "it refused its settings: {words}",
+        "silent": "its log is empty",
+        "tokenizer-broken": "the tokenizer is missing or broken ({words})",
+        "tokenizers-parser": "tokenizer_config.json names the tool parser {parser}, "
+        "which this version does not have",
+        "tool-parser-unfit": "{words}; another tool_parser is this model's",
+        "torchvision": "its torchvision is built for another torch ({words}); install the engine again",
+        "weights-broken": "a weights file is broken: {words}",
+        "weights-unfit": "the weights do not fit config.json ({words})",
+        "worker-gone": "{words}",
+    },
+    "Lacking": {
+        "big-files": "it may not write files as large as it needs: raise the limit (ulimit -f)",
+        "disk": "there is no space left on the disk",
+        "fit": "packages of its environment do not fit one another ({words}): install the engine again",
+        "hidden-module": "a file {module}.py on PYTHONPATH hides Python's own module, "
+        "or this Python is too new: it has no {attribute}",
+        "instruction": "this processor lacks an instruction that a library needs",
+        "killed": "it was killed, as the system does where the memory runs out",
+        "library": "the system lacks the library {library}: install the package that has it",
+        "library-version": "the system is too old for a library: it lacks {version}",
+        "locale": "the locale has no letters but English ones: set LC_ALL=C.UTF-8",
+        "memory": "there is not enough memory, or a limit of it is too low",
+        "module-in-the-way": "{file} stands in the way of Python's own module {module}: "
+        "take its folder off PYTHONPATH",
+        "open-files": "it may not open as many files as it needs: raise the limit (ulimit -n)",
+        "permission": "a file's owner does not let it in ({words})",
+        "processor": "this processor lacks an instruction that a library needs: "
+        "install a build for this processor",
+        "writable-folder": "it has to write where nothing can be written: give it a folder of its own",
+    },
+    "Exit": {
+        "answers": "none, its server answers {status}",
+        "first-request": "none, its first request got {status}",
+    },
+}

@@ -10,6 +10,7 @@ import re
 from dataclasses import replace
 
 from importer.engines import surroundings
+from importer.messages import render
 from importer.proof.prove import NO_CALLS, NO_THINKING
 from importer.proof.result import Proof
 from importer.validation import proved, thoughts
@@ -193,7 +194,8 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
     if isinstance(error, Refused | ReplyError) and without_template(ctx) and asked_last(ctx) is not None:
         return Fail(f"{error}; {NO_TEMPLATE}", "configuration", FETCH_TEMPLATE)
     broke = isinstance(error, ReplyError) or (isinstance(error, Refused) and error.broke)
-    lacking = surroundings.told(f"{error}") if broke else None
+    said = surroundings.lacking(f"{error}") if broke else None
+    lacking = None if said is None else render(said)
     if lacking is None and journal is not None and (broke or isinstance(error, Unreachable)):
         lacking = journal.surroundings()
     if lacking is not None:

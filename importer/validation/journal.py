@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from importer.engines import logs, surroundings
-from importer.engines.base import Death
+from importer.engines.deaths import Death
+from importer.messages import render
 from importer.validation.outcome import Attribution
 
 KEPT = 4000  # characters of an excerpt
@@ -74,8 +75,8 @@ class Journal:
 
     def surroundings(self) -> str | None:
         """What since the start was in the engine's way that is not its own doing."""
-        lacking = surroundings.told("\n".join(complaining(self._read())))
-        return None if lacking is None else hidden(lacking)[:300]
+        lacking = surroundings.lacking("\n".join(complaining(self._read())))
+        return None if lacking is None else hidden(render(lacking))[:300]
 
     def death(self, wait: float = 0.0) -> Ended | None:
         """Why the engine ended; ``None`` while it runs, as seen for ``wait`` seconds."""
@@ -86,9 +87,8 @@ class Journal:
             time.sleep(LOOK)
         try:
             code = self.code()
-            known = logs.known(self.path, self.deaths, code)
-            part = known.blames if known is not None else "engine"
-            return Ended(hidden(logs.explain(self.path, self.deaths, code))[:300], part)
+            cause = logs.explain(self.path, self.deaths, code)
+            return Ended(hidden(render(cause.reason))[:300], cause.blames.value)
         except OSError:
             return Ended("its log is gone", "engine")
 

@@ -1,0 +1,102 @@
+"""What engines die of: a regular expression over the log, a kind, and the part at fault."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from importer.reasons import Reason
+
+
+class Attribution(StrEnum):
+    """The part at fault. The configuration is the document or the repository."""
+
+    CONFIGURATION = "configuration"
+    MODEL = "model"
+    ENGINE = "engine"
+    ENVIRONMENT = "environment"
+
+
+CONFIGURATION, MODEL, ENGINE, ENVIRONMENT = Attribution
+
+
+class Died(StrEnum):
+    """What ended an engine by its own doing, its settings or its installation."""
+
+    ARCHITECTURE = "architecture"
+    CARD_IN_USE = "card-in-use"
+    CODE_NOT_TRUSTED = "code-not-trusted"
+    CONFIG_BROKEN = "config-broken"
+    CONFIG_LACKS = "config-lacks"
+    CONTEXT_TOO_LARGE = "context-too-large"
+    CONTEXT_TOO_LONG = "context-too-long"
+    FILE_BROKEN = "file-broken"
+    JSON_BROKEN = "json-broken"
+    LAST_WORDS = "last-words"
+    MODEL_TYPE_UNKNOWN = "model-type-unknown"
+    MODEL_TYPE_UNSUPPORTED = "model-type-unsupported"
+    NO_AVX2 = "no-avx2"
+    NO_DTYPE = "no-dtype"
+    NO_LIBRARY = "no-library"
+    NO_MEMORY_FOR_CACHE = "no-memory-for-cache"
+    NO_MEMORY_FOR_WEIGHTS = "no-memory-for-weights"
+    NO_MODULE = "no-module"
+    OPTION_REFUSED = "option-refused"
+    PARSER_NOT_THERE = "parser-not-there"
+    PARSER_UNFIT = "parser-unfit"
+    PARSER_UNKNOWN = "parser-unknown"
+    PARSER_WITH_ANOTHER = "parser-with-another"
+    PORT_TAKEN = "port-taken"
+    REASONING_PARSER_UNFIT = "reasoning-parser-unfit"
+    SETTINGS_REFUSED = "settings-refused"
+    SILENT = "silent"
+    TOKENIZER_BROKEN = "tokenizer-broken"
+    TOKENIZERS_PARSER = "tokenizers-parser"
+    TOOL_PARSER_UNFIT = "tool-parser-unfit"
+    TORCHVISION = "torchvision"
+    WEIGHTS_BROKEN = "weights-broken"
+    WEIGHTS_UNFIT = "weights-unfit"
+    WORKER_GONE = "worker-gone"
+
+
+# Deaths of a parser's name or of its format.
+OF_PARSERS = frozenset({
+    Died.PARSER_NOT_THERE, Died.PARSER_UNFIT, Died.PARSER_UNKNOWN, Died.REASONING_PARSER_UNFIT,
+    Died.TOKENIZERS_PARSER, Died.TOOL_PARSER_UNFIT,
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """A pattern of a log, the kind that it means, and the part at fault.
+
+    The pattern's named groups are the fields of the reason: the engine's own words.
+    """
+
+    pattern: str
+    kind: StrEnum
+    blames: Attribution = ENGINE
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why an engine ended, and the part at fault."""
+
+    reason: Reason
+    blames: Attribution = ENGINE
+
+
+def of_parser(reason: object) -> bool:
+    """Whether a parser ended it, by the kind or in the engine's own words."""
+    if not isinstance(reason, Reason):
+        return False
+    return reason.kind in OF_PARSERS or "parser" in str(reason.fields.get("words", ""))
+
+
+def causes(text: str, deaths: Iterable[Death]) -> Iterator[Cause]:
+    """What ``text`` shows of ``deaths``, in their order."""
+    for death in deaths:
+        if (found := re.search(death.pattern, text, re.MULTILINE)) is not None:
+            yield Cause(Reason(death.kind, **found.groupdict()), death.blames)
