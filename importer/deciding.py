@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,12 @@ from importer.decide.parsers import SILENT_KINDS
 from importer.decide.settings import decide_setting
 from importer.decide.target import Preferences, Target
 from importer.document.store import Stored
-from importer.errors import EngineError, RepositoryError, UsageError
+from importer.errors import EngineError, RepositoryError, Setting, UsageError
 from importer.evidence.fact import Evidence
 from importer.hub.snapshot import Snapshot
 from importer.preferences import DEVICE, check_parsers, recalled
 from importer.proof import Proof
+from importer.reasons import Reason
 from importer.template import given
 from importer.template.given import Given
 from importer.template.ours import CONVENTIONS
@@ -31,6 +33,14 @@ if TYPE_CHECKING:
     from importer.template.vocabulary import Vocabulary
 
 Progress = Callable[[str], None]
+
+
+class DecidingReason(StrEnum):
+    """Why nothing can be decided, or not with the template that was given."""
+
+    NOT_RENDERED = "not-rendered"
+    NO_TEXT = "no-text"
+    NOTHING = "nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,17 +239,20 @@ def _given(
 ) -> list[Evidence]:
     """What the template says that the user gave.
 
-    Raises UsageError("bad-option") for one that cannot be rendered or would be given in vain.
+    Raises UsageError("bad-value") for one that cannot be rendered or would be given in vain.
     """
     from importer.evidence.rendered import given_by
 
     if request.template is None:
         return []
-    problem = by_itself or SILENT_KINDS.get(str(request.preferences.values.get("kind", kind)))
+    problem: Reason | str | None = by_itself or SILENT_KINDS.get(
+        str(request.preferences.values.get("kind", kind))
+    )
     if study is not None and not study.samples:
-        problem = f"it cannot be rendered: {next(iter(study.problems.values()), 'no case gave a text')}"
+        first = next(iter(study.problems.values()), Reason(DecidingReason.NO_TEXT))
+        problem = Reason(DecidingReason.NOT_RENDERED, problem=first)
     if problem is not None:
-        raise UsageError("bad-option", option=f"--template {request.template.word}", problem=problem)
+        raise UsageError("bad-value", setting=Setting.TEMPLATE, value=request.template.word, problem=problem)
     return given_by(request.template, target.backend)
 
 
@@ -259,7 +272,7 @@ def _proof(
     try:
         return bench.prove(study, *described, target, python)
     except EngineError as error:
-        return unproved(f"{error.message} {error.hint}", target, study.digest)
+        return unproved(error.message, target, study.digest)
 
 
 def _check_something(snapshot: Snapshot) -> None:
@@ -272,5 +285,5 @@ def _check_something(snapshot: Snapshot) -> None:
         raise RepositoryError(
             "nothing-to-decide",
             repo=snapshot.label,
-            problem="it has no config, no tokenizer settings, no chat template and no weights",
+            problem=Reason(DecidingReason.NOTHING),
         )

@@ -1,4 +1,4 @@
-"""What the user set with --set and --backend, read and checked before it wins over everything."""
+"""The values that the user set, read and checked before they win over everything."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from enum import StrEnum
 from typing import Any
 
 from importer import backends
@@ -14,31 +15,44 @@ from importer.document import options, schema
 from importer.document.diff import ABSENT, same
 from importer.document.places import FACTS, OPTIONS, PARAMETERS, SAMPLING, TOP_LEVEL
 from importer.document.store import Stored
-from importer.errors import DocumentError, UsageError
+from importer.errors import DocumentError, Setting, UsageError
+from importer.reasons import Reason
 
 RESERVED = ("name", "importer", "options", "artifacts", "parameters", "parameters.model")
 DESCRIBING = ("backend", "description", "known_usecases", "template")  # no decisions
-DEVICE = "device"  # what --unset calls the word of --device and --memory
+DEVICE = "device"  # the name under which a device and its memory are unset
 KINDS = ("chat", "base", "guard", "ocr", "translation")
+
+
+class PreferenceReason(StrEnum):
+    """Why a preference is not valid."""
+
+    FORM = "form"
+    SET_TOO = "set-too"
+    NOT_ONE_OF = "not-one-of"
+    NO_PARSER = "no-parser"
+    EMPTY_STEP = "empty-step"
+    NOT_SET_SO = "not-set-so"
+    CONTROL = "control"
+    NEAR = "near"
+    NONE_NEAR = "none-near"
 
 
 def parse(assignments: Iterable[str], backend: str | None = None, unset: Iterable[str] = ()) -> Preferences:
     """``key=value`` strings as preferences; values are YAML scalars or flow collections.
 
-    The backend ``auto`` takes back an earlier word on it, as ``unset`` does for its keys. Raises
-    UsageError("bad-option") for a key that no document has.
+    The backend ``auto`` takes back an earlier word on it, as ``unset`` does for its keys. Raises UsageError,
+    "unknown-setting" for a key that no document has.
     """
     values: dict[str, Any] = {} if backend is None else {"backend": backend}
     for assignment in assignments:
         key, equals, text = assignment.partition("=")
-        option = f"--set {assignment}"
         if not equals or not key:
-            raise UsageError("bad-option", option=option, problem="it has the form key=value")
-        values[_key(key.strip(), option)] = _value(text, option)
-    dropped = {key if key == DEVICE else _key(key.strip(), f"--unset {key}") for key in unset}
+            raise _refused(Setting.SET, assignment, PreferenceReason.FORM, given=assignment)
+        values[_key(key.strip(), Setting.SET)] = _value(key, text)
+    dropped = {key if key == DEVICE else _key(key.strip(), Setting.UNSET) for key in unset}
     if both := sorted(dropped & values.keys()):
-        problem = f"{both[0]} is set by the same command"
-        raise UsageError("bad-option", option=f"--unset {both[0]}", problem=problem)
+        raise _refused(Setting.UNSET, both[0], PreferenceReason.SET_TOO, key=both[0])
     if values.get("backend") == "auto":
         del values["backend"]
         dropped.add("backend")
@@ -49,7 +63,7 @@ def recalled(typed: Preferences, stored: Stored | None) -> Preferences:
     """What is typed now, and before it what earlier imports of the same document were told.
 
     A backend that a person wrote into the file counts as said: all other values depend on it. Raises
-    UsageError("bad-option") where the receipt holds what cannot have been said.
+    UsageError("bad-value") where the receipt holds what cannot have been said.
     """
     receipt = None if stored is None else stored.receipt
     if stored is None or receipt is None or receipt.request is None:
@@ -63,7 +77,7 @@ def recalled(typed: Preferences, stored: Stored | None) -> Preferences:
 
 
 def written(document: Mapping[str, Any], wrote: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What a person's file says, by the names that --set takes, where the importer did not write the same."""
+    """What a person's file says, by the names of preferences, where the importer did not write the same."""
     said, ours = dict(_said(document)), {} if wrote is None else dict(_said(wrote))
     return {key: value for key, value in said.items() if not same(value, ours.get(key, ABSENT))}
 
@@ -91,44 +105,44 @@ def _map(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _checked(values: dict[str, Any]) -> dict[str, Any]:
-    """Values that a decision can have; raises UsageError("bad-option")."""
+    """Values that a decision can have; raises UsageError("bad-value")."""
     for key, known in (("kind", KINDS), ("backend", backends.NAMES)):
         if key in values and values[key] not in known:
-            raise UsageError("bad-option", option=f"--set {key}", problem=f"it is one of {', '.join(known)}")
+            raise _refused(Setting.SET, values[key], PreferenceReason.NOT_ONE_OF, key=key, known=known)
     for key in OPTIONS:
         if values.get(key) == "none":
             values[key] = None
         elif values.get(key) is not None and not isinstance(values[key], str):
-            raise UsageError("bad-option", option=f"--set {key}", problem="a parser is a name, or none")
+            raise _refused(Setting.SET, values[key], PreferenceReason.NO_PARSER, key=key)
     return values
 
 
-def _key(key: str, option: str) -> str:
+def _refused(setting: Setting, value: object, reason: PreferenceReason, **fields: object) -> UsageError:
+    return UsageError("bad-value", setting=setting, value=value, problem=Reason(reason, **fields))
+
+
+def _key(key: str, setting: Setting) -> str:
     if key in SAMPLING:
         return f"parameters.{key}"
     head, *rest = key.split(".")
     if "" in (head, *rest):
-        raise UsageError("bad-option", option=option, problem="the path has an empty step")
+        raise _refused(setting, key, PreferenceReason.EMPTY_STEP, key=key)
     if key in RESERVED or (head in RESERVED and head != "parameters"):
-        raise UsageError("bad-option", option=option, problem=f"{key} is not set this way")
+        raise _refused(setting, key, PreferenceReason.NOT_SET_SO, key=key)
     known = head in TOP_LEVEL if head != "parameters" else rest[0] in PARAMETERS
     if key in OPTIONS or key in FACTS or known:
         return key
-    near = get_close_matches(rest[-1] if rest else head, [*OPTIONS, *FACTS, *PARAMETERS, *TOP_LEVEL], 3)
-    raise UsageError(
-        "bad-option",
-        option=option,
-        problem=f"no document has the key {key!r}" + (f"; near names: {', '.join(near)}" if near else ""),
-    )
+    names = get_close_matches(rest[-1] if rest else head, [*OPTIONS, *FACTS, *PARAMETERS, *TOP_LEVEL], 3)
+    near = Reason(PreferenceReason.NEAR, names=names) if names else Reason(PreferenceReason.NONE_NEAR)
+    raise UsageError("unknown-setting", setting=setting, name=key, near=near)
 
 
-def _value(text: str, option: str) -> Any:
+def _value(key: str, text: str) -> Any:
     """JSON where it is JSON (so that 1e-1 is a number), else YAML of one line, else the text itself."""
     import yaml
 
     if any(c not in "\n\t" and unicodedata.category(c) in ("Cc", "Cs") for c in text):
-        plain = option.encode("unicode_escape").decode()
-        raise UsageError("bad-option", option=plain, problem="the value holds control characters")
+        raise _refused(Setting.SET, text, PreferenceReason.CONTROL, key=key)
     for load in (json.loads,) if "\n" in text else (json.loads, yaml.safe_load):
         try:
             value = load(text)
@@ -156,9 +170,10 @@ def check_parsers(preferences: Preferences, target: Target) -> None:
 
 
 def check_document(data: Mapping[str, Any], preferences: Preferences) -> None:
-    """What the user set must fit the document's schema; raises UsageError("bad-option")."""
+    """What the user set must fit the document's schema; raises UsageError("bad-value")."""
     if preferences.values:
         try:
             schema.check("document", data, "the document")
         except DocumentError as error:
-            raise UsageError("bad-option", option="--set", problem=error.details["problem"]) from None
+            problem = error.details["problem"]
+            raise UsageError("bad-value", setting=Setting.SET, problem=problem) from None

@@ -16,7 +16,7 @@ from importer.reasons import Reason
 if TYPE_CHECKING:
     from importer.document.chat_template import ChatTemplate
     from importer.engines.base import Engine
-    from importer.engines.doctor import Case
+    from importer.engines.doctor import Case, Finding
     from importer.engines.environment import Installed
     from importer.engines.process import Served
     from importer.proof.result import Proof, Verdict
@@ -81,7 +81,7 @@ def inspect(
 
 def ready(
     stored: Stored, engine_name: str, *, weights: Path | None = None, port: int | None = None
-) -> list[str]:
+) -> list[Finding]:
     """Warnings; raises EngineError, "would-not-run" above all, where a run would not come to its end.
 
     Without ``weights``, their folder is not looked into: they may have to be fetched first.
@@ -89,8 +89,7 @@ def ready(
     from importer.engines import doctor
 
     case = inspect(stored, engine_name, weights=weights, port=port)
-    found = doctor.refuse(case, stored.name, fetched=weights is not None)
-    return [f"{told['says']}. {told['remedy']}" for told in (finding.to_json() for finding in found)]
+    return doctor.refuse(case, stored.name, fetched=weights is not None)
 
 
 def run_document(stored: Stored, engine_name: str, weights: Path, **how: Unpack[Running]) -> dict[str, Any]:
@@ -176,7 +175,7 @@ def _instead(document: Mapping[str, Any], proof: Proof | None) -> Iterator[None]
         if mend is None or not of_parser(told.get("problem")):
             raise
         problem = Reason(Died.PARSER_WITH_ANOTHER, problem=told["problem"], remedy=mend)
-        raise EngineError(error.kind, **{**told, "problem": problem}) from None
+        raise error.but(problem=problem) from None
 
 
 def run_against(

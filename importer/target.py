@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 
 from importer.decide.target import Target
 from importer.engines import abilities, machine, registries
-from importer.errors import UsageError
+from importer.errors import Setting, UsageError
 from importer.evidence.abilities import Machine
 from importer.fit.devices import Device, named
+from importer.reasons import Reason
 from importer.template.given import Given
 from importer.template.ours import CONVENTIONS, PYTHONIC, offered
+
+
+class TargetReason(StrEnum):
+    """Why an engine cannot be written for as it is asked."""
+
+    NOT_ON_APPLE = "not-on-apple"
+    TEMPLATE_UNKNOWN = "template-unknown"
+    CALLS_UNREAD = "calls-unread"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +37,7 @@ def bind(backend: str, version: str | None = None, *, ask: bool = True) -> Bound
     """``version`` if given, else the installed engine's, else the pinned one.
 
     An engine is only asked when it is the version that the document is written for, and ``ask`` says so.
-    Raises UsageError("bad-option") for a version without a registry.
+    Raises UsageError("bad-value") for a version without a registry.
     """
     from importer.engines import environment, get, runs
 
@@ -49,12 +59,12 @@ def bind(backend: str, version: str | None = None, *, ask: bool = True) -> Bound
 def device_for(name: str | None, memory: int | None, backend: str) -> Device:
     """The named device, else what this machine has for the backend; with ``memory`` bytes where given.
 
-    Raises UsageError("unknown-device") and UsageError("bad-option").
+    Raises UsageError("unknown-device") and UsageError("bad-value").
     """
     device = machine.this_machine(backend) if name is None else named(name)
     if backend == "vllm" and device.kind == "metal":
-        problem = "vLLM does not run on Apple's graphics; choose --backend mlx or another device"
-        raise UsageError("bad-option", option=f"--device {name}", problem=problem)
+        problem = Reason(TargetReason.NOT_ON_APPLE)
+        raise UsageError("bad-value", setting=Setting.DEVICE, value=name, problem=problem)
     if memory is not None:
         return device.with_memory(memory)
     return device if device.memory is not None else machine.this_machine(backend, cards=False)
@@ -77,17 +87,17 @@ def platform_for(name: str | None) -> str:
 def with_template(target: Target, given: Given) -> Target:
     """The target with what the template brings: for vLLM a parser of ours.
 
-    Raises UsageError("bad-option") for an engine that cannot be started with it.
+    Raises UsageError("bad-value") for an engine that cannot be started with it.
     """
     from importer.engines.vllm import PLUGIN
 
     problem = None
     if not target.runs:
-        problem = f"how {target.backend} is started with another chat template is not known"
+        problem = Reason(TargetReason.TEMPLATE_UNKNOWN, backend=target.backend)
     elif given.name in CONVENTIONS and given.name not in target.templates:
-        problem = f"{target.backend} reads none of its calls; it reads {', '.join(target.templates)}"
+        problem = Reason(TargetReason.CALLS_UNREAD, backend=target.backend, known=target.templates)
     if problem is not None:
-        raise UsageError("bad-option", option=f"--template {given.word}", problem=problem)
+        raise UsageError("bad-value", setting=Setting.TEMPLATE, value=given.word, problem=problem)
     if target.backend != "vllm":
         return replace(target, templates=())
     tools = {**target.parsers["tool_parser"], PYTHONIC: "ImporterPythonicToolParser"}

@@ -60,7 +60,7 @@ class Workbench:
             return learn(template, vocabulary, renderer)
 
     def dress(self, given: Given, own: Template | None, vocabulary: Vocabulary) -> Template:
-        """The template that the user gave; raises UsageError("bad-option")."""
+        """The template that the user gave; raises UsageError("bad-value")."""
         from importer.template.given import template_of
 
         renderer = self.wake()

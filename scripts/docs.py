@@ -11,10 +11,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from importer.cli import messages as cli
 from importer.engines import ENGINES, get
 from importer.engines.base import OFFERS
 from importer.engines.doctor import CHECKS
 from importer.errors import BRANCHES
+from importer.service import problems
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -24,10 +26,22 @@ ERRORS = """\
 # Errors and exit codes
 
 Every failure is one sentence, a next step and an exit code; with `--json` the same stands in
-`error.kind`, `error.message`, `error.hint`. Exit code 0 means done. This page is generated from
-`importer/errors.py` by `python scripts/docs.py`; a test keeps them alike.
+`error.kind`, `error.message`, `error.hint`, over HTTP in `kind`, `detail`, `hint`. Exit code 0 means done.
+The kinds stand in `importer/errors.py`, their sentences in `importer/messages/errors.py`, the next steps in
+`importer/cli/messages.py` and `importer/service/messages.py`. This page is generated from them by
+`python scripts/docs.py`; a test keeps them alike.
+
+## At the command line
 
 | exit | kind | sentence | next step |
+|---|---|---|---|
+"""
+OVER_HTTP = """
+## Over HTTP
+
+A problem's `detail` and `hint`, where a request can end so.
+
+| status | kind | sentence | next step |
 |---|---|---|---|
 """
 DOCTOR = """\
@@ -70,13 +84,18 @@ SESSION = re.compile(r"(?<=<!-- session -->\n```console\n).*?(?=```\n<!-- /sessi
 
 
 def errors() -> str:
-    """The table of kinds."""
-    rows = [
-        f"| {branch.exit_code} | `{kind.name}` | {kind.sentence} | {kind.hint} |"
-        for branch in sorted(BRANCHES, key=lambda b: b.exit_code)
-        for kind in branch.kinds
+    """The tables of kinds, one for each front end."""
+    ordered = [
+        (branch, kind) for branch in sorted(BRANCHES, key=lambda b: b.exit_code) for kind in branch.kinds
     ]
-    return ERRORS + "\n".join(rows) + "\n"
+    typed = [
+        f"| {branch.exit_code} | `{kind}` | {cli.sentence_row(kind)} | {cli.hint_row(kind)} |"
+        for branch, kind in ordered
+        if kind in cli.HINTS
+    ]
+    told = [problems.explained(kind) for _, kind in ordered]
+    asked = [f"| {p['status']} | `{p['kind']}` | {p['sentence']} | {p['hint']} |" for p in told if p]
+    return ERRORS + "\n".join(typed) + "\n" + OVER_HTTP + "\n".join(asked) + "\n"
 
 
 def doctor() -> str:

@@ -229,7 +229,9 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "bad-reference": typed("a b"),
     "traversal": typed("acme/../base"),
     "revision-conflict": typed("acme/base@v1", "--revision", "v2"),
-    "bad-option": typed("acme/base", "--set", "colour=red"),
+    "bad-option": typed("acme/base", "--colour", "red"),
+    "bad-value": typed("acme/base", "--set", "kind=colour"),
+    "unknown-setting": typed("acme/base", "--set", "colour=red"),
     "unknown-device": typed("acme/base", "--device", "h100"),
     "unknown-parser": typed("acme/chat", "--set", "tool_parser=hermez"),
     "unknown-format": exporting("vlm-config"),
@@ -285,7 +287,7 @@ AFTER_SHOWING = {"exists", "not-a-folder"}  # met when the decisions have been s
 APART = {
     "install-failed", "probes-failed", "output-closed", "interrupted", "cannot-write", "worker-failed",
     "editor", "edited",  # tests/test_review_terminal.py
-    *(kind.name for kind in ServiceError.kinds),  # tests/test_service_problems.py
+    *ServiceError.kinds,  # tests/test_service_problems.py
     "never-validated",  # tests/test_reports_cli.py
     "starved", "lost", "too-costly",  # the sandbox's own tests
 }  # fmt: skip

@@ -101,7 +101,7 @@ def test_output_and_name(desk: Desk) -> None:
 @pytest.mark.parametrize("name", ["", "../x", "A", "a/b", "-", "a..b", "é", "x" * 129, ".hidden", "a\n"])
 def test_names_that_are_no_file_names(desk: Desk, name: str) -> None:
     ran = desk("acme/base", f"--name={name}", "--json")
-    assert (ran.code, ran.line["error"]["kind"]) == (2, "bad-option")
+    assert (ran.code, ran.line["error"]["kind"]) == (2, "bad-value")
 
 
 @pytest.mark.parametrize("backend", ["vllm", "mlx", "mlx-vlm", "vllm-mlx"])
@@ -155,7 +155,7 @@ def test_engine_version(desk: Desk) -> None:
     assert line["document"]["importer"]["engine"] == {"name": "vllm", "version": "0.14.1"}
     ran = desk("acme/chat", "--engine-version", "0.14.1", "--set", "tool_parser=gemma4", "--json")
     assert ran.line["error"]["kind"] == "unknown-parser"
-    assert desk("acme/chat", "--engine-version", "99", "--json").line["error"]["kind"] == "bad-option"
+    assert desk("acme/chat", "--engine-version", "99", "--json").line["error"]["kind"] == "bad-value"
 
 
 def test_offline_uses_what_was_fetched(desk: Desk) -> None:

@@ -103,7 +103,7 @@ def test_the_device_chooses_the_engine(desk: Desk) -> None:
     mixed = desk("acme/mlx", "--dry-run", "--json", "--device", "h100-80g").line["decisions"]
     assert mixed["backend"]["value"] == "mlx", "only MLX reads these weights"
     ran = desk("acme/long", "--device", "m3-max-64g", "--backend", "vllm", "--json")
-    assert (ran.code, ran.line["error"]["kind"]) == (2, "bad-option")
+    assert (ran.code, ran.line["error"]["kind"]) == (2, "bad-value")
 
 
 def test_many_at_once(desk: Desk) -> None:

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from importer.cli.messages import hint
 from importer.engines import machine
-from importer.errors import UsageError
+from importer.errors import Setting, UsageError
 from importer.fit import devices
 from importer.fit.devices import GIB, named, size
 
@@ -110,14 +111,14 @@ def test_a_wrong_name_gets_near_ones_and_the_list(text: str, near: str) -> None:
         named(text)
     assert caught.value.kind == "unknown-device"
     assert near in caught.value.message
-    assert all(name in caught.value.hint for name in devices.raw()["devices"])
+    assert all(name in hint(caught.value) for name in devices.raw()["devices"])
 
 
 @pytest.mark.parametrize("text", ["0xh200", "999xh200", "2xm3-max-64g", "4xcpu"])
 def test_wrong_numbers(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         named(text)
-    assert caught.value.kind == "bad-option"
+    assert caught.value.kind == "bad-value"
 
 
 @given(st.text())
@@ -146,8 +147,9 @@ def test_sizes(text: str, expected: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "48", "G", "-3G", "1e3G", "48 hours", "0GiB", "9999999TiB", "٤GiB"])
 def test_wrong_sizes(text: str) -> None:
-    with pytest.raises(UsageError, match="--memory"):
+    with pytest.raises(UsageError) as caught:
         size(text)
+    assert caught.value.details["setting"] is Setting.MEMORY
 
 
 def cards(text: str) -> tuple[int, float, str | None]:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from importer import run
+from importer.cli import messages
 from importer.cli.main import run as command
 from importer.demo import MODEL
 from importer.document.store import load
@@ -60,8 +61,9 @@ def test_what_stands_in_the_way_is_told_at_once(tmp_path: Path, importer_home: P
     assert "its package mlx_lm is not; " in error.message
     assert "config.json is missing" in error.message
     told = error.details["troubles"]
-    assert isinstance(told, list)
-    assert [row["part"] for row in told] == ["environment", "environment"]
+    assert isinstance(told, tuple)
+    assert [row.to_json(messages.hint)["part"] for row in told] == ["environment", "environment"]
+    assert messages.hint(error).count("engine install mlx") == 1
     with pytest.raises(EngineError) as alone:
         refuse(Case(engine=get("mlx"), document=DOCUMENT), "toy")
     assert alone.value.kind == "engine-missing"
@@ -97,7 +99,8 @@ def test_looking_starts_nothing_and_imports_no_engine(desk: Desk, monkeypatch: p
 
     monkeypatch.setattr(subprocess, "Popen", Popen)
     warnings = run.ready(load(desk.folder / "models" / "toy.yaml"), "mlx", weights=desk.folder / "toy")
-    assert [w.partition(",")[0] for w in warnings] == ["the document was written for mlx 0.32.2"]
+    said = [w.to_json(messages.hint)["says"] for w in warnings]
+    assert [s.partition(",")[0] for s in said] == ["the document was written for mlx 0.32.2"]
     assert started == [["-c", environment.ASK_VERSION], ["-c", environment.ASK_PATH]]
     assert not {"torch", "vllm", "mlx", "mlx_lm"} & set(sys.modules)
 

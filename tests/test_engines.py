@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from importer.cli.messages import hint
 from importer.engines import ENGINES, environment, get
 from importer.engines.base import Death, steps
 from importer.engines.mlx import CONSTRAINTS, VERSION, Mlx
@@ -32,7 +33,7 @@ def test_unknown_engine_names_the_known_ones() -> None:
     with pytest.raises(EngineError) as caught:
         get("llama")
     assert caught.value.kind == "unknown-engine"
-    assert all(name in caught.value.hint for name in ENGINES)
+    assert all(name in hint(caught.value) for name in ENGINES)
 
 
 @pytest.mark.parametrize("name", list(ENGINES))

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from importer.cli.messages import hint
 from importer.errors import HubError, ImporterError
 from importer.hub import hosts, parse, resolve, transport
 from tests.hubserver import Content, Fault, HubServer, Repo, isolate
@@ -36,7 +37,7 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServe
 def refused(text: str) -> ImporterError:
     with pytest.raises(ImporterError) as caught:
         resolve(parse(text))
-    said = f"{caught.value.message} {caught.value.hint}"
+    said = f"{caught.value.message} {hint(caught.value)}"
     assert TOKEN not in said
     assert "hf_" not in said
     return caught.value
@@ -126,7 +127,7 @@ def test_lasting_faults_have_a_kind(server: HubServer, fault: Fault, kind: str, 
 
 def test_the_wait_is_told(server: HubServer) -> None:
     server.faults.append(Fault("/api/", 429, {"Retry-After": "3600"}))
-    assert "Wait 3600 seconds" in refused("a/open").hint
+    assert "Wait 3600 seconds" in hint(refused("a/open"))
 
 
 @pytest.mark.parametrize(

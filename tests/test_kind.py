@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from importer.cli.messages import hint
 from importer.evidence.kind import NOT_CHAT, find_kind
 from importer.hub.snapshot import RepoFile, Snapshot
 
@@ -143,7 +144,7 @@ def test_gguf_only_names_the_original() -> None:
     error = found.error("x/Qwen3-8B-GGUF")
     assert error is not None
     assert (error.kind, error.exit_code) == ("gguf-only", 4)
-    assert "Qwen/Qwen3-8B" in error.hint
+    assert "Qwen/Qwen3-8B" in hint(error)
 
 
 def test_gguf_only_without_a_card() -> None:
@@ -151,7 +152,7 @@ def test_gguf_only_without_a_card() -> None:
     error = found.error("x")
     assert found.made_from is None
     assert error is not None
-    assert "does not name it" in error.hint
+    assert "does not name it" in hint(error)
 
 
 def test_gguf_beside_other_weights_is_no_reason_to_refuse() -> None:
@@ -168,7 +169,7 @@ def test_a_refusal_says_what_it_is(kind: str) -> None:
     assert error is not None
     assert error.kind == "not-chat"
     assert NOT_CHAT[kind] in error.message
-    assert error.hint
+    assert hint(error)
 
 
 @pytest.mark.parametrize("name", ["x/Llama-Guard-9", "x/Y-OCR", "x/Y-Translate"])

@@ -159,7 +159,7 @@ def test_a_revision_is_named_once() -> None:
     assert caught.value.kind == "traversal"
     with pytest.raises(UsageError) as caught:
         parse("./a", "v1")
-    assert caught.value.kind == "bad-option"
+    assert caught.value.kind == "bad-value"
 
 
 ALNUM = string.ascii_letters + string.digits

@@ -10,7 +10,7 @@ import httpx
 import pytest
 import yaml
 
-from importer.errors import KINDS
+from importer.service.messages import detail_row
 from tests.commandline import BASE
 from tests.hubserver import Repo
 from tests.serving import PATIENCE, Service, events, service
@@ -25,7 +25,7 @@ def problem(answer: Any, status: int, kind: str) -> dict[str, Any]:
     assert answer.headers["content-type"] == "application/problem+json"
     said: dict[str, Any] = answer.json()
     assert (said["status"], said["kind"], said["type"]) == (status, kind, f"/problems/{kind}")
-    assert said["detail"].startswith(KINDS[kind][1].sentence.partition("{")[0])
+    assert said["detail"].startswith(detail_row(kind).partition("{")[0])
     assert said["request_id"] == answer.headers["x-request-id"]
     return said
 
@@ -285,10 +285,10 @@ def test_an_export_is_a_file_and_what_it_lacks(service: Service) -> None:
         ({"reference": "/etc"}, 422, "no-directories", "/reference"),
         ({"reference": "a/b/c"}, 422, "bad-reference", "/reference"),
         ({"reference": "https://evil.example/a/b"}, 422, "bad-reference", "/reference"),
-        ({"reference": "a/b", "set": {"nope": 1}}, 422, "bad-option", "/set"),
-        ({"reference": "a/b", "name": "../x"}, 422, "bad-option", "/name"),
+        ({"reference": "a/b", "set": {"nope": 1}}, 422, "unknown-setting", "/set"),
+        ({"reference": "a/b", "name": "../x"}, 422, "bad-value", "/name"),
         ({"reference": "a/b", "device": "abacus"}, 422, "unknown-device", "/device"),
-        ({"reference": "a/b", "backend": "llama"}, 422, "bad-option", "/backend"),
+        ({"reference": "a/b", "backend": "llama"}, 422, "bad-value", "/backend"),
         ({"reference": "a/b", "template": "/etc/passwd"}, 422, "bad-request", "/template"),
         ({"reference": "a/b", "odd": 1}, 422, "bad-request", "/odd"),
         ({}, 422, "bad-request", ""),
@@ -306,7 +306,7 @@ def test_a_request_that_cannot_be_meant(
         return
     said = problem(answer, status, kind)
     assert pointer is None or said["errors"][0]["pointer"] == pointer
-    assert service.client.get(said["type"]).json()["sentence"] == KINDS[kind][1].sentence
+    assert service.client.get(said["type"]).json()["sentence"] == detail_row(kind)
 
 
 def test_what_is_not_there(service: Service) -> None:
@@ -385,7 +385,7 @@ def test_a_gallerys_list_has_a_name_of_its_own(service: Service) -> None:
     service.hub.repos["acme/index"] = Repo(BASE)
     assert service.imported("acme/index")["config"] == "acme--index"
     body = {"reference": "acme/base", "backend": "vllm", "name": "index"}
-    told = problem(service.client.post("/v1/imports", json=body), 422, "bad-option")
+    told = problem(service.client.post("/v1/imports", json=body), 422, "bad-value")
     assert told["errors"][0]["pointer"] == "/name"
 
 
@@ -434,7 +434,7 @@ def test_a_key_is_made_once_by_one_request(service: Service) -> None:
     assert made["id"] in problem(ask("once"), 409, "key-made")["detail"]
     problem(ask("other"), 422, "key-reused")
     assert [k["id"] for k in service.client.get("/v1/keys").json() if k["name"] == "once"] == [made["id"]]
-    told = problem(service.client.post("/v1/keys", json={"name": "two\nlines"}), 422, "bad-option")
+    told = problem(service.client.post("/v1/keys", json={"name": "two\nlines"}), 422, "bad-value")
     assert told["errors"][0]["pointer"] == "/name"
 
 

@@ -317,7 +317,7 @@ def test_developers_are_systems_and_a_system_turn_is_kept(renderer: Renderer) ->
 def test_a_template_that_shows_less_is_refused(renderer: Renderer, own: str, words: str) -> None:
     with pytest.raises(UsageError) as caught:
         dressed(renderer, own, "json")
-    assert caught.value.kind == "bad-option"
+    assert caught.value.kind == "bad-value"
     assert words in caught.value.message
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 
-from importer.cli import show
+from importer.cli import messages, show
 from importer.engines import doctor
 from importer.engines.doctor import Case, Finding, NotApplicable
 from importer.errors import UsageError
@@ -16,7 +16,7 @@ def run(arguments: argparse.Namespace) -> int:
     found = list(_of_document(arguments) if arguments.name is not None else _of_machine(arguments))
     if arguments.json:
         for one in found:
-            show.json_line(show.json_text(one.to_json()))
+            show.json_line(show.json_text(one.to_json(messages.hint)))
     else:
         rows = [_row(one) for one in found if not isinstance(one.result, NotApplicable)]
         show.console().print(show.table(("about", "check", "verdict", "says", "remedy"), rows))
@@ -44,6 +44,6 @@ def _of_document(arguments: argparse.Namespace) -> Iterable[Finding]:
 
 
 def _row(one: Finding) -> tuple[str, ...]:
-    told = one.to_json()
+    told = one.to_json(messages.hint)
     verdict = "stops" if told["stops"] else "warning" if told["verdict"] == "trouble" else told["verdict"]
     return one.subject, one.check, verdict, told["says"], told["remedy"]

@@ -6,10 +6,9 @@ import argparse
 import getpass
 import sys
 from pathlib import Path
-from typing import Any
 
 from importer import preferences
-from importer.cli import show
+from importer.cli import messages, show
 from importer.cli.arguments import INSTALLED
 from importer.decide.decision import to_json
 from importer.decide.settings import is_warning
@@ -164,12 +163,13 @@ def _write(arguments: argparse.Namespace, settled: Settled, store: Store, review
 
 def error_line(reference: str | None, error: ImporterError) -> str:
     """The frozen line of --json for a failure."""
-    said: dict[str, Any] = {"kind": error.kind, "message": error.message, "hint": error.hint}
+    said = messages.error_json(error)
     conflicts = error.details.get("conflicts")
     if isinstance(conflicts, list):
         said["conflicts"] = [conflict.to_json() for conflict in conflicts]
-    if "troubles" in error.details:
-        said["troubles"] = error.details["troubles"]
+    troubles = error.details.get("troubles")
+    if isinstance(troubles, tuple):
+        said["troubles"] = [one.to_json(messages.hint) for one in troubles]
     return show.json_text({"schema": 1, "reference": reference, "error": said})
 
 

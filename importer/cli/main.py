@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from importer.cli import arguments as typed
-from importer.cli import streams
+from importer.cli import messages, streams
 from importer.errors import ImporterError, InternalError, Interrupted, ValidationError
 
 
@@ -84,7 +84,7 @@ def _tell(argv: list[str], error: ImporterError) -> int:
             streams.silence(sys.stdout)
     elif error.kind == "output-closed":
         streams.silence(sys.stdout)
-    streams.to_stderr(f"importer: {error.message}\n{error.hint}")
+    streams.to_stderr(f"importer: {messages.sentence(error)}\n{messages.hint(error)}")
     return error.exit_code
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from importer.cli import crew, show
+from importer.cli import crew, messages, show
 from importer.document.diff import shown
 from importer.document.store import Store
 from importer.errors import ImporterError, InternalError
@@ -58,15 +58,15 @@ def recheck(arguments: argparse.Namespace) -> int:
 
 def _tell_error(name: str, error: ImporterError, *, as_json: bool) -> None:
     if as_json:
-        said = {"kind": error.kind, "message": error.message, "hint": error.hint}
+        said = messages.error_json(error)
         show.json_line(show.json_text({"schema": 1, "name": name, "error": said}))
     else:
-        show.line(show.plain(f"{name}: not checked: {error.message} {error.hint}"))
+        show.line(show.plain(f"{name}: not checked: {messages.line(error)}"))
 
 
 def _tell(found: Finding, folder: str, *, as_json: bool) -> None:
     if as_json:
-        show.json_line(show.json_text(found.to_json()))
+        show.json_line(show.json_text(found.to_json(messages.error_json)))
         return
     if not found.changed:
         show.line(show.plain(f"{found.name}: nothing would change."))
@@ -88,7 +88,7 @@ def _headline(found: Finding) -> str:
 
 def _lines(found: Finding) -> Iterator[str]:
     if found.refused is not None:
-        yield f"{found.refused.message} {found.refused.hint}"
+        yield messages.line(found.refused)
     yield from map(_cause, found.causes)
     for altered in found.decisions:
         yield f"{altered.key}: {_change(altered)}"

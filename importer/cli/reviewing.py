@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from importer.cli import editing, show
+from importer.cli import editing, messages, show
 from importer.cli.importing import user
 from importer.document.receipt import Word
 from importer.document.review import page, say
@@ -98,7 +98,7 @@ class _Interview:
             try:
                 done = actions[choice](rest)
             except (DocumentError, UsageError) as error:
-                show.note(f"{error.message} {error.hint}")
+                show.note(messages.line(error))
                 if error.kind == "changed":
                     self._stored = self._look()
 
@@ -109,7 +109,7 @@ class _Interview:
         except DocumentError as error:
             if error.kind != "invalid":
                 raise
-            show.note(f"{error.message} {error.hint}")
+            show.note(messages.line(error))
             return None
         _show(page(stored))
         return stored

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from importer.cli import asking, show
+from importer.cli import asking, messages, show
 from importer.cli.arguments import INSTALLED
 from importer.cli.reporting import place, write_file
 from importer.document.store import Store, Stored, named
@@ -87,7 +87,7 @@ def _missing(snapshot: Snapshot, name: str) -> str | None:
     try:
         environment.need(get(name))
     except EngineError as error:
-        return f"{error.message} {error.hint}"
+        return messages.line(error)
     if locate_weights(snapshot) is None:
         size = weights_size(snapshot)
         amount = "of unknown size" if size is None else f"of {size / 1e9:.2f} GB"
@@ -111,7 +111,8 @@ def _run(
 
     environment.need(get(engine))
     for warning in ready(stored, engine, port=port):
-        show.note(f"Warning: {warning}")
+        told = warning.to_json(messages.hint)
+        show.note(f"Warning: {told['says']}. {told['remedy']}")
     with show.progress(f"{stored.name} on {engine}") as progress:
         weights = weights_of(stored, snapshot, fetch=fetch, progress=progress)
         report = run_document(stored, engine, weights, port=port, progress=progress, probes=probes)

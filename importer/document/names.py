@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from enum import StrEnum
 
-from importer.errors import UsageError
+from importer.errors import Setting, UsageError
+from importer.reasons import Reason
 
 ALLOWED = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?")
 RESERVED = ("index",)  # a gallery's list lies beside its entries
 LONGEST = 120  # characters, so that a number fits behind
+
+
+class NameReason(StrEnum):
+    """Why a name is not one of a document."""
+
+    CHARACTERS = "characters"
+    RESERVED = "reserved"
 
 
 def slug(text: str) -> str:
@@ -21,16 +30,14 @@ def slug(text: str) -> str:
 def check(name: str) -> str:
     """A name the user chose; raises UsageError where it is not safe as a file name."""
     if not ALLOWED.fullmatch(name) or len(name) > 128 or ".." in name:
-        raise UsageError(
-            "bad-option",
-            option=f"--name {name!r}",
-            problem="a name is made of a-z, 0-9, '.', '_' and '-', with a letter or digit at both ends",
-        )
+        raise _refused(name, NameReason.CHARACTERS)
     if name in RESERVED:
-        raise UsageError(
-            "bad-option", option=f"--name {name!r}", problem="a gallery's list of its entries has that name"
-        )
+        raise _refused(name, NameReason.RESERVED)
     return name
+
+
+def _refused(name: str, reason: NameReason) -> UsageError:
+    return UsageError("bad-value", setting=Setting.NAME, value=name, problem=Reason(reason, name=name))
 
 
 def choose(model_id: str | None, folder_name: str, taken_by_other: Callable[[str], bool]) -> str:

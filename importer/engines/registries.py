@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from importer.errors import UsageError
+from importer.errors import Setting, UsageError
 
 Kind = Literal["tool", "reasoning"]
 FOLDER = Path(__file__).with_name("registries")
@@ -88,7 +88,7 @@ def versions(engine: str) -> tuple[str, ...]:
 def load(engine: str, version: str | None = None) -> Registry:
     """The registry of a version, by default of the one that is installed here.
 
-    ``0.32`` means the newest known 0.32. Raises UsageError("bad-option") for a version without a registry.
+    ``0.32`` means the newest known 0.32. Raises UsageError("bad-value") for a version without a registry.
     """
     family = FAMILY.get(engine, engine)
     known = versions(family)
@@ -96,8 +96,9 @@ def load(engine: str, version: str | None = None) -> Registry:
     found = [v for v in known if v == wanted or v.startswith(f"{wanted}.")]
     if not found:
         raise UsageError(
-            "bad-option",
-            option="--engine-version",
+            "bad-value",
+            setting=Setting.ENGINE_VERSION,
+            value=wanted,
             problem=f"the parsers of {engine} {wanted} are not known here, only those of {', '.join(known)}",
         )
     return _read(family, found[-1])

@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
-from importer.errors import UsageError
+from importer.errors import Setting, UsageError
 
 Kind = Literal["cuda", "rocm", "metal", "cpu"]
 GIB = 2**30
@@ -74,7 +74,7 @@ class Device:
 def named(text: str) -> Device:
     """The device of ``NAME``, ``2xNAME`` or ``NAMEx2``; hyphens, blanks and case do not count.
 
-    Raises UsageError("unknown-device") with near names, and UsageError("bad-option").
+    Raises UsageError("unknown-device") with near names, and UsageError("bad-value").
     """
     name, count = _split(re.sub(r"[\s_-]+", "", text.lower()))
     found = next((d for n, d in known().items() if n.replace("-", "") == name), None)
@@ -82,10 +82,11 @@ def named(text: str) -> Device:
         near = ", ".join(_near(name)) or "none"
         raise UsageError("unknown-device", name=text, near=near, known=", ".join(_families()))
     if not 0 < count <= MOST:
-        raise UsageError("bad-option", option=f"--device {text}", problem=f"from 1 to {MOST} of a kind")
+        problem = f"from 1 to {MOST} of a kind"
+        raise UsageError("bad-value", setting=Setting.DEVICE, value=text, problem=problem)
     if count > 1 and not found.is_card:
         problem = f"{found.name} is a whole machine, and engines do not spread over several"
-        raise UsageError("bad-option", option=f"--device {text}", problem=problem)
+        raise UsageError("bad-value", setting=Setting.DEVICE, value=text, problem=problem)
     return replace(found, count=count)
 
 
@@ -100,16 +101,17 @@ def _split(text: str) -> tuple[str, int]:
     return text, 1
 
 
-def size(text: str, option: str = "--memory") -> int:
-    """Bytes of ``48GiB``, ``48G`` (the same) or ``48GB``; raises UsageError("bad-option")."""
+def size(text: str) -> int:
+    """Bytes of ``48GiB``, ``48G`` (the same) or ``48GB``; raises UsageError("bad-value")."""
     match = SIZE.fullmatch(text.strip())
     if match is None:
         problem = "it is a number and a unit, such as 48GiB or 800MB"
-        raise UsageError("bad-option", option=f"{option} {text}", problem=problem)
+        raise UsageError("bad-value", setting=Setting.MEMORY, value=text, problem=problem)
     base = 1000 if (match[3] or "").lower() == "b" else 1024
     amount = float(match[1]) * base ** ("kmgt".index(match[2].lower()) + 1)
     if not 2**20 <= amount <= 2**50:
-        raise UsageError("bad-option", option=f"{option} {text}", problem="from 1 MiB to 1024 TiB")
+        problem = "from 1 MiB to 1024 TiB"
+        raise UsageError("bad-value", setting=Setting.MEMORY, value=text, problem=problem)
     return int(amount)
 
 

@@ -70,4 +70,4 @@ def without_folder(error: DocumentError, folder: Path) -> NoReturn:
         for key, value in error.details.items()
     }
     told["folder"] = "the gallery" if told.get("folder") in (folder, Path()) else told.get("folder")
-    raise DocumentError(error.kind, **told) from None
+    raise error.but(**told) from None

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError
 
-from importer.errors import UsageError
+from importer.errors import Setting, UsageError
+from importer.reasons import Reason
 
 THREADS = 48  # connections to an SQLite file that are kept: one for each thread that may ask
 PATIENCE = 30  # seconds that a writer waits for another one
@@ -21,11 +23,17 @@ MIGRATIONS = 0x6D696772
 CLAIMS = 0x636C6169  # claims of devices, and what is taken back from those that are gone
 
 
+class DatabaseReason(StrEnum):
+    """Why a database cannot be used."""
+
+    FORM = "form"
+
+
 class Database:
     """Connections for reading and for writing; safe to use from several threads and processes."""
 
     def __init__(self, url: str) -> None:
-        """Raises UsageError("bad-option") for a URL of another kind."""
+        """Raises UsageError("bad-value") for a URL of another kind."""
         self.url = parsed(url)
         self.sqlite = self.url.get_backend_name() == "sqlite"
         if self.sqlite:
@@ -62,7 +70,7 @@ class Database:
 
 
 def parsed(url: str) -> URL:
-    """``sqlite:///FILE`` or ``postgresql://…``; raises UsageError("bad-option")."""
+    """``sqlite:///FILE`` or ``postgresql://…``; raises UsageError("bad-value")."""
     try:
         found = make_url(url)
         kind = found.get_backend_name()
@@ -72,8 +80,7 @@ def parsed(url: str) -> URL:
         return found
     if kind == "postgresql":
         return found.set(drivername="postgresql+psycopg")
-    problem = "it has the form sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME"
-    raise UsageError("bad-option", option="--database", problem=problem)
+    raise UsageError("bad-value", setting=Setting.DATABASE, problem=Reason(DatabaseReason.FORM))
 
 
 def _sqlite(url: URL) -> Engine:

@@ -7,21 +7,29 @@ import hmac
 import secrets
 from collections.abc import Collection
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
 
-from importer.errors import ServiceError, UsageError
+from importer.errors import ServiceError, Setting, UsageError
 from importer.gallery import audit
 from importer.gallery.act import Act
 from importer.gallery.tables import keys
 from importer.pipeline import now
+from importer.reasons import Reason
 
 SCOPES = ("read", "import", "approve", "admin")
 PREFIX = "imp"  # a key is imp_ID_SECRET
 NAME = 100  # characters
 SECRET = 32  # random bytes: too many to be guessed, so a plain hash keeps them
 NOBODY = hashlib.sha256(b"").hexdigest()
+
+
+class KeyNameReason(StrEnum):
+    """Why a key cannot have a name."""
+
+    LINE = "line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +44,11 @@ class Key:
 def create(connection: Connection, name: str, scopes: Collection[str], act: Act) -> str:
     """The key itself, which nobody can show again; ``scopes`` are of ``SCOPES``.
 
-    Raises UsageError("bad-option") for a name that cannot be shown in one line.
+    Raises UsageError("bad-value") for a name that cannot be shown in one line.
     """
     if not 0 < len(name) <= NAME or not name.isprintable() or not name.strip():
-        problem = f"it is a line of at most {NAME} characters"
-        raise UsageError("bad-option", option="NAME", problem=problem)
+        problem = Reason(KeyNameReason.LINE, most=NAME)
+        raise UsageError("bad-value", setting=Setting.KEY_NAME, value=name, problem=problem)
     ident, secret = secrets.token_hex(6), secrets.token_urlsafe(SECRET)
     row = {"id": ident, "name": name, "hash": _hash(secret), "scopes": " ".join(sorted(set(scopes)))}
     connection.execute(insert(keys).values(**row, created_at=now(), created_by=act.who))

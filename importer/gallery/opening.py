@@ -12,7 +12,7 @@ from importer.gallery.migrations import migrate
 def opened(url: str) -> Database:
     """The database, up to date.
 
-    Raises UsageError("bad-option") for what is no URL of one, ServiceError("no-gallery") where it cannot be
+    Raises UsageError("bad-value") for what is no URL of one, ServiceError("no-gallery") where it cannot be
     used, ServiceError("newer-gallery") where a newer importer has changed it.
     """
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from importer.errors import UsageError
+from importer.errors import Setting, UsageError
 from importer.hub import hosts
 
 SCHEMES = ("hf://", "huggingface://")
@@ -43,7 +43,7 @@ class Reference:
 def parse(text: str, revision: str | None = None) -> Reference:
     """Read a reference; ``revision`` is what stood beside it as an option.
 
-    Raises UsageError: bad-reference, traversal, revision-conflict, bad-option.
+    Raises UsageError: bad-reference, traversal, revision-conflict, bad-value.
     """
     typed = text.strip(" ")
     if not typed:
@@ -73,7 +73,8 @@ def pinned(reference: Reference) -> str | None:
 
 def _directory(text: str, typed: str, revision: str | None) -> Path:
     if revision is not None:
-        raise UsageError("bad-option", option="--revision", problem="a directory has no revisions")
+        problem = "a directory has no revisions"
+        raise UsageError("bad-value", setting=Setting.REVISION, value=revision, problem=problem)
     try:
         return Path(typed).expanduser()
     except RuntimeError:

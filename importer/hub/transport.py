@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from importer import __version__
-from importer.errors import HubError, UsageError
+from importer.errors import HubError, Setting, UsageError
 from importer.hub import hosts
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def check_endpoint() -> str:
     try:
         hosts.origin(url)
     except ValueError as error:
-        raise UsageError("bad-option", option="HF_ENDPOINT", problem=error) from None
+        raise UsageError("bad-value", setting=Setting.ENDPOINT, value=url, problem=error) from None
     return url
 
 

@@ -19,7 +19,7 @@ from importer.reasons import Reason, key_of
 Text = str | Callable[[Mapping[str, Any]], str]
 SUBJECTS: tuple[str, ...] = (
     "errors", "hub", "places", "sandbox", "template", "evidence", "fit", "decide", "proof", "document",
-    "engines", "doctor", "exports", "validation", "reports", "recheck",
+    "engines", "doctor", "exports", "validation", "reports", "recheck", "gallery",
 )  # fmt: skip
 
 
@@ -40,16 +40,36 @@ def render(reason: Reason, instead: Mapping[str, Text] | None = None) -> str:
 
 def sentence(kind: StrEnum, fields: Mapping[str, Any], instead: Mapping[str, Text] | None = None) -> str:
     """The sentence of a kind over ``fields``; reasons among them become sentences first."""
-    key = key_of(kind)
-    text = (instead or {}).get(key) or catalogue()[key]
-    worded = {name: worded_field(value, instead) for name, value in fields.items()}
-    return text(worded) if callable(text) else WORDS.vformat(text, (), worded)
+    return text_of(key_of(kind), fields, instead)
+
+
+def text_of(key: str, fields: Mapping[str, Any], instead: Mapping[str, Text] | None = None) -> str:
+    """The same by its key, as errors have one that are of no enumeration."""
+    return worded((instead or {}).get(key) or catalogue()[key], fields, instead)
+
+
+def worded(text: Text, fields: Mapping[str, Any], instead: Mapping[str, Text] | None = None) -> str:
+    """A text of a front end's own over ``fields``."""
+    values = {name: worded_field(value, instead) for name, value in fields.items()}
+    return text(values) if callable(text) else WORDS.vformat(text, (), values)
+
+
+def row(text: Text) -> str:
+    """A text with the names of its fields, as tables show it; a function's is its docstring."""
+    if callable(text):
+        return str(text.__doc__)
+    return "".join(literal + (f"{{{name}}}" if name else "") for literal, name, _, _ in WORDS.parse(text))
 
 
 def worded_field(value: object, instead: Mapping[str, Text] | None = None) -> Any:
-    """A field as sentences show it: reasons as sentences, sequences element by element."""
+    """A field as sentences show it: reasons as sentences, sequences element by element.
+
+    A member of an enumeration is shown by the text under its key in ``instead``, where there is one.
+    """
     if isinstance(value, Reason):
         return render(value, instead)
+    if isinstance(value, StrEnum):
+        return (instead or {}).get(key_of(value), str(value))
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return tuple(worded_field(item, instead) for item in value)
     return value

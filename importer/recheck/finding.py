@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,8 +85,8 @@ class Finding:
         """Whether an import now would write anything else, warn of anything new, or be refused."""
         return bool(self.decisions or self.moved or self.refused)
 
-    def to_json(self) -> dict[str, Any]:
-        """The line of ``--json``."""
+    def to_json(self, worded: Callable[[ImporterError], Mapping[str, Any]]) -> dict[str, Any]:
+        """As JSON; ``worded`` gives a failure's kind, message and next step."""
         no = self.refused
         return {
             "schema": 1,
@@ -97,5 +97,5 @@ class Finding:
             "decisions": [d.to_json() for d in self.decisions],
             "document": [m.to_json() for m in self.moved],
             "conflicts": [c.to_json() for c in self.conflicts],
-            "refused": None if no is None else {"kind": no.kind, "message": no.message, "hint": no.hint},
+            "refused": None if no is None else worded(no),
         }

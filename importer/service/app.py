@@ -21,7 +21,7 @@ from importer.errors import ImporterError, InternalError, ServiceError
 from importer.gallery.answers import Again
 from importer.gallery.gallery import Gallery
 from importer.gallery.opening import opened, said
-from importer.service import words
+from importer.service import messages
 from importer.service.auth import limits
 from importer.service.desk import Desk
 from importer.service.guard import Guard
@@ -100,7 +100,7 @@ def _invalid(request: Request, error: Exception) -> Response:
     if any(one["loc"] == ("body",) and one["type"] in OBJECTS for one in found) and not _is_json(request):
         said = request.headers.get("content-type", "").partition(";")[0] or "untyped"
         return answer(request, ServiceError("wrong-type", type=said[:100], wanted=JSON))
-    mistakes = [{"pointer": _pointer(one["loc"]), "detail": words.mistake(one)} for one in found]
+    mistakes = [{"pointer": _pointer(one["loc"]), "detail": messages.mistake(one)} for one in found]
     said = "; ".join(f"{m['pointer'] or 'the body'}: {m['detail']}" for m in mistakes)
     return answer(request, ServiceError("bad-request", problem=said), mistakes)
 

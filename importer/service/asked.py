@@ -12,7 +12,7 @@ from pydantic.config import JsonDict
 
 from importer import preferences
 from importer.document import names
-from importer.errors import ServiceError
+from importer.errors import ServiceError, Setting, UsageError
 from importer.hub.reference import LONGEST as REFERENCE
 from importer.hub.reference import parse
 from importer.pipeline import Request
@@ -188,10 +188,8 @@ def _backend(said: Import, settings: Settings) -> str | None:
     if said.backend is None:
         return settings.backends[0] if len(settings.backends) == 1 else None
     if said.backend not in (AUTO, *settings.backends):
-        from importer.errors import UsageError
-
-        known = ", ".join(settings.backends)
-        raise UsageError("bad-option", option="--backend", problem=f"it is one of {known} or {AUTO}")
+        problem = f"it is one of {', '.join(settings.backends)} or {AUTO}"
+        raise UsageError("bad-value", setting=Setting.BACKEND, value=said.backend, problem=problem)
     return said.backend
 
 

@@ -22,8 +22,9 @@ from importer.errors import (
     ServiceError,
     UsageError,
     ValidationError,
+    one_line,
 )
-from importer.service import words
+from importer.service import messages
 
 MEDIA_TYPE = "application/problem+json"
 BY_BRANCH: Mapping[type[ImporterError], int] = {
@@ -67,9 +68,9 @@ def problem(error: ImporterError, errors: Sequence[Mapping[str, Any]] = ()) -> d
         "type": f"/problems/{error.kind}",
         "title": title(error.kind),
         "status": status,
-        "detail": words.detail(error),
+        "detail": messages.detail(error),
         "kind": error.kind,
-        "hint": words.hint(error),
+        "hint": messages.hint(error),
     }
     named = [dict(e) for e in errors or _listed(error) or _named(error)]
     if named:
@@ -88,17 +89,16 @@ def title(kind: str) -> str:
 
 
 def explained(kind: str) -> dict[str, Any] | None:
-    """What ``/problems/KIND`` says; ``None`` where there is no such kind."""
-    found = KINDS.get(kind)
-    if found is None:
+    """What ``/problems/KIND`` says; ``None`` where no such kind is met over HTTP."""
+    if kind not in messages.HINTS:
         return None
-    status = BY_KIND.get(kind, BY_BRANCH[found[0]])
+    status = BY_KIND.get(kind, BY_BRANCH[KINDS[kind]])
     return {
         "kind": kind,
         "title": title(kind),
         "status": status,
-        "sentence": words.detail_row(kind),
-        "hint": words.hint_row(kind),
+        "sentence": messages.detail_row(kind),
+        "hint": messages.hint_row(kind),
     }
 
 
@@ -130,12 +130,14 @@ def _listed(error: ImporterError) -> Sequence[Mapping[str, Any]]:
     return found if isinstance(found, list) else ()
 
 
+def _about(error: ImporterError) -> str:
+    """What is wrong with the field that a failure is about."""
+    found = error.details.get("problem")
+    return messages.detail(error) if found is None else one_line(messages.text(found))
+
+
 def _named(error: ImporterError) -> list[dict[str, str]]:
-    """The field that a failure is about, by its kind or by the option that it names."""
-    named = words.field(error)
+    """The field that a failure is about, by its kind or by the setting that it names."""
+    named = messages.field(error)
     pointer = FIELDS.get(error.kind) if named is None else f"/{named}"
-    return (
-        []
-        if pointer is None
-        else [{"pointer": pointer, "detail": str(error.details.get("problem", error.message))}]
-    )
+    return [] if pointer is None else [{"pointer": pointer, "detail": _about(error)}]

@@ -196,11 +196,12 @@ def _is_network(text: str) -> bool:
 def _no_size(text: str) -> str | None:
     """Why it is no amount of memory."""
     from importer.fit import devices
+    from importer.service import messages
 
     try:
         devices.size(text)
     except UsageError as error:
-        return str(error.details["problem"])
+        return messages.text(error.details["problem"])
     return None
 
 

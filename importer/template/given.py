@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from importer.errors import UsageError
+from importer.errors import Setting, UsageError
 from importer.template.ours import CONVENTIONS
 from importer.template.ours.dress import dress
 from importer.template.render import Renderer
@@ -34,7 +34,7 @@ class Given:
 
 
 def read(word: str | None) -> Given | None:
-    """What --template names, ``None`` where it is not given. Raises UsageError("bad-option")."""
+    """What --template names, ``None`` where it is not given. Raises UsageError("bad-value")."""
     if word is None:
         return None
     if word == NONE or word in CONVENTIONS:
@@ -55,7 +55,7 @@ def again(word: str | None, text: str | None) -> Given | None:
 
 
 def template_of(given: Given, own: Template | None, vocabulary: Vocabulary, renderer: Renderer) -> Template:
-    """The template to serve with; raises UsageError("bad-option") where the model's own cannot be dressed."""
+    """The template to serve with; raises UsageError("bad-value") where the model's own cannot be dressed."""
     if given.name == FILE:
         text = given.text
     elif own is None:
@@ -83,4 +83,4 @@ def _file(word: str) -> str:
 
 
 def _refused(word: str, problem: str) -> UsageError:
-    return UsageError("bad-option", option=f"--template {word}", problem=problem)
+    return UsageError("bad-value", setting=Setting.TEMPLATE, value=word, problem=problem)

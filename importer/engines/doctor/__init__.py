@@ -11,10 +11,10 @@ from dataclasses import replace
 from importer.engines import ENGINES
 from importer.engines.doctor import cards, files, host, hubs, memory, model, packages, processor
 from importer.engines.doctor.case import Case, of_engine
-from importer.engines.doctor.result import Check, Finding, Fine, NotApplicable, Result, Trouble
+from importer.engines.doctor.result import Check, Finding, Fine, Hint, NotApplicable, Result, Trouble
 from importer.errors import EngineError
 
-__all__ = ["CHECKS", "Case", "Check", "Finding", "Fine", "NotApplicable", "Result", "Trouble"]
+__all__ = ["CHECKS", "Case", "Check", "Finding", "Fine", "Hint", "NotApplicable", "Result", "Trouble"]
 
 CHECKS: tuple[Check, ...] = (
     Check("python", "machine", "An old Python meets syntax that it does not know.",
@@ -127,10 +127,15 @@ def refuse(case: Case, name: str, *, fetched: bool = True) -> list[Finding]:
         "would-not-run",
         name=name,
         engine=case.about("engine"),
-        problem="; ".join(trouble.says for _, trouble in found),
-        remedy=" ".join(dict.fromkeys(trouble.remedy for _, trouble in found)),
-        troubles=[finding.to_json() for finding, _ in found],
+        problem=tuple(trouble.says for _, trouble in found),
+        troubles=tuple(finding for finding, _ in found),
     )
+
+
+def remedies(troubles: Iterable[Finding], hint: Hint) -> str:
+    """What helps against all of them, each remedy once."""
+    found = (one.result.step(hint) for one in troubles if isinstance(one.result, Trouble))
+    return " ".join(dict.fromkeys(found))
 
 
 def _about(part: str) -> list[Check]:

@@ -33,8 +33,8 @@ def installed(case: Case) -> Result:
         return Fine(f"{case.installed.version} in {place}")
     error = EngineError("engine-missing", name=name)
     if environment.root_of(case.engine).exists():
-        return Trouble("its environment is unfinished or of another version", error.hint, error=error)
-    return Trouble("not installed", error.hint, error=error)
+        return Trouble("its environment is unfinished or of another version", "", error=error)
+    return Trouble("not installed", "", error=error)
 
 
 def metadata(case: Case) -> Result:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 Part = Literal["configuration", "model", "engine", "environment"]
 About = Literal["machine", "engine", "document"]
+Hint = Callable[[ImporterError], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class Trouble:
 
     ``stops``  whether a run would die of it, or be wrong without a word; else it is a warning.
     ``part``   what is at fault, as a validation names it.
-    ``error``  the failure that a run would meet, where it has a row of its own in the table of errors.
+    ``error``  the failure that a run would meet, where it has a kind of its own; its next step is the remedy.
     """
 
     says: str
@@ -40,7 +41,11 @@ class Trouble:
     @classmethod
     def of(cls, error: ImporterError, part: Part = "environment") -> Trouble:
         """A failure as a trouble."""
-        return cls(error.message, error.hint, part=part, error=error)
+        return cls(error.message, "", part=part, error=error)
+
+    def step(self, hint: Hint) -> str:
+        """The remedy; of a failure the next step, as a front end's ``hint`` words it."""
+        return self.remedy if self.error is None else hint(self.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +86,13 @@ class Finding:
         """Whether a run would not come to its end."""
         return isinstance(self.result, Trouble) and self.result.stops
 
-    def to_json(self) -> dict[str, Any]:
-        """One line of ``importer doctor --json``."""
+    def to_json(self, hint: Hint) -> dict[str, Any]:
+        """As JSON; ``hint`` words the next step of a failure."""
         told, common = self.result, {"check": self.check, "subject": self.subject}
         nothing = {"remedy": "", "stops": False, "part": None}
         if isinstance(told, Fine):
             return {**common, "verdict": "fine", "says": told.says, **nothing}
         if isinstance(told, NotApplicable):
             return {**common, "verdict": "not-applicable", "says": told.reason, **nothing}
-        tail = {"remedy": told.remedy, "stops": told.stops, "part": told.part}
+        tail = {"remedy": told.step(hint), "stops": told.stops, "part": told.part}
         return {**common, "verdict": "trouble", "says": told.says, **tail}

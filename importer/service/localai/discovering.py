@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from importer.deciding import Studied, conclude
 from importer.errors import ImporterError, ServiceError
-from importer.service import words
+from importer.service import messages
 from importer.service.asked import Import
 from importer.service.localai.shapes import ImportUri
 
@@ -27,7 +27,7 @@ def asked(body: ImportUri) -> Import:
         return Import(reference=body.uri.strip().removeprefix(FILE), **said)
     except ValidationError as error:
         found = error.errors()[0]
-        problem = f"{'.'.join(map(str, found['loc'])) or 'it'}: {words.mistake(found)}"
+        problem = f"{'.'.join(map(str, found['loc'])) or 'it'}: {messages.mistake(found)}"
         raise ServiceError("bad-request", problem=problem) from None
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.exc import OperationalError
 from starlette.exceptions import HTTPException
 
 from importer.errors import ImporterError, ServiceError
-from importer.service import words
+from importer.service import messages
 from importer.service.desk import json_answer
 from importer.service.problems import status_of
 
@@ -54,7 +54,7 @@ def failure(error: Exception, *, flat: bool = False, says: str = "") -> Response
     known = _known(error)
     status, message, headers = (
         wire_status(known),
-        f"{says}{words.detail(known)} {words.hint(known)}".strip(),
+        f"{says}{messages.detail(known)} {messages.hint(known)}".strip(),
         _headers(known),
     )
     kind = ""
@@ -81,7 +81,7 @@ def _known(error: Exception) -> ImporterError:
     if isinstance(error, ImporterError):
         return error
     if isinstance(error, RequestValidationError):
-        said = "; ".join(f"{'.'.join(map(str, e['loc']))}: {words.mistake(e)}" for e in error.errors())
+        said = "; ".join(f"{'.'.join(map(str, e['loc']))}: {messages.mistake(e)}" for e in error.errors())
         return ServiceError("bad-request", problem=said)
     if isinstance(error, OperationalError):
         return ServiceError("no-database", seconds=5)

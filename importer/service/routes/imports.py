@@ -20,6 +20,7 @@ from importer.errors import DocumentError, ImporterError, ServiceError
 from importer.gallery import audit, jobs
 from importer.hub import parse
 from importer.pipeline import Plan, lay_out
+from importer.service import messages
 from importer.service.asked import Import, check_place, request_of
 from importer.service.auth import Importer, act
 from importer.service.desk import AtDesk, Desk
@@ -109,8 +110,10 @@ def _check_places(references: Sequence[str], revision: str | None, at: Desk) -> 
             failed.append((place, error))
     if failed:
         first = failed[0][1]
-        found = [{"pointer": f"/references/{place}", "detail": error.message} for place, error in failed]
-        raise type(first)(first.kind, **{**first.details, "errors": found})
+        found = [
+            {"pointer": f"/references/{place}", "detail": messages.detail(error)} for place, error in failed
+        ]
+        raise first.but(errors=found)
 
 
 @router.post(

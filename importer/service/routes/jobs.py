@@ -188,7 +188,7 @@ def cancel(job: str, request: Request, at: AtDesk, who: Importer, once: AskedOnc
     "/{job}/retry",
     status_code=202,
     response_model=Job,
-    responses=accepted() | problems("no-such-job", "not-ended", "bad-option"),
+    responses=accepted() | problems("no-such-job", "not-ended", "bad-value"),
     summary="Try a job again",
 )
 def retry(

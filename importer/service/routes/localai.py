@@ -11,7 +11,7 @@ from importer.document.holding import builds
 from importer.engines import abilities
 from importer.errors import ImporterError, ServiceError
 from importer.gallery import audit, executors, jobs, published
-from importer.service import addresses
+from importer.service import addresses, messages
 from importer.service.auth import act
 from importer.service.desk import AtDesk, json_answer
 from importer.service.localai import shapes, wire
@@ -65,7 +65,7 @@ def _refused(error: ImporterError) -> Response:
         return wire.failure(error, says="failed to discover model config: ")
     found = error.details["candidates"]
     candidates = [one["backend"] for one in found] if isinstance(found, list) else []
-    told = {"error": "ambiguous import", "detail": error.message, "modality": "text"}
+    told = {"error": "ambiguous import", "detail": messages.detail(error), "modality": "text"}
     return json_answer({**told, "candidates": candidates, "hint": HINT}, 400)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from importer.service import words
+from importer.service import messages
 from importer.service.problems import MEDIA_TYPE, explained
 
 ALWAYS = (
@@ -40,6 +40,6 @@ def problems(*kinds: str) -> dict[int | str, dict[str, Any]]:
 
 
 def _example(kind: str, said: dict[str, Any]) -> dict[str, Any]:
-    sentence = words.detail_row(kind)
+    sentence = messages.detail_row(kind)
     told = {"type": f"/problems/{kind}", "title": said["title"], "status": said["status"], "kind": kind}
     return {**told, "detail": sentence, "hint": said["hint"]}

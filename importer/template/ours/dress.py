@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Literal
 
-from importer.errors import UsageError
+from importer.errors import Setting, UsageError
 from importer.template import cases
 from importer.template.bench import HOPELESS
 from importer.template.cases import ONE, TOOLS, Style, Turn
@@ -42,7 +42,7 @@ class Traits:
 def dress(own: Template, convention: str, vocabulary: Vocabulary, renderer: Renderer) -> str:
     """The text of ``own`` behind a prelude that puts tools into its turns as ``convention`` has it.
 
-    Raises UsageError("bad-option") for a template that does not show all that it is given.
+    Raises UsageError("bad-value") for a template that does not show all that it is given.
     """
     bare = own.plain or own.text
     bench = _Bench(vocabulary, renderer)
@@ -53,7 +53,7 @@ def dress(own: Template, convention: str, vocabulary: Vocabulary, renderer: Rend
     except _HopelessError as error:
         problem = f"the model's own template does not go with it: {error}"
     if problem:
-        raise UsageError("bad-option", option=f"--template {convention}", problem=problem)
+        raise UsageError("bad-value", setting=Setting.TEMPLATE, value=convention, problem=problem)
     return text
 
 

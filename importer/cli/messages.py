@@ -1,0 +1,124 @@
+"""What the command line says of failures: next steps with flags and commands, and its own words for settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from importer import errors
+from importer.errors import ImporterError, one_line
+from importer.messages import Text, row, worded, worded_field
+from importer.messages.errors import STEPS
+
+# Texts in place of those of ``messages``, by key.
+INSTEAD: Mapping[str, Text] = {
+    "UsageError.revision-conflict": "The reference names revision {inline!r} and --revision names {option!r}.",
+    "HubError.not-cached": "{repo} is not in the cache and --offline forbids asking the Hub.",
+    "DocumentError.not-approved": "{name} is not approved (review: {review}), and --approved-only asks for that.",
+    "Setting.backend": "--backend",
+    "Setting.database": "--database",
+    "Setting.device": "--device",
+    "Setting.endpoint": "HF_ENDPOINT",
+    "Setting.engine_version": "--engine-version",
+    "Setting.key_name": "NAME",
+    "Setting.memory": "--memory",
+    "Setting.name": "--name",
+    "Setting.revision": "--revision",
+    "Setting.set": "--set",
+    "Setting.template": "--template",
+    "Setting.unset": "--unset",
+}  # fmt: skip
+
+
+def _remedies(fields: Mapping[str, Any]) -> str:
+    """{troubles}: the remedy of each."""
+    from importer.engines.doctor import remedies
+
+    return remedies(fields["troubles"], hint)
+
+
+# The next step by kind.
+HINTS: Mapping[str, Text] = STEPS | {
+    "bad-option": "See 'importer --help'.",
+    "bad-value": "See 'importer --help' for what {setting} takes.",
+    "editor": "Set VISUAL or EDITOR to an editor that waits until you are done.",
+    "unknown-format": "Near names: {near}; 'importer export --list' shows all.",
+    "unknown-probe": "Near names: {near}; 'importer validate --list-probes' shows all.",
+    "unknown-model": "Name one with --model; it serves: {known}.",
+    "unknown-report": "Known: {known}; or name one with --format.",
+    "unknown-device": "Known: {known}; in front of it how many (8xh100-80g). Or say --memory.",
+    "not-found": "Check the spelling; if it is private, set HF_TOKEN to a token that may read it.",
+    "gated": "Ask for access on {url}, then set HF_TOKEN to a token of that account.",
+    "private": "Set HF_TOKEN to a token that may read it.",
+    "network": "Check the network and HF_ENDPOINT, or use --offline with what is cached.",
+    "not-cached": "Run once without --offline (and without HF_HUB_OFFLINE).",
+    "bad-weights": "Leave --exact-fit out; no engine can be trusted with these weights either.",
+    "exists": "Choose another --name or --output, or remove the file first.",
+    "conflict": "The file is as it was: run again with --take mine for the file's, or --take theirs for this import's.",
+    "not-a-folder": "Name a folder with --output.",
+    "cannot-write": "Free space, or choose another place with --output or IMPORTER_HOME; nothing was left behind.",
+    "no-such-document": "See 'importer list'.",
+    "changed": "Look at it again with 'importer review {name}'.",
+    "edited": "Your text is kept in {copy}.",
+    "not-approved": "Run 'importer approve {name}' once you have read it, or leave --approved-only out.",
+    "chat-template": "Import the model again with --template.",
+    "never-validated": "Run 'importer validate {name}'.",
+    "engine-missing": "Run 'importer engine install {name}'.",
+    "engine-python": "Correct {variable}, or unset it and run 'importer engine install {name}'.",
+    "port-taken": "Choose another --port, or leave it out for a free one.",
+    "no-weights": "Import a snapshot that has both, or skip validation with --no-validate.",
+    "weights-not-local": "Run again with --validate to fetch them into the Hub client's cache.",
+    "locked": "Name the variable that holds its key with --api-key-env.",
+    "would-not-run": _remedies,
+    "worker-failed": "Run 'importer doctor'.",
+    "probes-failed": "See {receipt}, or run 'importer show {name}'.",
+    "no-such-key": "See 'importer keys list'.",
+    "bad-setting": "See 'importer serve --help'; --show-config tells where each value comes from.",
+    "no-gallery": "Check --database, that its server runs, and that its folder can be written.",
+    "newer-gallery": "Update the importer, or go back to the copy that was made before.",
+    "not-listening": "Choose another --host or --port.",
+    "internal": "Set IMPORTER_DEBUG=1 to see where, and report it.",
+    "output-closed": "Free space, or write the output elsewhere.",
+}  # fmt: skip
+# Kinds that are met over HTTP alone.
+ELSEWHERE = frozenset({
+    "bad-request", "bad-json", "no-key", "wrong-scope", "foreign-page", "foreign-host", "no-such-page",
+    "wrong-method", "no-such-job", "no-such-version", "precondition-failed", "precondition-required",
+    "key-made", "key-reused", "not-ended", "has-ended", "ambiguous", "no-directories", "body-too-large",
+    "wrong-type", "too-many", "too-slow", "busy", "not-ready", "no-database", "gave-up",
+})  # fmt: skip
+
+
+def sentence(error: ImporterError) -> str:
+    """What failed, in one line."""
+    return error.sentence(INSTEAD)
+
+
+def hint(error: ImporterError) -> str:
+    """What to do next, in one line."""
+    return one_line(worded(HINTS.get(error.kind, ""), error.details, INSTEAD))
+
+
+def line(error: ImporterError) -> str:
+    """Sentence and next step."""
+    return f"{sentence(error)} {hint(error)}"
+
+
+def error_json(error: ImporterError) -> dict[str, Any]:
+    """The error's members in a line of ``--json``."""
+    return {"kind": error.kind, "message": sentence(error), "hint": hint(error)}
+
+
+def text(value: object) -> str:
+    """A reason, or another field, as this front end words it."""
+    return str(worded_field(value, INSTEAD))
+
+
+def sentence_row(kind: str) -> str:
+    """A kind's sentence with the names of its fields, for tables."""
+    return errors.sentence_row(kind, INSTEAD)
+
+
+def hint_row(kind: str) -> str:
+    """A kind's next step with the names of its fields."""
+    return row(HINTS[kind])

@@ -1,0 +1,161 @@
+"""What is said over HTTP: next steps with routes and fields, settings by their fields, and pydantic's mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from importer.errors import ImporterError, Setting, one_line, sentence_row
+from importer.messages import Text, row, worded, worded_field
+from importer.messages.errors import STEPS
+
+# Texts in place of those of ``messages``, by key.
+INSTEAD: Mapping[str, Text] = {
+    "UsageError.revision-conflict": "The reference names revision {inline!r} and 'revision' names {option!r}.",
+    "DocumentError.not-approved": "{name} is not approved (review: {review}), and approved_only asks for that.",
+    "Setting.database": "the server's database",
+    "Setting.endpoint": "the server's HF_ENDPOINT",
+    "Setting.key_name": "name",
+}  # fmt: skip
+
+
+def _remedies(fields: Mapping[str, Any]) -> str:
+    """{troubles}: the remedy of each."""
+    from importer.engines.doctor import remedies
+
+    return remedies(fields["troubles"], hint)
+
+
+# The next step by kind.
+HINTS: Mapping[str, Text] = STEPS | {
+    "bad-value": "See /openapi.json on the server for what {setting} takes.",
+    "unknown-format": "Near names: {near}; /openapi.json has all.",
+    "unknown-probe": "Near names: {near}.",
+    "unknown-model": "It serves: {known}.",
+    "unknown-report": "Known: {known}.",
+    "unknown-device": "Known: {known}; in front of it how many (8xh100-80g). Or say 'memory'.",
+    "not-found": "Check the spelling; if it is private, give the server a HF_TOKEN that may read it.",
+    "gated": "Ask for access on {url}, then give the server a HF_TOKEN of that account, and start it again.",
+    "private": "Give the server a HF_TOKEN that may read it, and start it again.",
+    "network": "Check the server's network and its HF_ENDPOINT, then try it again.",
+    "not-cached": "Start the server once without HF_HUB_OFFLINE.",
+    "bad-weights": "Leave exact_fit out; no engine can be trusted with these weights either.",
+    "exists": "Choose another name.",
+    "conflict": "Nothing was changed: ask again with 'take', 'mine' or 'theirs' (what this import says).",
+    "not-a-folder": "Check the server's folders.",
+    "cannot-write": "Free space on the server; nothing was left behind.",
+    "no-such-document": "See /v1/configs for what there is.",
+    "changed": "Get it again and look at what is new.",
+    "not-approved": "Approve it once you have read it, or leave approved_only out.",
+    "chat-template": "Import the model again with 'template'.",
+    "never-validated": "POST to /v1/configs/{name}/validate first.",
+    "engine-missing": "Install {name} on the server, or start a worker where it is installed.",
+    "engine-python": "Correct {variable} on the server, or install {name} there.",
+    "port-taken": "Try it again.",
+    "no-weights": "Import a snapshot that has both.",
+    "weights-not-local": "Validate it with 'fetch', and they are fetched to the worker's disk.",
+    "locked": "Give the key that it takes.",
+    "would-not-run": _remedies,
+    "worker-failed": "Check the engine's environment on the server.",
+    "bad-request": "See /openapi.json on the server for what it takes.",
+    "bad-json": "Send JSON, with Content-Type: application/json.",
+    "no-key": "Send it as 'Authorization: Bearer KEY'; the server's operator makes one.",
+    "wrong-scope": "Use one with the scope {scope}; it has {has}.",
+    "foreign-page": "Send it from the service's own page, or with an API key.",
+    "foreign-host": "Use the address it listens on, or have its operator allow that name.",
+    "no-such-page": "See /openapi.json for what there is.",
+    "wrong-method": "See /openapi.json for what it takes.",
+    "no-such-job": "See /v1/jobs.",
+    "no-such-version": "See /v1/configs/{name}/history.",
+    "no-such-key": "See /v1/keys for those that there are.",
+    "precondition-failed": "Get it again and look at what is new; its ETag goes into If-Match.",
+    "precondition-required": "Send If-Match with the ETag that GET answered.",
+    "key-made": "Ask with another Idempotency-Key, and revoke the one that was lost.",
+    "key-reused": "Use a new key for a new request.",
+    "not-ended": "One that failed or was cancelled can be; cancel one that still runs.",
+    "has-ended": "See its result; a retry starts it again.",
+    "ambiguous": "Ask again with one of the candidates as 'backend', a job by its retry; 'auto' leaves it to the server's own machine.",
+    "no-directories": "Import from the Hub, or have the server's operator allow that folder.",
+    "body-too-large": "Send less at once.",
+    "wrong-type": "Send {wanted}.",
+    "too-many": "Wait {seconds} s and try again.",
+    "too-slow": "Send it at once; the server's operator can allow a large one more time.",
+    "busy": "Try again in {seconds} s, or import: a job waits for its turn.",
+    "not-ready": "Ask another one, or try again in {seconds} s.",
+    "no-database": "Try again in {seconds} s; the server's log tells more.",
+    "gave-up": "See the server's log, then try it again.",
+    "internal": "See the server's log, and report it.",
+}  # fmt: skip
+# Kinds that are met at the command line alone, or before a server answers.
+ELSEWHERE = frozenset({
+    "bad-option", "editor", "edited", "probes-failed", "output-closed", "bad-setting", "no-gallery",
+    "newer-gallery", "not-listening",
+})  # fmt: skip
+# The field of a request that a setting is.
+FIELDS: Mapping[Setting, str] = {
+    setting: "name" if setting is Setting.KEY_NAME else setting.value
+    for setting in Setting
+    if setting not in (Setting.DATABASE, Setting.ENDPOINT)
+}
+# By pydantic's type of error, over its context.
+MISTAKES: Mapping[str, str] = {
+    "missing": "it is needed",
+    "extra_forbidden": "there is no such field",
+    "string_type": "it has to be text",
+    "int_type": "it has to be a whole number",
+    "int_parsing": "it has to be a whole number",
+    "int_from_float": "it has to be a whole number",
+    "bool_type": "it has to be true or false",
+    "bool_parsing": "it has to be true or false",
+    "list_type": "it has to be a list",
+    "dict_type": "it has to be an object",
+    "model_type": "it has to be an object",
+    "model_attributes_type": "it has to be an object",
+    "string_too_short": "it is empty",  # nowhere else is a least length above 1
+    "too_short": "it is empty",
+    "string_too_long": "it is longer than {max_length} characters",
+    "too_long": "it has more than {max_length} items",  # keys of an object, too
+    "greater_than_equal": "it is less than {ge}",
+    "less_than_equal": "it is more than {le}",
+    "literal_error": "it is one of {expected}",
+    "enum": "it is one of {expected}",
+    "string_pattern_mismatch": "it has to match {pattern}",
+    "value_error": "{error}",
+}  # fmt: skip
+
+
+def field(error: ImporterError) -> str | None:
+    """The field of the setting that a failure is about."""
+    setting = error.details.get("setting")
+    return FIELDS.get(setting) if isinstance(setting, Setting) else None
+
+
+def detail(error: ImporterError) -> str:
+    """What failed, in one line."""
+    return error.sentence(INSTEAD)
+
+
+def hint(error: ImporterError) -> str:
+    """What to do next, in one line."""
+    return one_line(worded(HINTS.get(error.kind, ""), error.details, INSTEAD))
+
+
+def text(value: object) -> str:
+    """A reason, or another field, as this front end words it."""
+    return str(worded_field(value, INSTEAD))
+
+
+def detail_row(kind: str) -> str:
+    """A kind's sentence with the names of its fields, for what explains kinds."""
+    return sentence_row(kind, INSTEAD)
+
+
+def hint_row(kind: str) -> str:
+    """A kind's next step with the names of its fields."""
+    return row(HINTS[kind])
+
+
+def mistake(found: Mapping[str, Any]) -> str:
+    """One of pydantic's errors in a few words."""
+    known = MISTAKES.get(found["type"])
+    return str(found["msg"]) if known is None else known.format(**found.get("ctx", {}))
