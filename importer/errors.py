@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import ClassVar, Literal, NamedTuple, Self
 
-from importer.messages import Text, catalogue, row, text_of
+from importer.messages import Text, catalogue, row, sentence_of
 
 
 class Setting(StrEnum):
@@ -78,7 +78,7 @@ class ImporterError(Exception):
 
     def sentence(self, instead: Mapping[str, Text] | None = None) -> str:
         """One printable line; ``instead`` holds a front end's own texts by key."""
-        return one_line(text_of(f"{type(self).__name__}.{self.kind}", self.details, instead))
+        return one_line(sentence_of(f"{type(self).__name__}.{self.kind}", self.details, instead))
 
     def but(self, **details: object) -> Self:
         """Make the same failure with some other details."""

@@ -40,10 +40,10 @@ def render(reason: Reason, instead: Mapping[str, Text] | None = None) -> str:
 
 def sentence(kind: StrEnum, fields: Mapping[str, Any], instead: Mapping[str, Text] | None = None) -> str:
     """The sentence of a kind over ``fields``; reasons among them become sentences first."""
-    return text_of(key_of(kind), fields, instead)
+    return sentence_of(key_of(kind), fields, instead)
 
 
-def text_of(key: str, fields: Mapping[str, Any], instead: Mapping[str, Text] | None = None) -> str:
+def sentence_of(key: str, fields: Mapping[str, Any], instead: Mapping[str, Text] | None = None) -> str:
     """The same by its key, as errors have one that are of no enumeration."""
     return worded((instead or {}).get(key) or catalogue()[key], fields, instead)
 
