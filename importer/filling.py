@@ -9,7 +9,7 @@ from typing import Any
 
 from importer.decide.target import Preferences
 from importer.document import schema
-from importer.document.check import problems, sentence
+from importer.document.check import problems, reason
 from importer.document.diff import Path as Place
 from importer.document.diff import dotted
 from importer.document.digest import digest
@@ -80,7 +80,7 @@ def plan(
     faults = list(schema.faults("document", {**FILLED_IN, **stored.data}))
     found = problems(stored.text, FILLED_IN)
     if any(fault.path in NEEDED for fault in faults):
-        raise DocumentError("invalid", path=path, problem=sentence(found))
+        raise DocumentError("invalid", path=path, problem=reason(found))
     progress("resolving")
     reference = stored.reference
     revision = _pinned(stored, parse(reference))

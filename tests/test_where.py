@@ -58,7 +58,7 @@ SINGLE = [
 def test_a_problem_has_its_line(old: str, new: str, line: int, column: int, says: str) -> None:
     assert old in GOOD
     found = problems(GOOD.replace(old, new))
-    told = [p for p in found if says in p.says]
+    told = [p for p in found if says in str(p)]
     assert [(p.line, p.column) for p in told] == [(line, column)], found
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from importer.document.schema import faults
+from importer.cli import messages
+from importer.document.schema import at, faults
 from importer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -130,8 +131,8 @@ def _tool(name: str) -> Any:
     except (ValueError, RecursionError):
         raise UsageError("bad-option", option="--tool", problem=f"{name} is not JSON") from None
     for fault in faults("tool", tool):
-        where = ".".join(map(str, fault.path)) or "the top level"
-        raise UsageError("bad-option", option="--tool", problem=f"{name} at {where}: {fault.says}")
+        wrong = messages.text(at(fault.path, fault.says))
+        raise UsageError("bad-option", option="--tool", problem=f"{name} {wrong}")
     problem = _unsound(tool["function"].get("parameters", {}))
     if problem is not None:
         raise UsageError("bad-option", option="--tool", problem=f"{name} at function.parameters: {problem}")

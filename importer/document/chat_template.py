@@ -11,14 +11,26 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from importer.errors import DocumentError
+from importer.reasons import Reason
 
 KEY = "chat_template"  # under ``importer``
 ENDING = ".chat_template.jinja"
 FILE = re.compile(r"[a-z0-9][a-z0-9._-]*\.chat_template\.jinja")
+
+
+class ChatTemplateReason(StrEnum):
+    """Why the template that a document names cannot be used."""
+
+    NAME = "name"
+    CHANGED = "changed"
+    MISSING = "missing"
+    NOT_UTF8 = "not-utf8"
+    UNREADABLE = "unreadable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +64,11 @@ def of(data: Mapping[str, Any], document: Path) -> ChatTemplate | None:
     said = data["importer"][KEY]
     file = said.get("file") if isinstance(said, Mapping) else None
     if not isinstance(file, str) or not FILE.fullmatch(file):
-        problem = f"{file!r} is no name of a file beside the document that ends in {ENDING}"
+        problem = Reason(ChatTemplateReason.NAME, file=file, ending=ENDING)
         raise DocumentError("chat-template", path=document, problem=problem)
     text = _read(document, document.with_name(file))
     if _hash(text) != said.get("sha256"):
-        problem = f"{file} was changed since it was written"
+        problem = Reason(ChatTemplateReason.CHANGED, file=file)
         raise DocumentError("chat-template", path=document, problem=problem)
     return ChatTemplate(document.with_name(file), text)
 
@@ -100,14 +112,14 @@ def forget(data: Mapping[str, Any], document: Path) -> None:
 
 def _read(document: Path, path: Path) -> str:
     if path.is_symlink() or not path.is_file():
-        problem = f"there is no file {path.name} beside it"
+        problem = Reason(ChatTemplateReason.MISSING, file=path.name)
         raise DocumentError("chat-template", path=document, problem=problem)
     try:
         return path.read_bytes().decode()
     except UnicodeDecodeError:
-        problem = f"{path.name} is not UTF-8 text"
+        problem = Reason(ChatTemplateReason.NOT_UTF8, file=path.name)
     except OSError as error:
-        problem = f"{path.name} cannot be read ({error.strerror})"
+        problem = Reason(ChatTemplateReason.UNREADABLE, file=path.name, problem=error.strerror)
     raise DocumentError("chat-template", path=document, problem=problem)
 
 

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any
 
 from importer.document import schema
 from importer.document.where import Places, Problem, Unreadable, parse
 from importer.errors import DocumentError
+from importer.reasons import Reason
 
 LONGEST = 480  # characters of all problems in one sentence
+
+
+class CheckReason(StrEnum):
+    """What is wrong with a document."""
+
+    PROBLEMS = "problems"
+    PROBLEMS_AND_MORE = "problems-and-more"
 
 
 def problems(text: str, filled_in: Mapping[str, Any] | None = None) -> list[Problem]:
@@ -30,15 +39,19 @@ def checked(text: str, path: object) -> dict[str, Any]:
     """The text's data; raises DocumentError("invalid") with every problem and its line."""
     found = problems(text)
     if found:
-        raise DocumentError("invalid", path=path, problem=sentence(found))
+        raise DocumentError("invalid", path=path, problem=reason(found))
     return parse(text)
 
 
-def sentence(found: list[Problem]) -> str:
-    """Problems in one sentence, as many as fit."""
-    said = str(found[0])
-    for number, problem in enumerate(found[1:], 1):
-        if len(said) + len(str(problem)) > LONGEST:
-            return f"{said}; and {len(found) - number} more"
-        said += f"; {problem}"
-    return said
+def reason(found: list[Problem]) -> Reason:
+    """Problems in one reason, as many as a sentence has room for."""
+    room, shown = LONGEST, 0
+    for problem in found:
+        room -= len(str(problem))
+        if room < 0 and shown:
+            break
+        shown += 1
+    problems = [problem.reason for problem in found[:shown]]
+    if shown == len(found):
+        return Reason(CheckReason.PROBLEMS, problems=problems)
+    return Reason(CheckReason.PROBLEMS_AND_MORE, problems=problems, more=len(found) - shown)

@@ -16,9 +16,10 @@ import yaml
 from importer.document.diff import Path, same
 from importer.document.layout import Layout, Slot, is_block, steps
 from importer.document.render import printable
-from importer.document.surgery import Cuts, Refused, Surgery
+from importer.document.surgery import Cuts, EditReason, Refused, Surgery
 from importer.document.text import read
 from importer.errors import DocumentError
+from importer.reasons import Reason
 
 Notes = Mapping[Path, str | None]
 
@@ -40,9 +41,9 @@ def rewrite(text: str, wanted: Mapping[str, Any], notes: Notes | None = None, pa
         done = _annotated(done, notes)
         _check(layout, ours, done, wanted)
     except Refused as refused:
-        raise DocumentError("cannot-edit", path=path, problem=refused) from None
+        raise DocumentError("cannot-edit", path=path, problem=refused.reason) from None
     except RecursionError:
-        raise DocumentError("cannot-edit", path=path, problem="it is nested too deep") from None
+        raise DocumentError("cannot-edit", path=path, problem=Reason(EditReason.TOO_DEEP)) from None
     return done
 
 
@@ -50,13 +51,13 @@ def _check(before: Layout, ours: set[int], after: str, wanted: Mapping[str, Any]
     try:
         data = read(after, "the result")
     except DocumentError as error:
-        raise Refused(f"the result would be broken, {error.details['problem']}") from None
+        raise Refused(EditReason.BROKEN_BY, problem=error.details["problem"]) from None
     if not same(data, wanted):
-        raise Refused("the result would not hold the wanted values")
+        raise Refused(EditReason.OTHER_VALUES)
     kept = Counter(c.text for c in before.comments if c.start not in ours)
     kept.subtract(c.text for c in Layout(after).comments)
     if any(count > 0 for count in kept.values()):
-        raise Refused("a comment would be lost")
+        raise Refused(EditReason.COMMENT_LOST)
 
 
 def _annotated(text: str, notes: Notes) -> str:
@@ -64,7 +65,7 @@ def _annotated(text: str, notes: Notes) -> str:
     try:
         layout = Layout(text)
     except (yaml.YAMLError, ValueError):
-        raise Refused("the result would be broken") from None
+        raise Refused(EditReason.BROKEN) from None
     cuts = Cuts(text)
     for path, slot in _places(layout, (), layout.root):
         if path not in notes:

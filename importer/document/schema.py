@@ -6,17 +6,29 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 from itertools import takewhile
 from typing import Any
 
 from importer.errors import DocumentError
+from importer.reasons import Reason
 
 NAMES = (
     "document", "receipt", "report", "localai-model", "localai-gallery", "compose", "inferenceservice",
     "tool", "validation", "comparison", "review", "recheck",
 )  # fmt: skip
+
+
+class SchemaReason(StrEnum):
+    """What a schema has against a value."""
+
+    AT = "at"
+    AT_TOP = "at-top"
+    UNDER_PARAMETERS = "under-parameters"
+    UNKNOWN_KEY = "unknown-key"
+    UNKNOWN_KEY_NEAR = "unknown-key-near"
 
 
 @cache
@@ -34,10 +46,10 @@ def load(name: str) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What the schema has against the value at a path."""
+    """What the schema has against the value at a path; the validator's own words are text."""
 
     path: tuple[str | int, ...]
-    says: str
+    says: Reason | str
 
 
 def faults(name: str, data: object) -> Iterator[Fault]:
@@ -66,8 +78,16 @@ def check(name: str, data: object, path: object) -> None:
 
     error = best_match(Draft202012Validator(load(name)).iter_errors(data))
     if error is not None:
-        where = ".".join(str(p) for p in error.absolute_path) or "the top level"
-        raise DocumentError("invalid", path=path, problem=f"at {where}: {_short(error.message)}")
+        raise DocumentError(
+            "invalid", path=path, problem=at(tuple(error.absolute_path), _short(error.message))
+        )
+
+
+def at(path: tuple[str | int, ...], problem: Reason | str) -> Reason:
+    """A problem with its place in the data."""
+    if not path:
+        return Reason(SchemaReason.AT_TOP, problem=problem)
+    return Reason(SchemaReason.AT, where=".".join(map(str, path)), problem=problem)
 
 
 def strangers(document: Mapping[str, Any]) -> list[str]:
@@ -98,11 +118,12 @@ def _shared(one: str, other: str) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
-def _unknown(key: str, known: Sequence[str]) -> str:
+def _unknown(key: str, known: Sequence[str]) -> Reason:
     if "parameters" in known and key in load("document")["properties"]["parameters"]["properties"]:
-        return "it belongs under parameters"
-    near = get_close_matches(key, known, 3)
-    return "there is no such key here" + (f"; near names: {', '.join(near)}" if near else "")
+        return Reason(SchemaReason.UNDER_PARAMETERS)
+    if near := get_close_matches(key, known, 3):
+        return Reason(SchemaReason.UNKNOWN_KEY_NEAR, near=near)
+    return Reason(SchemaReason.UNKNOWN_KEY)
 
 
 def _short(message: str) -> str:

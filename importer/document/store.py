@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,16 @@ from importer.document.digest import digest
 from importer.document.files import make_folder, write_all
 from importer.document.receipt import Receipt, parse
 from importer.document.text import SCHEMA_FILE, read
+from importer.document.where import TextReason
 from importer.errors import DocumentError
 from importer.hub.reference import DIRECTORY
+from importer.reasons import Reason
+
+
+class StoreReason(StrEnum):
+    """Why a document's files cannot be used."""
+
+    NO_RECEIPT = "no-receipt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +86,7 @@ class Stored:
     def need_receipt(self) -> Receipt:
         """The receipt; raises DocumentError("no-receipt")."""
         if self.receipt is None:
-            raise DocumentError("no-receipt", path=self.path, problem="it is missing or damaged")
+            raise DocumentError("no-receipt", path=self.path, problem=Reason(StoreReason.NO_RECEIPT))
         return self.receipt
 
 
@@ -166,7 +175,7 @@ def load(path: Path) -> Stored:
     except FileNotFoundError:
         raise DocumentError("no-such-document", name=path.name, folder=path.parent) from None
     except (OSError, UnicodeDecodeError) as error:
-        problem = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        problem = error.strerror if isinstance(error, OSError) else Reason(TextReason.NOT_UTF8)
         raise DocumentError("invalid", path=path, problem=problem) from None
     data = read(text, path)
     return Stored(path, text, data, digest(data), _receipt(receipt_path(path)))
@@ -200,7 +209,7 @@ def receipt_at(path: Path) -> Receipt:
     """The receipt in a file, whatever lies beside it; raises DocumentError("no-receipt")."""
     found = _receipt(path)
     if found is None:
-        raise DocumentError("no-receipt", path=path, problem="it is missing or damaged")
+        raise DocumentError("no-receipt", path=path, problem=Reason(StoreReason.NO_RECEIPT))
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import SequenceMatcher
+from enum import StrEnum
 from itertools import takewhile, zip_longest
 from typing import Any
 
@@ -13,12 +14,30 @@ from importer.document.diff import Path, keyed, same
 from importer.document.digest import canonical
 from importer.document.layout import BREAKS, MERGE, Alias, Layout, Slot, is_block, labels
 from importer.document.render import Style, block, inline
+from importer.reasons import Reason
 
 Pairs = list[tuple[int | None, int | None]]
 
 
-class Refused(Exception):
+class EditReason(StrEnum):
     """Why an edit cannot be made."""
+
+    MEET = "meet"
+    NOTHING_LEFT = "nothing-left"
+    EMPTY_DASH = "empty-dash"
+    BROKEN = "broken"
+    BROKEN_BY = "broken-by"
+    OTHER_VALUES = "other-values"
+    COMMENT_LOST = "comment-lost"
+    TOO_DEEP = "too-deep"
+
+
+class Refused(Exception):
+    """An edit that cannot be made."""
+
+    def __init__(self, kind: EditReason, **fields: object) -> None:
+        self.reason = Reason(kind, **fields)
+        super().__init__(kind)
 
 
 class Cuts:
@@ -38,7 +57,7 @@ class Cuts:
         done, reached = [], 0
         for start, end, by in sorted(self._cuts, key=lambda c: c[:2]):
             if start < reached:
-                raise Refused("two changes meet in one place")
+                raise Refused(EditReason.MEET)
             done += [self._text[reached:start], by]
             reached = end
         return "".join([*done, self._text[reached:]])
@@ -60,7 +79,7 @@ class Surgery:
         """The new text; raises Refused. Whether it holds ``want`` is for the caller to check."""
         root = self._layout.root
         if not want or not (is_block(root) or _alike((), root, have, want)):
-            raise Refused("nothing of it would stay")
+            raise Refused(EditReason.NOTHING_LEFT)
         self._foresee(root, have, want, ())
         self._map(root, have, want, ())
         return self._cuts.applied()
@@ -213,7 +232,7 @@ class Surgery:
     def _remove_behind_dash(self, slots: list[Slot], count: int) -> None:
         """Entries that begin on the line of what holds them: the first that stays takes their place."""
         if count == len(slots):
-            raise Refused("a list or map that begins on the line of its dash would be empty")
+            raise Refused(EditReason.EMPTY_DASH)
         start, stays = slots[0].start, slots[count].start
         if count:
             line = self._layout.line_start(stays)

@@ -44,4 +44,4 @@ def read(text: str, path: object) -> dict[str, Any]:
     try:
         return parse(text)
     except Unreadable as error:
-        raise DocumentError("invalid", path=path, problem=error.problem) from None
+        raise DocumentError("invalid", path=path, problem=error.problem.reason) from None

@@ -5,26 +5,52 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import yaml
 
 from importer.document.diff import Path, dotted
+from importer.messages import render
+from importer.reasons import Reason
 
 MOST_VALUES = 100_000  # in one document, aliases counted as often as they are used
 DEEPEST = 200  # steps of a path; what holds itself has no end
 
 
+class TextReason(StrEnum):
+    """What is wrong with a text."""
+
+    ON_LINE = "on-line"
+    OF_PATH = "of-path"
+    CHARACTER = "character"
+    NOT_A_MAP = "not-a-map"
+    REPEATED = "repeated"
+    NO_YAML = "no-yaml"
+    WITHIN = "within"
+    TOO_MUCH = "too-much"
+    KEY_NO_TEXT = "key-no-text"
+    NO_NUMBER = "no-number"
+    NO_TEXT = "no-text"
+    NO_JSON = "no-json"
+    NOT_UTF8 = "not-utf8"
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong at one place of a text; lines and columns count from 1."""
+    """What is wrong at one place of a text; lines and columns count from 1. A parser's own words are text."""
 
     line: int
     column: int
-    says: str
+    says: Reason | str
+
+    @property
+    def reason(self) -> Reason:
+        """The same with its line."""
+        return Reason(TextReason.ON_LINE, line=self.line, problem=self.says)
 
     def __str__(self) -> str:
-        return f"line {self.line}: {self.says}"
+        return render(self.reason)
 
 
 class Unreadable(Exception):
@@ -44,12 +70,12 @@ def parse(text: str) -> dict[str, Any]:
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
         column = len(before) - before.rfind("\n")
-        says = f"the character U+{ord(text[error.position]):04X} is not allowed; write it as an escape"
+        says = Reason(TextReason.CHARACTER, code=f"{ord(text[error.position]):04X}")
         raise Unreadable(Problem(before.count("\n") + 1, column, says)) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise Unreadable(Problem(1, 1, str(error))) from None
     if not isinstance(data, dict):
-        raise Unreadable(Problem(1, 1, "it is not a map of keys"))
+        raise Unreadable(Problem(1, 1, Reason(TextReason.NOT_A_MAP)))
     for path, says in _unspeakable(data):
         raise Unreadable(Places(text).problem(path, says))
     return data
@@ -61,7 +87,7 @@ class Places:
     def __init__(self, text: str) -> None:
         self._root = yaml.compose(text, Loader=yaml.SafeLoader)
 
-    def problem(self, path: Path, says: str) -> Problem:
+    def problem(self, path: Path, says: Reason | str) -> Problem:
         """``says`` about a path, at its key; of a path that is not there at the last step that is."""
         mark, node = None, self._root
         for step in path:
@@ -69,7 +95,7 @@ class Places:
             if found is None:
                 break
             mark, node = found
-        said = f"{dotted(path)}: {says}" if path else says
+        said = Reason(TextReason.OF_PATH, path=dotted(path), problem=says) if path else says
         return Problem(1, 1, said) if mark is None else Problem(mark.line + 1, mark.column + 1, said)
 
     def repeated(self) -> Iterator[Problem]:
@@ -88,10 +114,9 @@ class Places:
                 for key, value in node.value:
                     line = key.start_mark.line + 1
                     if key.value in first:
-                        says = f"it stands on line {first[key.value]} already"
-                        yield Problem(
-                            line, key.start_mark.column + 1, f"{dotted((*path, key.value))}: {says}"
-                        )
+                        says = Reason(TextReason.REPEATED, line=first[key.value])
+                        named = Reason(TextReason.OF_PATH, path=dotted((*path, key.value)), problem=says)
+                        yield Problem(line, key.start_mark.column + 1, named)
                     first.setdefault(key.value, line)
                     waiting.append(((*path, key.value), value))
 
@@ -100,9 +125,9 @@ def _marked(error: yaml.MarkedYAMLError) -> Problem:
     """Where YAML stopped, and what it was in the middle of where that began earlier."""
     mark, began = error.problem_mark or error.context_mark, error.context_mark
     line, column = (1, 1) if mark is None else (mark.line + 1, mark.column + 1)
-    says = error.problem or "it is no YAML"
+    says: Reason | str = error.problem or Reason(TextReason.NO_YAML)
     if error.context and began is not None and began.line + 1 < line:
-        says += f", {error.context} that begins on line {began.line + 1}"
+        says = Reason(TextReason.WITHIN, problem=says, context=error.context, line=began.line + 1)
     return Problem(line, column, says)
 
 
@@ -116,7 +141,7 @@ def _step(node: yaml.Node | None, step: str | int) -> tuple[yaml.Mark, yaml.Node
     return None
 
 
-def _unspeakable(data: object) -> Iterator[tuple[Path, str]]:
+def _unspeakable(data: object) -> Iterator[tuple[Path, Reason]]:
     """What keeps data from being JSON, as digests, receipts and engines need it; the first is enough."""
     waiting: list[tuple[Path, object]] = [((), data)]
     seen = 0
@@ -124,12 +149,12 @@ def _unspeakable(data: object) -> Iterator[tuple[Path, str]]:
         path, value = waiting.pop()
         seen += 1
         if seen > MOST_VALUES or len(path) > DEEPEST:
-            yield (), "it holds too many values, too deep ones, or one that holds itself"
+            yield (), Reason(TextReason.TOO_MUCH)
             return
         if isinstance(value, dict):
             for key in value:
                 if not isinstance(key, str):
-                    yield (*path, str(key)), f"the key {key!r} is not text; quote it"
+                    yield (*path, str(key)), Reason(TextReason.KEY_NO_TEXT, key=key)
             waiting += [((*path, key), key) for key in value]
             waiting += [((*path, key), inner) for key, inner in value.items()]
         elif isinstance(value, list):
@@ -138,11 +163,12 @@ def _unspeakable(data: object) -> Iterator[tuple[Path, str]]:
             yield path, says
 
 
-def _no_json(value: object) -> str | None:
+def _no_json(value: object) -> Reason | None:
     if isinstance(value, float) and not math.isfinite(value):
-        return f"{value} is not a number that JSON has"
+        return Reason(TextReason.NO_NUMBER, value=value)
     if isinstance(value, str):
-        return f"{value!r} is not text" if any("\ud800" <= c <= "\udfff" for c in value) else None
+        odd = any("\ud800" <= c <= "\udfff" for c in value)
+        return Reason(TextReason.NO_TEXT, value=value) if odd else None
     if value is None or isinstance(value, bool | int | float):
         return None
-    return f"{value!s:.80} is a {type(value).__name__}, which JSON does not have; quote it"
+    return Reason(TextReason.NO_JSON, value=f"{value!s:.80}", type=type(value).__name__)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from importer.document.chat_template import ChatTemplate, meant, named, place
+from importer.document.chat_template import ChatTemplate, ChatTemplateReason, meant, named, place
 from importer.document.receipt import parse as parse_receipt
 from importer.document.store import Stored
 from importer.errors import DocumentError
+from importer.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,5 +66,7 @@ class Version:
             return None
         path = Path(f"{self.name}.yaml")
         if meant(data, self.template) is None or self.template is None:
-            raise DocumentError("chat-template", path=path, problem="it is not the one that was hashed")
+            raise DocumentError(
+                "chat-template", path=path, problem=Reason(ChatTemplateReason.CHANGED, file=place(path).name)
+            )
         return ChatTemplate(place(path), self.template)

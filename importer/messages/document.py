@@ -8,6 +8,50 @@ if TYPE_CHECKING:
     from importer.messages import Text
 
 TEXTS: dict[str, dict[str, Text]] = {
+    "SchemaReason": {
+        "at": "at {where}: {problem}",
+        "at-top": "at the top level: {problem}",
+        "under-parameters": "it belongs under parameters",
+        "unknown-key": "there is no such key here",
+        "unknown-key-near": "there is no such key here; near names: {near}",
+    },
+    "TextReason": {
+        "on-line": "line {line}: {problem}",
+        "of-path": "{path}: {problem}",
+        "character": "the character U+{code} is not allowed; write it as an escape",
+        "not-a-map": "it is not a map of keys",
+        "repeated": "it stands on line {line} already",
+        "no-yaml": "it is not valid YAML",
+        "within": "{problem}, {context} that begins on line {line}",
+        "too-much": "it holds too many values, too deep ones, or one that holds itself",
+        "key-no-text": "the key {key!r} is not text; quote it",
+        "no-number": "{value} is not a number that JSON has",
+        "no-text": "{value!r} is not text",
+        "no-json": "{value} is a {type}, which JSON does not have; quote it",
+        "not-utf8": "it is not UTF-8 text",
+    },
+    "CheckReason": {
+        "problems": "{problems:;}",
+        "problems-and-more": "{problems:;}; and {more} more",
+    },
+    "EditReason": {
+        "meet": "two changes meet in one place",
+        "nothing-left": "nothing of it would stay",
+        "empty-dash": "a list or map that begins on the line of its dash would be empty",
+        "broken": "the result would be broken",
+        "broken-by": "the result would be broken, {problem}",
+        "other-values": "the result would not hold the wanted values",
+        "comment-lost": "a comment would be lost",
+        "too-deep": "it is nested too deep",
+    },
+    "StoreReason": {"no-receipt": "it is missing or damaged"},
+    "ChatTemplateReason": {
+        "name": "{file!r} is no name of a file beside the document that ends in {ending}",
+        "changed": "{file} was changed since it was written",
+        "missing": "there is no file {file} beside it",
+        "not-utf8": "{file} is not UTF-8 text",
+        "unreadable": "{file} cannot be read ({problem})",
+    },
     "NameReason": {
         "characters": "{name!r} is not made of a-z, 0-9, '.', '_' and '-' with a letter or digit at both ends",
         "reserved": "a gallery's list of its entries has the name {name!r}",

@@ -8,8 +8,9 @@ from typing import Any
 
 from importer.document import schema
 from importer.document.check import problems
-from importer.document.where import Places, Unreadable, parse
+from importer.document.where import Places, Problem, Unreadable, parse
 from importer.errors import DocumentError
+from importer.service import messages
 
 LONGEST = 64_000  # characters of a document, ten times a long one; YAML is read slowly
 
@@ -21,17 +22,18 @@ def mistakes(text: str) -> list[dict[str, Any]]:
     try:
         data = parse(text)
     except Unreadable as error:
-        found = error.problem
-        return [{"pointer": "", "line": found.line, "column": found.column, "detail": found.says}]
+        return [_mistake(error.problem, "")]
     places = Places(text)
-    told: dict[str, str] = {}
-    for fault in schema.faults("document", data):
-        problem = places.problem(fault.path, fault.says)
-        told[str(problem)] = pointer(fault.path)
-    return [
-        {"pointer": told.get(str(p), ""), "line": p.line, "column": p.column, "detail": p.says}
-        for p in problems(text)
-    ]
+    told = {
+        places.problem(fault.path, fault.says): pointer(fault.path)
+        for fault in schema.faults("document", data)
+    }
+    return [_mistake(problem, told.get(problem, "")) for problem in problems(text)]
+
+
+def _mistake(found: Problem, place: str) -> dict[str, Any]:
+    """A problem with the pointer to what it is about."""
+    return {"pointer": place, "line": found.line, "column": found.column, "detail": messages.text(found.says)}
 
 
 def pointer(path: tuple[str | int, ...]) -> str:
@@ -49,7 +51,7 @@ def looked_at(text: str, name: str) -> tuple[dict[str, Any] | None, list[dict[st
         return data, []
     says = f"it is {data.get('name')!r} and cannot be changed here"
     at = Places(text).problem(("name",), says)
-    return None, [{"pointer": "/name", "line": at.line, "column": at.column, "detail": at.says}]
+    return None, [_mistake(at, "/name")]
 
 
 def checked(text: str, name: str) -> dict[str, Any]:

@@ -124,7 +124,7 @@ async def patch(
         try:
             data = parse(old)
         except Unreadable as error:
-            raise DocumentError("invalid", path=f"{name}.yaml", problem=error.problem) from None
+            raise DocumentError("invalid", path=f"{name}.yaml", problem=error.problem.reason) from None
         return rewrite(old, merged(data, json_object(body)), path=f"{name}.yaml")
 
     return await run_in_threadpool(_edit, name, request, at, who, needed(match, name), why, text)

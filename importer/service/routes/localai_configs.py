@@ -81,7 +81,7 @@ def _patched(
         try:
             data = parse(old)
         except Unreadable as error:
-            raise DocumentError("invalid", path=f"{name}.yaml", problem=error.problem) from None
+            raise DocumentError("invalid", path=f"{name}.yaml", problem=error.problem.reason) from None
         return rewrite(old, merge(data, patch), path=f"{name}.yaml")
 
     summary, _ = edit(name, at, act(request, who, "edit"), wanted, text)
