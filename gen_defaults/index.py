@@ -6,8 +6,6 @@ import hashlib
 import html.parser
 import json
 import re
-import subprocess
-import sys
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,12 +15,16 @@ from typing import Any
 from gen_defaults import archive
 from gen_defaults.archive import IndexFailure, Texts
 from gen_defaults.web import Web, local, shown
+from importer import launcher
+from importer.engines.environment import PIP
+from importer.launcher import Purpose
 
 __all__ = ["Index", "IndexFailure", "Release", "day", "order"]
 
 PYPI = "https://pypi.org/simple"
 PAGE = "application/vnd.pypi.simple.v1+json, text/html;q=0.5"
 SDIST = ".tar.gz"
+PIP_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,8 +260,10 @@ def _is_on(setting: str) -> bool:
 
 def _pip() -> Mapping[str, str]:
     """What pip is set to: its files first, then the environment, which wins."""
-    command = [sys.executable, "-m", "pip", "config", "list"]
-    told = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    try:
+        told = launcher.run([*PIP, "config", "list"], Purpose.INSTALL, seconds=PIP_SECONDS).output
+    except OSError as error:
+        raise IndexFailure(f"pip did not list its settings: {error.strerror}") from None
     lines = sorted(
         re.findall(r"^(\S+?)\.([a-z-]+)='(.*)'$", told, re.MULTILINE), key=lambda row: row[0] == ":env:"
     )

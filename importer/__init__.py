@@ -1,3 +1,11 @@
 """From a Hugging Face model id to a serving config that was proved on a real engine."""
 
+import sys
+
+# ``python -m`` searches the working directory first, where a model's files may lie. Nothing may be imported
+# above these lines; a checkout that is run from its own folder stays on the path.
+if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:
+    _HERE = __file__.rpartition("/")[0].rpartition("/")[0]
+    sys.path[:] = [p for p in sys.path if p == _HERE or p not in {sys.path[0], "", "."}]
+
 __version__ = "0.1.0"

@@ -1,33 +1,104 @@
 """The one place that starts a process: an argv list, an environment by purpose, a group of its own.
 
-No variable is inherited unless its purpose lists it, and no Python of ours looks into the working directory:
-``isolated`` gives ``-I``.
+A process inherits the variables that ``ENVIRONMENT`` lists for its purpose and no other. It runs in the root
+folder or in one of ours, and each Python is ``isolated`` or ``SHELTERED``: the importer's working directory
+is not on its path.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
+import re
+import selectors
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import IO
 
 Stream = int | IO[bytes] | None
-# What every program needs to find libraries, its language and a place for passing files.
-COMMON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ", "LD_LIBRARY_PATH", "SYSTEMROOT")
+Process = subprocess.Popen[bytes]
+PIPE, STDOUT, DEVNULL = subprocess.PIPE, subprocess.STDOUT, subprocess.DEVNULL
+MOST_OUTPUT = 64 * 2**20  # bytes of each stream of ``run``
+MORE = "IMPORTER_ENGINE_ENV"  # names of further variables for engines, with commas between
 
 
 class Purpose(StrEnum):
     """What a process is for, which decides what it inherits."""
 
     SANDBOX = "sandbox"  # reads a stranger's text
+    QUESTION = "question"  # an interpreter, asked about itself
+    INSTALL = "install"  # venv and pip
+    ENGINE = "engine"  # an engine's server, with a repository's weights
+    PARSERS = "parsers"  # an engine's parsers, with a repository's template and tokenizer
+    TOKENIZER = "tokenizer"  # an engine's tokenizer library, with a repository's tokenizer
+    SYSTEM = "system"  # nvidia-smi, dpkg-deb
+    PACKAGES = "packages"  # apt-get
+    EDITOR = "editor"  # the person's own, in the person's terminal
 
 
+# Names, and prefixes that end in a star. A prefix never lets a secret through; a name does.
+SECRET = re.compile(
+    r"^(PG|AWS_|DBOS|IMPORTER_)|(^|_)(TOKEN|SECRET|KEY|PASS|PASSPHRASE|CREDENTIALS?|DSN|DATABASE_URL)S?(_|$)|PASSW",
+    re.IGNORECASE,
+)
+BASE = (
+    "PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR", "LD_LIBRARY_PATH",
+    "DYLD_*", "NIX_LD*",
+)  # fmt: skip
+INTERPRETER = (*BASE, "PYENV_*", "CONDA_*")  # what a launching script of pyenv or conda reads
+NETWORK = (
+    "http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY",
+    "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
+    "NIX_SSL_CERT_FILE",
+)  # fmt: skip
+COMPUTE = (
+    *INTERPRETER, "LD_PRELOAD", "SHELL", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
+    "CUDA_*", "NVIDIA_*", "NCCL_*", "CUBLAS_*", "CUDNN_*", "CUTLASS_*", "NVTE_*",  # NVIDIA
+    "HIP_*", "HSA_*", "ROCR_*", "ROCM_*", "MIOPEN_*", "RCCL_*", "AITER_*", "AMD_*",  # AMD
+    "ONEAPI_*", "ZE_*", "SYCL_*", "CCL_*",  # Intel
+    "MLX_*", "MTL_*", "METAL_*", "JACCL_*",  # Apple
+    "OMP_*", "GOMP_*", "KMP_*", "MKL_*", "OPENBLAS_*", "VECLIB_*", "NUMEXPR_*", "DNNL_*", "ONEDNN_*",
+    "MALLOC_*", "TCMALLOC_*", "MIMALLOC_*",
+    "TORCH*", "PYTORCH_*", "TRITON_*", "FLASHINFER_*", "XFORMERS_*", "DG_JIT_*", "CC", "CXX",
+    "VLLM_*", "TRANSFORMERS_*", "TOKENIZERS_*", "SAFETENSORS_*", "HF_HOME", "HF_HUB_CACHE",
+    "HF_MODULES_CACHE", "RAY_*", "GLOO_*", "UCX_*", "FI_*", "OMPI_*", "TPU_*", "OPENCV_*", "NO_COLOR",
+)  # fmt: skip
+INSTALLING = (
+    *INTERPRETER, *NETWORK, "PIP_*", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "XDG_DATA_HOME",
+    "NETRC", "DBUS_SESSION_BUS_ADDRESS", "PYTHON_KEYRING_BACKEND",  # where pip finds an index's password
+    "CC", "CXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "MAKEFLAGS", "CMAKE_*", "MAX_JOBS", "SDKROOT",
+    "MACOSX_DEPLOYMENT_TARGET", "PKG_CONFIG_PATH", "CARGO_*", "RUSTUP_*", "CUDA_*", "NVIDIA_*",
+)  # fmt: skip
 ENVIRONMENT: Mapping[Purpose, tuple[str, ...]] = {
     Purpose.SANDBOX: ("LD_LIBRARY_PATH", "SYSTEMROOT"),
+    Purpose.QUESTION: INTERPRETER,
+    Purpose.INSTALL: INSTALLING,
+    Purpose.ENGINE: COMPUTE,
+    Purpose.PARSERS: COMPUTE,
+    Purpose.TOKENIZER: INTERPRETER,
+    Purpose.SYSTEM: (*BASE, "CUDA_VISIBLE_DEVICES", "NVIDIA_*"),
+    Purpose.PACKAGES: (*BASE, *NETWORK, "APT_CONFIG"),
+    Purpose.EDITOR: ("*",),
 }
+# An engine's Python may be a script of the person's that sets PYTHONPATH, which ``-I`` would not read.
+SHELTERED = (Purpose.QUESTION, Purpose.ENGINE)
+EXTENSIBLE = (Purpose.INSTALL, Purpose.ENGINE, Purpose.PARSERS)  # by the names in ``MORE``
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How a process ended: its exit status, negative for a signal, and what it wrote."""
+
+    code: int
+    output: str
+    errors: str
 
 
 def isolated(*arguments: str, python: str | Path = sys.executable) -> list[str]:
@@ -37,21 +108,134 @@ def isolated(*arguments: str, python: str | Path = sys.executable) -> list[str]:
 
 def environment(purpose: Purpose, extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """What a process of this purpose inherits, and ``extra``."""
+    shelter = {"PYTHONSAFEPATH": "1"} if purpose in SHELTERED else {}
+    return {n: v for n, v in os.environ.items() if _allowed(n, purpose)} | shelter | dict(extra or {})
+
+
+def _allowed(name: str, purpose: Purpose) -> bool:
+    if purpose in EXTENSIBLE and name in os.environ.get(MORE, "").replace(",", " ").split():
+        return True
     allowed = ENVIRONMENT[purpose]
-    return {name: os.environ[name] for name in allowed if name in os.environ} | dict(extra or {})
+    if name in allowed:
+        return True
+    prefixes = tuple(entry[:-1] for entry in allowed if entry.endswith("*"))
+    return name.startswith(prefixes) and SECRET.search(name) is None
 
 
 def start(
     argv: Sequence[str],
     purpose: Purpose,
     *,
-    stdin: Stream = subprocess.DEVNULL,
-    stdout: Stream = subprocess.DEVNULL,
-    stderr: Stream = subprocess.DEVNULL,
+    folder: str | Path = "/",
+    stdin: Stream = DEVNULL,
+    stdout: Stream = DEVNULL,
+    stderr: Stream = DEVNULL,
     extra: Mapping[str, str] | None = None,
-) -> subprocess.Popen[bytes]:
-    """Start a process that leads a group of its own, in the root folder. Raises OSError."""
+    keep: Sequence[int] = (),
+) -> Process:
+    """Start a process that leads a group of its own, in ``folder``. Raises OSError.
+
+    ``keep`` are the descriptors that it inherits beside the three streams.
+    """
     return subprocess.Popen(
-        list(argv), stdin=stdin, stdout=stdout, stderr=stderr, env=environment(purpose, extra), cwd="/",
-        bufsize=0, start_new_session=True,
+        list(argv), stdin=stdin, stdout=stdout, stderr=stderr, env=environment(purpose, extra), cwd=folder,
+        bufsize=0, pass_fds=keep, start_new_session=True,
     )  # fmt: skip
+
+
+def run(
+    argv: Sequence[str],
+    purpose: Purpose,
+    *,
+    seconds: float,
+    text: str = "",
+    folder: str | Path = "/",
+    extra: Mapping[str, str] | None = None,
+) -> Finished:
+    """Run a process to its end with ``text`` on its standard input.
+
+    However this is left, its whole group has ended. Raises OSError: TimeoutError after ``seconds``, EFBIG for
+    more than ``MOST_OUTPUT`` bytes.
+    """
+    deadline = time.monotonic() + seconds
+    process = start(argv, purpose, folder=folder, extra=extra, stdin=PIPE, stdout=PIPE, stderr=PIPE)
+    try:
+        output, errors = _exchange(process, text.encode(), deadline)
+        code = ended(process, max(0.0, deadline - time.monotonic()))
+        if code is None:
+            raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
+        return Finished(code, output.decode(errors="replace"), errors.decode(errors="replace"))
+    finally:
+        end(process)
+
+
+def attend(argv: Sequence[str]) -> int:
+    """Run the person's editor in the person's terminal and folder; its exit status. Raises OSError."""
+    with subprocess.Popen(list(argv), env=environment(Purpose.EDITOR)) as process:
+        try:
+            return process.wait()
+        except BaseException:
+            process.kill()
+            raise
+
+
+def ended(process: Process, seconds: float) -> int | None:
+    """The exit status, as soon as there is one within ``seconds``."""
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def end(process: Process) -> int:
+    """Kill the whole group and close its pipes; the leader's exit status."""
+    send(process.pid, signal.SIGKILL)
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+    return process.wait()
+
+
+def send(group: int, number: int) -> None:
+    """Send a signal to every process of the group; a group that is gone is fine."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+def _exchange(process: Process, given: bytes, deadline: float) -> tuple[bytes, bytes]:
+    """Write ``given`` and read both streams to their ends, all watched so that none blocks another."""
+    assert process.stdin and process.stdout and process.stderr  # noqa: S101, PT018 - opened with pipes above
+    texts = {process.stdout.fileno(): bytearray(), process.stderr.fileno(): bytearray()}
+    waiting = memoryview(given)
+    os.set_blocking(process.stdin.fileno(), False)
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdin, selectors.EVENT_WRITE)
+        for descriptor in texts:
+            selector.register(descriptor, selectors.EVENT_READ)
+        for key in _ready(selector, deadline):
+            if key.fileobj is not process.stdin:
+                piece = os.read(key.fd, 1 << 16)
+                texts[key.fd] += piece
+                if len(texts[key.fd]) > MOST_OUTPUT:
+                    raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+                if not piece:
+                    selector.unregister(key.fileobj)
+                continue
+            with contextlib.suppress(BrokenPipeError):  # it reads no further, and may answer all the same
+                waiting = waiting[os.write(key.fd, waiting[: 1 << 16]) :] if waiting else waiting
+                if waiting:
+                    continue
+            selector.unregister(process.stdin)
+            process.stdin.close()
+    output, errors = texts.values()
+    return bytes(output), bytes(errors)
+
+
+def _ready(selector: selectors.BaseSelector, deadline: float) -> Iterator[selectors.SelectorKey]:
+    """The descriptors that can be read or written, until none is left. Raises TimeoutError."""
+    while selector.get_map():
+        ready = selector.select(max(0.0, deadline - time.monotonic()))
+        if not ready:
+            raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
+        yield from (key for key, _ in ready)

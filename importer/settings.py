@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-# Variables of ours that nobody else may read: the Hub's tokens, the gallery's database and its password.
+# Where the Hub's token may stand.
 TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_TOKEN", "HF_TOKEN_PATH")
-PRIVATE = ("IMPORTER_SERVE_", "PGPASS", "PGSERVICE", "PGUSER", "PGHOST", "DBOS")
 
 
 def home() -> Path:
@@ -18,11 +17,6 @@ def home() -> Path:
     from platformdirs import user_data_path
 
     return user_data_path("importer", appauthor=False)
-
-
-def for_others() -> dict[str, str]:
-    """The variables that processes get which run the code of others: engines, their parsers, pip."""
-    return {k: v for k, v in os.environ.items() if k not in TOKENS and not k.startswith(PRIVATE)}
 
 
 def flag(name: str) -> bool:

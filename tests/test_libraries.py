@@ -75,7 +75,7 @@ def test_what_cannot_be_fetched_is_said_and_stops_nothing(
     apt(tmp_path, monkeypatch, fails=True)
     told: list[str] = []
     assert libraries.bring(tmp_path, python, LACKING, told.append) == []
-    assert told[-1] == "libplanted could not be fetched (CalledProcessError)"
+    assert told[-1] == "libplanted could not be fetched: apt-get ended with 100"
     assert not (tmp_path / libraries.FOLDER).exists()
 
 

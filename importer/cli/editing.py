@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from importer import launcher
 from importer.cli import show
 from importer.document import schema
 from importer.document.check import problems
@@ -78,12 +78,8 @@ def _run(copy: Path) -> None:
     """Raises UsageError where the editor cannot be started or ends with anything but success."""
     words = command()
     try:
-        with _its_terminal(), subprocess.Popen([*words, str(copy)]) as process:
-            try:
-                code = process.wait()
-            except BaseException:
-                process.kill()
-                raise
+        with _its_terminal():
+            code = launcher.attend([*words, str(copy)])
     except OSError as error:
         raise UsageError("editor", editor=words[0], problem=error.strerror or error) from None
     if code:

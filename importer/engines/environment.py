@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,24 +20,21 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-from importer import settings
-from importer.engines import group, libraries
+from importer import launcher, settings
+from importer.engines import libraries
 from importer.engines.base import Engine, Pip, Step, steps
 from importer.errors import DocumentError, EngineError
+from importer.launcher import Purpose, isolated
 
 Progress = Callable[[str], None]
 Origin = Literal["managed", "variable", "current"]
 LAYOUT = 1  # of the folder; a change makes every environment new
 STAMP = "installed.json"
 LOG = "install.log"
-# Tokens are not pip's business, and foreign paths would hide what is missing.
-UNWANTED = (
-    "PYTHONPATH",
-    "PYTHONHOME",
-    "VIRTUAL_ENV",
-)
+QUESTION_SECONDS = 30.0
+# The caller's pip may lie among the caller's own packages, where ``-I`` would not see it.
+PIP = (sys.executable, "-P", "-m", "pip")
 ASK_VERSION = "import sys, importlib.metadata as m; print(m.version(sys.argv[1]))"
-
 ASK_PATH = "import sys; print(*sys.path, sep='\\n')"
 
 
@@ -119,13 +115,8 @@ def remove(engine: Engine) -> bool:
 @cache
 def search_path(python: Path) -> tuple[Path, ...]:
     """The folders that a Python imports from; none where it cannot be asked."""
-    try:
-        asked = subprocess.run(
-            [str(python), "-c", ASK_PATH], capture_output=True, text=True, timeout=30, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ()
-    return tuple(Path(line) for line in asked.stdout.splitlines() if line)
+    answer = _ask(python, ASK_PATH) or ""
+    return tuple(Path(line) for line in answer.splitlines() if line)
 
 
 def digest(engine: Engine) -> str:
@@ -178,7 +169,7 @@ def _make(engine: Engine, root: Path, tell: Progress) -> Installed:
     try:
         tell("making an environment")
         bare = ["--without-pip"] if _has_pip() else []
-        _run(engine, [sys.executable, "-m", "venv", *bare, str(venv)], log, tell)
+        _run(engine, isolated("-m", "venv", *bare, str(venv)), log, tell)
         for step in steps(engine):
             _perform(engine, step, root, tell)
         version = _version(_python(root), engine.distributions)
@@ -201,7 +192,7 @@ def _perform(engine: Engine, step: Step, root: Path, tell: Progress) -> None:
     python, log = str(_python(root)), root / LOG
     if step.unless is not None:
         try:
-            _run(engine, [python, "-c", step.unless], log, _quiet)
+            _run(engine, isolated("-c", step.unless, python=python), log, _quiet)
         except EngineError:
             tell(f"{step.pip[0]}ing what does not run: {' '.join(step.pip[1:])[:80]}")
         else:
@@ -217,7 +208,7 @@ def _perform(engine: Engine, step: Step, root: Path, tell: Progress) -> None:
 
 def _pip(engine: Engine, python: str, words: Pip, log: Path, tell: Progress) -> None:
     # The caller's pip serves other environments too: it is newer than the one a new environment would bring.
-    pip = [sys.executable, "-m", "pip", "--python", python] if _has_pip() else [python, "-m", "pip"]
+    pip = [*PIP, "--python", python] if _has_pip() else isolated("-m", "pip", python=python)
     # Compiling all of it would take half the time of an install; Python compiles what it comes to use.
     options = ["--no-input", "--no-compile", "--progress-bar", "off"] if words[0] == "install" else []
     _run(engine, [*pip, "--disable-pip-version-check", words[0], *options, *words[1:]], log, tell)
@@ -228,17 +219,9 @@ def _has_pip() -> bool:
 
 
 def _run(engine: Engine, command: Sequence[str], log: Path, tell: Progress) -> None:
-    """Run a command in a group of its own, its words into the log, its steps to ``tell``."""
-    environment = {k: v for k, v in settings.for_others().items() if k not in UNWANTED}
+    """Run a command, its words into the log, its steps to ``tell``."""
     with log.open("ab") as written:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=environment,
-            start_new_session=True,
-        )
+        process = launcher.start(command, Purpose.INSTALL, stdout=launcher.PIPE, stderr=launcher.STDOUT)
         last_error = ""
         try:
             for line in process.stdout or ():
@@ -249,13 +232,8 @@ def _run(engine: Engine, command: Sequence[str], log: Path, tell: Progress) -> N
                 elif text.startswith(("Collecting", "Downloading", "Installing", "Building", "Uninstalling")):
                     tell(text[:100])
             status = process.wait()
-        except BaseException:  # Ctrl-C: pip must not go on behind the user's back
-            group.send(process.pid, 9)
-            process.wait()
-            raise
-        finally:
-            if process.stdout is not None:
-                process.stdout.close()
+        finally:  # after Ctrl-C pip must not go on behind the user's back
+            launcher.end(process)
     if status != 0:
         problem = last_error or f"'{' '.join(command[1:4])}' ended with {status}"
         raise EngineError("install-failed", name=engine.name, problem=problem, log=log)
@@ -268,20 +246,17 @@ def _write_stamp(root: Path, stamp: Mapping[str, str]) -> None:
 
 
 def _version(python: Path, distributions: Sequence[str]) -> str | None:
-    for distribution in distributions:
-        try:
-            asked = subprocess.run(
-                [str(python), "-c", ASK_VERSION, distribution],
-                capture_output=True,
-                text=True,
-                timeout=30,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-        if asked.returncode == 0:
-            return asked.stdout.strip()
-    return None
+    answers = (_ask(python, ASK_VERSION, distribution) for distribution in distributions)
+    return next((answer.strip() for answer in answers if answer is not None), None)
+
+
+def _ask(python: Path, code: str, *words: str) -> str | None:
+    """What an interpreter prints; ``None`` where it fails."""
+    try:
+        done = launcher.run([str(python), "-c", code, *words], Purpose.QUESTION, seconds=QUESTION_SECONDS)
+    except OSError:
+        return None
+    return done.output if done.code == 0 else None
 
 
 def _python(root: Path) -> Path:

@@ -1,27 +1,24 @@
-"""Process groups: signalled as a whole, and seen to be gone."""
+"""Process groups: what their processes hold, and whether they are gone."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
+
+from importer.launcher import Process
+
 LOOK = 0.05  # seconds between two looks
-PROC = Path("/proc")
 SHARED = re.compile(r"(/dev/shm/\S+)")
+ENDED = {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
 
 
-def send(group: int, number: int) -> None:
-    """Send a signal to every process of the group; a group that is gone is fine."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
-
-
-def wait_gone(leader: subprocess.Popen[bytes], seconds: float) -> bool:
+def wait_gone(leader: Process, seconds: float) -> bool:
     """Whether the group that ``leader`` leads, a child of ours, is gone within ``seconds``."""
     deadline = time.monotonic() + seconds
     while True:
@@ -33,30 +30,34 @@ def wait_gone(leader: subprocess.Popen[bytes], seconds: float) -> bool:
         time.sleep(LOOK)
 
 
+def alive(group: int) -> bool:
+    """Whether a process of the group runs; one that has ended and waits to be collected does not count."""
+    return next(_members(group), None) is not None
+
+
 def resident(group: int) -> int | None:
     """Bytes of memory that the group's processes hold; ``None`` where the system does not tell."""
-    if (PROC / "self" / "statm").exists():
-        page = os.sysconf("SC_PAGE_SIZE")
-        texts = (_text(folder / "statm").split() for folder in _members(group))
-        return sum(int(words[1]) * page for words in texts if len(words) > 1)
-    try:
-        listed = subprocess.run(
-            ["ps", "-axo", "pgid=,rss="], capture_output=True, text=True, timeout=10, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    rows = (line.split() for line in listed.stdout.splitlines())
-    return sum(int(row[1]) * 1024 for row in rows if len(row) == 2 and row[0] == str(group))
+    total = 0
+    for process in _members(group):
+        with suppress(psutil.NoSuchProcess):  # it ended meanwhile
+            try:
+                total += process.memory_info().rss
+            except psutil.AccessDenied:
+                return None
+    return total
 
 
 def shared(group: int) -> set[Path]:
     """Files in shared memory that the group's processes use; none where the system does not tell."""
-    maps = (_text(folder / "maps") for folder in _members(group))
+    maps = (_text(Path(f"/proc/{process.pid}/maps")) for process in _members(group))
     return {Path(found) for text in maps for found in SHARED.findall(text)}
 
 
-def _members(group: int) -> Iterator[Path]:
-    return (path.parent for path in PROC.glob("[0-9]*/stat") if _runs_in(path, group))
+def _members(group: int) -> Iterator[psutil.Process]:
+    for pid in psutil.pids():
+        with suppress(OSError, psutil.Error):
+            if os.getpgid(pid) == group and (process := psutil.Process(pid)).status() not in ENDED:
+                yield process
 
 
 def _text(path: Path) -> str:
@@ -64,26 +65,3 @@ def _text(path: Path) -> str:
         return path.read_text(errors="replace")
     except OSError:
         return ""
-
-
-def alive(group: int) -> bool:
-    """Whether a process of the group runs; one that has ended and waits to be collected does not count."""
-    if (PROC / "self" / "stat").exists():
-        return any(_runs_in(path, group) for path in PROC.glob("[0-9]*/stat"))
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-def _runs_in(stat: Path, group: int) -> bool:
-    try:
-        text = stat.read_text(errors="replace")
-    except OSError:
-        return False
-    # After the name, which stands in parentheses and may hold anything: state, parent, group.
-    state, _parent, its_group = text.rpartition(")")[2].split()[:3]
-    return int(its_group) == group and state not in {"Z", "X"}

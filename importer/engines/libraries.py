@@ -7,16 +7,18 @@ find it too: a library that is loaded is found by its name.
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from importer import launcher
+from importer.launcher import Purpose, isolated
+
 FOLDER = "libraries"  # beside the virtual environment
 LOADED_AT_START = "importer-libraries.pth"  # in its site-packages; Python runs its one line
 ASK = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
+ASK_PLACE = "import sysconfig; print(sysconfig.get_path('purelib'))"
 SECONDS = 120.0
 
 
@@ -40,8 +42,8 @@ def bring(root: Path, python: Path, system: Mapping[str, str], tell: Callable[[s
     try:
         files = _unpacked(packages, folder)
         _load_at_start(python, [path for name in lacking for path in sorted(folder.rglob(name))[:1]])
-    except (OSError, subprocess.SubprocessError) as error:
-        tell(f"{', '.join(packages)} could not be fetched ({type(error).__name__})")
+    except OSError as error:
+        tell(f"{', '.join(packages)} could not be fetched: {error}")
         return []
     for name in missing(python, lacking):
         tell(f"{name} cannot be loaded all the same")
@@ -51,28 +53,30 @@ def bring(root: Path, python: Path, system: Mapping[str, str], tell: Callable[[s
 def _unpacked(packages: list[str], folder: Path) -> list[str]:
     """What apt fetched for this release of the system; nothing of it is installed or run."""
     with tempfile.TemporaryDirectory() as place:
-        _run(["apt-get", "download", *packages], Path(place))
+        _run(["apt-get", "download", *packages], Purpose.PACKAGES, Path(place))
         files = sorted(Path(place).glob("*.deb"))
         for file in files:
-            _run(["dpkg-deb", "--extract", str(file), str(folder)], Path(place))
+            _run(["dpkg-deb", "--extract", str(file), str(folder)], Purpose.SYSTEM, Path(place))
         return [file.name for file in files]
 
 
 def _load_at_start(python: Path, paths: list[Path]) -> None:
-    asked = [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
-    told = subprocess.run(asked, capture_output=True, text=True, timeout=SECONDS, check=True)
+    folder = _run(isolated("-c", ASK_PLACE, python=python), Purpose.QUESTION)
     calls = "; ".join(f"ctypes.CDLL({str(path)!r}, ctypes.RTLD_GLOBAL)" for path in paths)
-    Path(told.stdout.strip(), LOADED_AT_START).write_text(f"import ctypes; {calls}\n", encoding="utf-8")
+    Path(folder.strip(), LOADED_AT_START).write_text(f"import ctypes; {calls}\n", encoding="utf-8")
 
 
 def _loads(python: Path, library: str) -> bool:
-    asked = [str(python), "-c", ASK, library]
     try:
-        return subprocess.run(asked, capture_output=True, timeout=SECONDS, check=False).returncode == 0
-    except (OSError, subprocess.SubprocessError):
+        _run(isolated("-c", ASK, library, python=python), Purpose.QUESTION)
+    except OSError:
         return False
+    return True
 
 
-def _run(command: list[str], folder: Path) -> None:
-    plain = {**os.environ, "LC_ALL": "C"}
-    subprocess.run(command, cwd=folder, env=plain, capture_output=True, timeout=SECONDS, check=True)
+def _run(command: list[str], purpose: Purpose, folder: Path = Path("/")) -> str:
+    """What a command prints. Raises OSError, ChildProcessError where it fails."""
+    done = launcher.run(command, purpose, seconds=SECONDS, folder=folder, extra={"LC_ALL": "C"})
+    if done.code != 0:
+        raise ChildProcessError(f"{command[0]} ended with {done.code}")
+    return done.output

@@ -6,12 +6,13 @@ import contextlib
 import json
 import os
 import selectors
-import signal
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+from importer import launcher
+from importer.launcher import PIPE, Purpose
 
 
 class LostError(Exception):
@@ -25,17 +26,12 @@ class RefusedError(Exception):
 class Conversation:
     """One process. It reads requests on standard input; standard error is kept for the last words."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        """Start the process; raises OSError where that fails."""
+    def __init__(self, command: Sequence[str], purpose: Purpose, extra: Mapping[str, str]) -> None:
+        """Start the process with ``extra`` variables; raises OSError where that fails."""
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         try:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._log,
-                env=dict(environment),
-                start_new_session=True,
+            self._process = launcher.start(
+                command, purpose, stdin=PIPE, stdout=PIPE, stderr=self._log, extra=extra
             )
         except OSError:
             self._log.close()
@@ -70,13 +66,9 @@ class Conversation:
 
     def close(self) -> int:
         """End the process with its whole group; returns its exit status, negative for a signal."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        for pipe in (self._input, self._output, self._log):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
-        return self._process.wait()
+        with contextlib.suppress(OSError):
+            self._log.close()
+        return launcher.end(self._process)
 
     def _answer(self, patience: float) -> Mapping[str, Any]:
         deadline = time.monotonic() + patience
@@ -96,10 +88,8 @@ class Conversation:
         return answer
 
     def _died(self) -> LostError:
-        try:
-            status = f"status {self._process.wait(2)}"
-        except subprocess.TimeoutExpired:
-            status = "its answers closed"
+        code = launcher.ended(self._process, 2)
+        status = "its answers closed" if code is None else f"status {code}"
         self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - 2000))
         words = self._log.read().decode(errors="replace").split("\n")
         last = next((line.strip() for line in reversed(words) if line.strip()), "")

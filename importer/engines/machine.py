@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections import Counter
 from functools import cache
 from pathlib import Path
 
+from importer import launcher
 from importer.engines.vllm import has_gpu
 from importer.fit.devices import GIB, Device, Kind, of_kind
+from importer.launcher import Purpose
 
 NAME = "this machine"
 SECONDS = 10.0  # that nvidia-smi may take
@@ -113,10 +114,10 @@ def read_cards(text: str, system: int) -> Device | None:
 def _ask(argv: list[str]) -> str:
     """What a program prints; nothing where it fails."""
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=SECONDS, check=False)
-    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
+        done = launcher.run(argv, Purpose.SYSTEM, seconds=SECONDS)
+    except OSError:
         return ""
-    return done.stdout if done.returncode == 0 else ""
+    return done.output if done.code == 0 else ""
 
 
 def _number(path: Path) -> int | None:

@@ -12,9 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from importer import settings
 from importer.engines.lines import Conversation, LostError, RefusedError
 from importer.errors import EngineError
+from importer.launcher import Purpose, isolated
 from importer.template.study import Sample
 
 SCRIPT = Path(__file__).with_name("parser_worker") / "__main__.py"
@@ -231,10 +231,9 @@ class ParserWorker:
                 raise self._failed(str(refusal)) from None
 
     def _start(self) -> None:
-        environment = settings.for_others() | SETTINGS
-        command = [str(self._python), "-I", str(SCRIPT), *self._arguments]
+        command = isolated(str(SCRIPT), *self._arguments, python=self._python)
         try:
-            self._conversation = Conversation(command, environment)
+            self._conversation = Conversation(command, Purpose.PARSERS, SETTINGS)
             for _ in self._conversation.ask("hello", START_SECONDS):
                 pass
         except OSError as error:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from importer import settings
+from importer import launcher, settings
 from importer.document.chat_template import ChatTemplate
 from importer.engines import group, logs
 from importer.engines.base import Document, Engine, Launch
@@ -22,14 +19,15 @@ from importer.engines.dressing import dressed
 from importer.engines.ready import NeverError, answers
 from importer.engines.sockets import LOOPBACK, free_port, is_free
 from importer.errors import EngineError
+from importer.launcher import Purpose, isolated
 
 Progress = Callable[[str], None]
 WEIGHTS = ("*.safetensors", "*.bin")
+MODEL, WORK = "model", "work"  # of an engine's temporary folder; a repository's files are never in the second
 GUARDIAN = Path(__file__).with_name("guardian.py")
 GRACE = 10.0  # seconds between asking a group to end and killing it
 LOOK = 0.1  # seconds between two looks at a starting engine
 TRIES = 3  # starts, each on another free port, when somebody else was quicker to take it
-FOREIGN = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV")
 SETTINGS = {
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
@@ -69,7 +67,7 @@ class Served:
     log: Path
     port: int
     start_seconds: float
-    _process: subprocess.Popen[bytes] = field(repr=False)
+    _process: launcher.Process = field(repr=False)
     told: tuple[str, ...] = field(default=(), repr=False)
     _stopped: StopReport | None = field(default=None, repr=False)
 
@@ -126,7 +124,8 @@ def serve(
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="importer-engine-")))
         if template is not None and not engine.takes_template:
-            model_dir = dressed(model_dir, template.text, folder)
+            (folder / MODEL).mkdir()
+            model_dir = dressed(model_dir, template.text, folder / MODEL)
         for left in reversed(range(TRIES)):
             chosen = port or free_port()
             launch = engine.launch(document, model_dir, chosen, template)
@@ -166,21 +165,22 @@ def _port_lost(log: Path) -> bool:
 @contextmanager
 def _group(
     python: Path, launch: Launch, folder: Path, log: Path, port: int, hold: Sequence[int]
-) -> Iterator[subprocess.Popen[bytes]]:
+) -> Iterator[launcher.Process]:
     """The engine under its guardian; the group is ended when the block is left."""
+    work = folder / WORK
+    work.mkdir(exist_ok=True)
     for name, text in launch.files.items():
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
+        (work / name).parent.mkdir(exist_ok=True)
+        (work / name).write_text(text, encoding="utf-8")
     with logs.opened(log) as output, _lifeline() as lifeline:
-        process = subprocess.Popen(
-            [sys.executable, "-I", str(GUARDIAN), str(lifeline), str(GRACE), str(python), *launch.arguments],
-            stdin=subprocess.DEVNULL,
+        process = launcher.start(
+            isolated(str(GUARDIAN), str(lifeline), str(GRACE), str(python), *launch.arguments),
+            Purpose.ENGINE,
+            folder=work,
             stdout=output,
-            stderr=subprocess.STDOUT,
-            cwd=folder,
-            env=environment(launch.env, folder),
-            pass_fds=(lifeline, *hold),
-            start_new_session=True,
+            stderr=launcher.STDOUT,
+            extra=_variables(launch.env, folder),
+            keep=(lifeline, *hold),
         )
         try:
             yield process
@@ -199,20 +199,17 @@ def _lifeline() -> Iterator[int]:
         os.close(writing)
 
 
-def environment(extra: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """The caller's variables but tokens and Python paths; Hub folders of its own, so no token file is seen.
+def _variables(extra: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """What an engine gets beside the caller's variables; Hub folders of its own, so no token file is seen.
 
     The cache folder must exist: mlx-lm's ``/v1/models`` breaks without one.
     """
     cache = folder / "hf" / "hub"
     cache.mkdir(parents=True, exist_ok=True)
-    kept = {k: v for k, v in settings.for_others().items() if k not in FOREIGN}
-    return kept | SETTINGS | {"HF_HOME": str(folder / "hf"), "HF_HUB_CACHE": str(cache)} | dict(extra)
+    return SETTINGS | {"HF_HOME": str(folder / "hf"), "HF_HUB_CACHE": str(cache)} | dict(extra)
 
 
-def _await(
-    engine: Engine, process: subprocess.Popen[bytes], port: int, deadline: float, tell: Progress
-) -> None:
+def _await(engine: Engine, process: launcher.Process, port: int, deadline: float, tell: Progress) -> None:
     """Return when it serves; raises NeverError or TimeoutError."""
     started = time.monotonic()
     while not answers(engine.readiness, port, deadline, tell):
@@ -235,19 +232,18 @@ def _death(engine: Engine, never: NeverError, log: Path, port: int) -> EngineErr
     )
 
 
-def _stop(process: subprocess.Popen[bytes], port: int) -> StopReport:
+def _stop(process: launcher.Process, port: int) -> StopReport:
     """TERM to the group, KILL after ``GRACE``, then see that the group is gone and the port free."""
     held, shared = group.resident(process.pid), group.shared(process.pid)
     started = time.monotonic()
     killed = False
     try:
-        group.send(process.pid, signal.SIGTERM)
+        launcher.send(process.pid, signal.SIGTERM)
         if not group.wait_gone(process, GRACE):
             killed = True
     finally:  # a second Ctrl-C while waiting must not leave it behind
-        group.send(process.pid, signal.SIGKILL)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(GRACE)
+        launcher.send(process.pid, signal.SIGKILL)
+        launcher.ended(process, GRACE)
     gone = group.wait_gone(process, GRACE)
     took = time.monotonic() - started
     return StopReport(gone, is_free(port), killed, took, held, sum(map(_size, shared)))

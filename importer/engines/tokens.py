@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from importer import launcher
+from importer.launcher import Purpose, isolated
 
 SCRIPT = Path(__file__).with_name("parser_worker") / "tokens.py"
 SECONDS = 60.0  # it takes 0.2 s, on vocabularies of a quarter of a million 1 s
@@ -37,16 +39,10 @@ def asker(python: Path, weights: Path) -> Ask:
 def _ask(python: Path, path: Path, texts: Sequence[str]) -> Tokenized | None:
     if not path.is_file():
         return None
+    argv = isolated(str(SCRIPT), str(path.absolute()), python=python)
     try:
-        done = subprocess.run(
-            [python, "-I", str(SCRIPT), str(path)],
-            input=json.dumps(texts),
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=True,
-        )
-        told = json.loads(done.stdout)
+        done = launcher.run(argv, Purpose.TOKENIZER, seconds=SECONDS, text=json.dumps(texts))
+        told = json.loads(done.output)
         return Tokenized(tuple(told["back"]), told["sampled"], told["reached"], told["exact"])
-    except (OSError, subprocess.SubprocessError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError):
         return None
