@@ -32,17 +32,29 @@ MORE = "IMPORTER_ENGINE_ENV"  # names of further variables for engines, with com
 class Purpose(StrEnum):
     """What a process is for, which decides what it inherits."""
 
-    SANDBOX = "sandbox"  # reads a stranger's text
-    QUESTION = "question"  # an interpreter, asked about itself
-    INSTALL = "install"  # venv and pip
-    ENGINE = "engine"  # an engine's server, with a repository's weights
-    PARSERS = "parsers"  # an engine's parsers, with a repository's template and tokenizer
-    TOKENIZER = "tokenizer"  # an engine's tokenizer library, with a repository's tokenizer
-    SYSTEM = "system"  # nvidia-smi, dpkg-deb
-    PACKAGES = "packages"  # apt-get
-    EDITOR = "editor"  # the person's own, in the person's terminal
+    SANDBOX = "sandbox"
+    QUESTION = "question"
+    INSTALL = "install"
+    ENGINE = "engine"
+    PARSERS = "parsers"
+    TOKENIZER = "tokenizer"
+    SYSTEM = "system"
+    PACKAGES = "packages"
+    EDITOR = "editor"
 
 
+# As docs/security.md shows them.
+PURPOSES: Mapping[Purpose, str] = {
+    Purpose.SANDBOX: "the sandbox that reads a stranger's text",
+    Purpose.QUESTION: "an engine's Python, asked for its version and its folders",
+    Purpose.INSTALL: "venv and pip",
+    Purpose.ENGINE: "an engine's server",
+    Purpose.PARSERS: "an engine's parsers, with a repository's template and tokenizer",
+    Purpose.TOKENIZER: "an engine's tokenizer library, with a repository's tokenizer",
+    Purpose.SYSTEM: "`nvidia-smi`, `dpkg-deb`",
+    Purpose.PACKAGES: "`apt-get download`",
+    Purpose.EDITOR: "your editor, in your terminal and your folder",
+}
 # Names, and prefixes that end in a star. A prefix never lets a secret through; a name does.
 SECRET = re.compile(
     r"^(PG|AWS_|DBOS|IMPORTER_)|(^|_)(TOKEN|SECRET|KEY|PASS|PASSPHRASE|CREDENTIALS?|DSN|DATABASE_URL)S?(_|$)|PASSW",

@@ -16,6 +16,7 @@ from importer.engines import ENGINES, get
 from importer.engines.base import OFFERS
 from importer.engines.doctor import CHECKS
 from importer.errors import BRANCHES
+from importer.launcher import BASE, ENVIRONMENT, PURPOSES, Purpose
 from importer.service import problems
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -80,6 +81,7 @@ registry by `python -m scripts.docs`.
 """
 # The generated part of a page that is otherwise written by hand.
 OFFERED = re.compile(r"(?<=<!-- offers -->\n).*?(?=<!-- /offers -->)", re.DOTALL)
+INHERITED = re.compile(r"(?<=<!-- processes -->\n).*?(?=<!-- /processes -->)", re.DOTALL)
 SESSION = re.compile(r"(?<=<!-- session -->\n```console\n).*?(?=```\n<!-- /session -->)", re.DOTALL)
 
 
@@ -118,7 +120,18 @@ def engines() -> str:
     return OFFERED.sub(lambda _: table, (DOCS / "engines.md").read_text(encoding="utf-8"))
 
 
-PAGES = {"engines.md": engines, "errors.md": errors, "doctor.md": doctor}
+def security() -> str:
+    """The page on security, its table of what processes inherit as the launcher has it."""
+    who: dict[tuple[str, ...], list[str]] = {BASE: ["all but the sandbox"]}
+    for purpose, names in ENVIRONMENT.items():
+        own = names if purpose is Purpose.SANDBOX else tuple(n for n in names if n not in BASE)
+        who.setdefault(own, []).append(PURPOSES[purpose])
+    rows = [f"| {'; '.join(says)} | {', '.join(f'`{n}`' for n in names)} |" for names, says in who.items()]
+    table = "\n".join(["| process | variables |", "|---|---|", *rows]) + "\n"
+    return INHERITED.sub(lambda _: table, (DOCS / "security.md").read_text(encoding="utf-8"))
+
+
+PAGES = {"engines.md": engines, "errors.md": errors, "doctor.md": doctor, "security.md": security}
 
 
 def pasted() -> str:
