@@ -162,22 +162,37 @@ def test_ctrl_c_ends_the_whole_group(tmp_path: Path) -> None:
     assert wait_until(lambda: not group.alive(int(place.read_text())))
 
 
-def test_what_holds_memory_is_seen_and_what_has_ended_is_not() -> None:
-    code = "x = bytearray(64 << 20); import os; os.write(1, b'.'); input()"
-    process = launcher.start(isolated("-c", code), Purpose.QUESTION, stdin=PIPE, stdout=PIPE)
+HOLDS = """
+import mmap, os, sys
+with open(sys.argv[1], "w+b") as file:
+    file.truncate(4096)
+    mapped = mmap.mmap(file.fileno(), 4096)
+os.fork()
+held = bytearray(os.urandom(32 << 20))
+os.write(1, b".")
+input()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="shared memory as Linux shows it")
+def test_what_a_group_holds_until_it_is_gone() -> None:
+    shared = Path("/dev/shm", f"importer-test-{os.getpid()}")
+    process = launcher.start(isolated("-c", HOLDS, str(shared)), Purpose.QUESTION, stdin=PIPE, stdout=PIPE)
     try:
         assert process.stdout is not None
-        process.stdout.read(1)
+        assert process.stdout.read(1) + process.stdout.read(1) == b".."
         held = group.resident(process.pid)
         assert held is not None
-        assert 64 << 20 < held < 256 << 20
+        assert 64 << 20 < held < 256 << 20, "of both processes"
+        assert group.shared(process.pid) == {shared}
         assert launcher.ended(process, 0) is None
         launcher.send(process.pid, 9)
         assert wait_until(lambda: not group.alive(process.pid)), "a corpse does not count"
         assert launcher.ended(process, 10) == -9
     finally:
         launcher.end(process)
-    assert group.resident(process.pid) == 0
+        shared.unlink()
+    assert (group.resident(process.pid), group.shared(process.pid)) == (0, set())
 
 
 def test_what_cannot_be_started_is_an_error_of_the_system() -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.engines import group, running
+from importer.engines import running
 from importer.engines.process import StopReport
 from importer.engines.running import Running
 from importer.fit.compare import resident
@@ -217,21 +215,6 @@ def test_what_an_engine_leaves_in_shared_memory() -> None:
     assert "300 MiB back" in stops_cleanly.judge(good).reason
     left = StopReport(group_gone=True, port_free=True, killed=False, seconds=1.0, held=MIB, left=4096)
     assert verdict(stops_cleanly.judge(left)) == "fail engine"
-
-
-def test_the_memory_of_a_group_is_that_of_its_processes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number, (its_group, pages) in {"self": (0, 1), "1": (7, 100), "2": (7, 50), "3": (8, 900)}.items():
-        folder = tmp_path / number
-        folder.mkdir()
-        (folder / "stat").write_text(f"{number} (a b) S 1 {its_group} 0")
-        (folder / "statm").write_text(f"9999 {pages} 1 1 0 1 0")
-        (folder / "maps").write_text(f"7f00-7f01 rw-s 00000000 00:01 5 /dev/shm/made-by-{number} (deleted)\n")
-    monkeypatch.setattr(group, "PROC", tmp_path)
-    monkeypatch.setattr("os.sysconf", lambda _name: 4096)
-    assert group.resident(7) == 150 * 4096
-    assert group.shared(7) == {Path("/dev/shm/made-by-1"), Path("/dev/shm/made-by-2")}
 
 
 def test_how_many_images_a_document_allows() -> None:
