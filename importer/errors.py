@@ -230,7 +230,7 @@ class EngineError(ImporterError):
         "weights-not-local": _of("repo", "size"),
         "unreachable": _of("url", "problem"),
         "locked": _of("url", "says"),
-        "would-not-run": _of("name", "engine", "problem", "troubles"),
+        "would-not-run": _of("name", "engine", "problem", "remedy", data=("troubles",)),
         "worker-failed": _of("name", "problem"),
     }
 

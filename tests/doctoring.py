@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from importer.cli import messages
 from importer.demo import MODEL
 from importer.engines import get
-from importer.engines.doctor import Case, Fine, NotApplicable, Result, Trouble
+from importer.engines.doctor import Case, Fine, NotApplicable, Result, Severity, Trouble
 from importer.engines.environment import Installed
 
 
@@ -20,26 +21,26 @@ def stopped(result: Result, *words: str) -> None:
     """A trouble that ends a run, with a remedy, in these words."""
     assert isinstance(result, Trouble), result
     assert result.stops
-    assert result.remedy
+    told = f"{messages.text(result.reason)} {messages.text(result.remedy)}"
     for word in words:
-        assert word in result.says + result.remedy, result
+        assert word in told
 
 
 def warned(result: Result, *words: str) -> None:
     """A trouble that does not."""
     assert isinstance(result, Trouble), result
-    stopped(replace(result, stops=True), *words)
+    stopped(replace(result, severity=Severity.STOPS), *words)
     assert not result.stops
 
 
 def fine(result: Result, word: str = "") -> None:
     assert isinstance(result, Fine), result
-    assert word in result.says
+    assert word in messages.text(result.reason)
 
 
 def skipped(result: Result, word: str = "") -> None:
     assert isinstance(result, NotApplicable), result
-    assert word in result.reason
+    assert word in messages.text(result.reason)
 
 
 def system(root: Path, files: Mapping[str, str]) -> Path:

@@ -18,6 +18,7 @@ from importer.cli.main import run as command
 from importer.demo import MODEL
 from importer.document.store import load
 from importer.engines import doctor, environment, get
+from importer.engines.deaths import Attribution
 from importer.engines.doctor import CHECKS, Case, everything, refuse
 from importer.engines.environment import Installed
 from importer.errors import EngineError
@@ -62,7 +63,7 @@ def test_what_stands_in_the_way_is_told_at_once(tmp_path: Path, importer_home: P
     assert "config.json is missing" in error.message
     told = error.details["troubles"]
     assert isinstance(told, tuple)
-    assert [row.to_json(messages.hint)["part"] for row in told] == ["environment", "environment"]
+    assert [finding.result.part for finding in told] == [Attribution.ENVIRONMENT] * 2
     assert messages.hint(error).count("engine install mlx") == 1
     with pytest.raises(EngineError) as alone:
         refuse(Case(engine=get("mlx"), document=DOCUMENT), "toy")
@@ -99,8 +100,7 @@ def test_looking_starts_nothing_and_imports_no_engine(desk: Desk, monkeypatch: p
 
     monkeypatch.setattr(subprocess, "Popen", Popen)
     warnings = run.ready(load(desk.folder / "models" / "toy.yaml"), "mlx", weights=desk.folder / "toy")
-    said = [w.to_json(messages.hint)["says"] for w in warnings]
-    assert [s.partition(",")[0] for s in said] == ["the document was written for mlx 0.32.2"]
+    assert [w.result.reason.fields["version"] for w in warnings] == ["0.32.2"]
     assert started == [["-c", environment.ASK_VERSION], ["-c", environment.ASK_PATH]]
     assert not {"torch", "vllm", "mlx", "mlx_lm"} & set(sys.modules)
 

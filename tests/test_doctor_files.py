@@ -12,6 +12,7 @@ import pytest
 from importer.engines import get
 from importer.engines.doctor import files
 from importer.engines.doctor.case import Case
+from importer.engines.doctor.kinds import CheckRemedy
 from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble
 from tests.judging import MODEL, copied
 
@@ -47,7 +48,8 @@ def test_a_marker_that_is_no_token_any_more(tmp_path: Path) -> None:
     (folder / "tokenizer.json").write_text(json.dumps(data))
     lost = files.tokenizer(Case(weights=folder))
     assert told(lost) == "Trouble configuration"
-    assert "<|im_start|>" in getattr(lost, "says", "")
+    assert isinstance(lost, Trouble)
+    assert lost.reason.fields["marker"] == "<|im_start|>"
     data["model"]["merges"].append(["<|im_", "start|>"])  # now a text can become it
     (folder / "tokenizer.json").write_text(json.dumps(data))
     assert isinstance(files.tokenizer(Case(weights=folder)), Fine)
@@ -78,7 +80,8 @@ def test_an_end_token_that_is_a_word(tmp_path: Path) -> None:
     told = files.ends(case)
     assert isinstance(told, Trouble)
     assert told.stops
-    assert "generation_config.json" in told.remedy
+    assert told.remedy.kind is CheckRemedy.DROP_END
+    assert told.remedy.fields["file"] == "generation_config.json"
     (folder / "generation_config.json").write_text('{"eos_token_id": "end"}')
     assert isinstance(files.ends(case), Fine)
     (folder / "tokenizer.json").write_text("[]")

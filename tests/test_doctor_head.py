@@ -11,7 +11,10 @@ import pytest
 from importer.demo import MODEL
 from importer.engines.doctor import files
 from importer.engines.doctor.case import Case
+from importer.engines.doctor.kinds import CheckReason
 from importer.engines.doctor.result import Fine, NotApplicable, Trouble
+from importer.messages import render
+from importer.reasons import Reason
 
 EMBEDDING = {"model.embed_tokens.weight": [1000, 64], "model.layers.0.mlp.up_proj.weight": [256, 64]}
 
@@ -36,8 +39,10 @@ def test_one_that_is_not_there_is_told_before_the_start(tmp_path: Path, config: 
     assert isinstance(found, Trouble)
     assert found.stops
     assert found.part == "configuration"
-    assert "model.embed_tokens alone" in found.says
-    assert '"tie_word_embeddings": true' in found.remedy
+    assert found.reason == Reason(
+        CheckReason.HEAD_LACKING, key="tie_word_embeddings", tensor="model.embed_tokens"
+    )
+    assert '"tie_word_embeddings": true' in render(found.remedy)
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_a_port_that_is_bound() -> None:
         other.bind(("127.0.0.1", 0))
         other.listen()
         number = other.getsockname()[1]
-        stopped(host.port(Case(port=number)), f"Port {number} is taken", "--port")
+        stopped(host.port(Case(port=number)), f"port {number} is taken", "--port")
     fine(host.port(Case(port=number)))
     fine(host.port(Case()))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from importer.cli import messages, show
 from importer.engines import doctor
-from importer.engines.doctor import Case, Finding, NotApplicable
+from importer.engines.doctor import Case, Finding, NotApplicable, Trouble
 from importer.errors import UsageError
 
 
@@ -16,7 +16,7 @@ def run(arguments: argparse.Namespace) -> int:
     found = list(_of_document(arguments) if arguments.name is not None else _of_machine(arguments))
     if arguments.json:
         for one in found:
-            show.json_line(show.json_text(one.to_json(messages.hint)))
+            show.json_line(show.json_text(one.to_json(messages.text)))
     else:
         rows = [_row(one) for one in found if not isinstance(one.result, NotApplicable)]
         show.console().print(show.table(("about", "check", "verdict", "says", "remedy"), rows))
@@ -44,6 +44,6 @@ def _of_document(arguments: argparse.Namespace) -> Iterable[Finding]:
 
 
 def _row(one: Finding) -> tuple[str, ...]:
-    told = one.to_json(messages.hint)
-    verdict = "stops" if told["stops"] else "warning" if told["verdict"] == "trouble" else told["verdict"]
+    told = one.to_json(messages.text)
+    verdict = one.result.severity if isinstance(one.result, Trouble) else told["verdict"]
     return one.subject, one.check, verdict, told["says"], told["remedy"]

@@ -169,7 +169,7 @@ def error_line(reference: str | None, error: ImporterError) -> str:
         said["conflicts"] = [conflict.to_json() for conflict in conflicts]
     troubles = error.details.get("troubles")
     if isinstance(troubles, tuple):
-        said["troubles"] = [one.to_json(messages.hint) for one in troubles]
+        said["troubles"] = [one.to_json(messages.text) for one in troubles]
     return show.json_text({"schema": 1, "reference": reference, "error": said})
 
 

@@ -10,8 +10,34 @@ from importer.errors import ImporterError, one_line
 from importer.messages import Text, row, worded, worded_field
 from importer.messages.errors import STEPS
 
+# What the doctor says of what can be typed here.
+DOCTOR: dict[str, Text] = {
+    "CheckReason.login-not-asked": "asked with --check-token only",
+    "CheckRemedy.check-hub": "Check the network and HF_ENDPOINT; directories and --offline work without.",
+    "CheckRemedy.correct-variable": "Correct {variable}, or unset it and run 'importer engine install "
+    "{name}'.",
+    "CheckRemedy.fewer-cards": "Import again for this machine, without --device, or run it where the"
+    " cards are.",
+    "CheckRemedy.fetch-snapshot": "Remove {folder} and run again with --fetch.",
+    "CheckRemedy.give-cards": "Start the container with --gpus all, or as your runtime says it.",
+    "CheckRemedy.import-weights": "Import a snapshot that has both, or skip validation with --no-validate.",
+    "CheckRemedy.install": "Run 'importer engine install {name}'.",
+    "CheckRemedy.install-again": "Run 'importer engine remove {name}', then 'importer engine install "
+    "{name}'.",
+    "CheckRemedy.less-memory": "End other programs, raise the container's limit, or import again "
+    "with --memory {gib}GiB.",
+    "CheckRemedy.less-memory-on-cpu": "End other programs, raise the container's limit, or import again "
+    "with --memory {gib}GiB. A smaller VLLM_CPU_KVCACHE_SPACE or "
+    "kv_cache_memory_bytes leaves more for the weights.",
+    "CheckRemedy.other-port": "Choose another --port, or leave it out for a free one.",
+    "CheckRemedy.raise-files": "Run 'ulimit -n {limit}', or give the container --ulimit nofile={limit}.",
+    "CheckRemedy.raise-processors": "Raise --cpus, or give whole processors with --cpuset-cpus: engines "
+    "count those that they see.",
+    "CheckRemedy.raise-shared": "Give the container --ipc=host or --shm-size={gib}g.",
+    "CheckRemedy.recheck": "Run 'importer recheck' to see what differs, and import it again.",
+}
 # Texts in place of those of ``messages``, by key.
-INSTEAD: Mapping[str, Text] = {
+INSTEAD: Mapping[str, Text] = DOCTOR | {
     "UsageError.revision-conflict": "The reference names revision {inline!r} and --revision names {option!r}.",
     "HubError.not-cached": "{repo} is not in the cache and --offline forbids asking the Hub.",
     "DocumentError.not-approved": "{name} is not approved (review: {review}), and --approved-only asks for that.",
@@ -28,13 +54,6 @@ INSTEAD: Mapping[str, Text] = {
     "Setting.template": "--template",
     "Setting.unset": "--unset",
 }  # fmt: skip
-
-
-def _remedies(fields: Mapping[str, Any]) -> str:
-    """{troubles}: the remedy of each."""
-    from importer.engines.doctor import remedies
-
-    return remedies(fields["troubles"], hint)
 
 
 # The next step by kind.
@@ -69,7 +88,7 @@ HINTS: Mapping[str, Text] = STEPS | {
     "no-weights": "Import a snapshot that has both, or skip validation with --no-validate.",
     "weights-not-local": "Run again with --validate to fetch them into the Hub client's cache.",
     "locked": "Name the variable that holds its key with --api-key-env.",
-    "would-not-run": _remedies,
+    "would-not-run": "{remedy}",
     "worker-failed": "Run 'importer doctor'.",
     "probes-failed": "See {receipt}, or run 'importer show {name}'.",
     "no-such-key": "See 'importer keys list'.",

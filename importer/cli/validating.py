@@ -111,7 +111,7 @@ def _run(
 
     environment.need(get(engine))
     for warning in ready(stored, engine, port=port):
-        told = warning.to_json(messages.hint)
+        told = warning.to_json(messages.text)
         show.note(f"Warning: {told['says']}. {told['remedy']}")
     with show.progress(f"{stored.name} on {engine}") as progress:
         weights = weights_of(stored, snapshot, fetch=fetch, progress=progress)

@@ -19,13 +19,6 @@ INSTEAD: Mapping[str, Text] = {
 }  # fmt: skip
 
 
-def _remedies(fields: Mapping[str, Any]) -> str:
-    """{troubles}: the remedy of each."""
-    from importer.engines.doctor import remedies
-
-    return remedies(fields["troubles"], hint)
-
-
 # The next step by kind.
 HINTS: Mapping[str, Text] = STEPS | {
     "bad-value": "See /openapi.json on the server for what {setting} takes.",
@@ -55,7 +48,7 @@ HINTS: Mapping[str, Text] = STEPS | {
     "no-weights": "Import a snapshot that has both.",
     "weights-not-local": "Validate it with 'fetch', and they are fetched to the worker's disk.",
     "locked": "Give the key that it takes.",
-    "would-not-run": _remedies,
+    "would-not-run": "{remedy}",
     "worker-failed": "Check the engine's environment on the server.",
     "bad-request": "See /openapi.json on the server for what it takes.",
     "bad-json": "Send JSON, with Content-Type: application/json.",

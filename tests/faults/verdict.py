@@ -86,8 +86,8 @@ def _blamed(error: ImporterError) -> str:
     if isinstance(error, DocumentError):
         return "configuration"
     troubles = error.details.get("troubles")
-    if isinstance(troubles, list):
-        return str(troubles[0]["part"])
+    if isinstance(troubles, tuple):
+        return str(troubles[0].result.part)
     return str(error.details.get("blames") or "environment")
 
 

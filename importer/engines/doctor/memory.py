@@ -9,12 +9,14 @@ from typing import Any
 
 from importer.engines.doctor.case import GB, VLLM, Case, number, text_of
 from importer.engines.doctor.host import up
-from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble
+from importer.engines.doctor.kinds import CheckReason, CheckRemedy
+from importer.engines.doctor.result import Fine, NotApplicable, Result, Severity, Trouble
 from importer.engines.vllm import cache_space
 from importer.fit.estimate import OVERHEAD
 from importer.fit.result import Amount
 from importer.hub import local
 from importer.hub.weights import weight_files
+from importer.reasons import Reason
 
 LITTLE = 4 * GB  # vLLM by itself takes 2 GB, the rest is for weights and KV cache
 NO_LIMIT = 2**60  # what control groups of the first version say where there is none
@@ -25,26 +27,25 @@ def memory(case: Case) -> Result:
     """Weights, KV cache and the engine itself against the memory that is free."""
     free = available(case)
     if free is None:
-        return NotApplicable("free memory is not known on this system")
+        return NotApplicable(Reason(CheckReason.MEMORY_UNKNOWN))
     if case.runs("vllm-cuda"):
-        return NotApplicable("the model goes to the card's memory")
-    says = f"{free / GB:.1f} GB available"
+        return NotApplicable(Reason(CheckReason.CARDS_HOLD_IT))
     need = needed(case)
     if need is None:
         if free >= LITTLE:
-            return Fine(says)
-        remedy = "End other programs, or try a small model."
-        return Trouble(f"{says}, little for an engine", remedy, stops=False)
-    takes = f"{says}; weights, KV cache and engine take about {need.likely / GB:.1f} GB"
+            return Fine(Reason(CheckReason.MEMORY, free=free / GB))
+        little = Reason(CheckReason.MEMORY_LITTLE, free=free / GB)
+        return Trouble(little, Reason(CheckRemedy.END_PROGRAMS), Severity.WARNING)
+    takes = Reason(CheckReason.MEMORY_NEEDED, free=free / GB, likely=need.likely / GB)
     if free >= need.likely:
         return Fine(takes)
-    less = f"--memory {max(1, free // GIB)}GiB"
-    remedy = f"End other programs, raise the container's limit, or import again with {less}."
-    if case.runs("vllm-cpu"):
-        remedy += " A smaller VLLM_CPU_KVCACHE_SPACE or kv_cache_memory_bytes leaves more for the weights."
+    kind = CheckRemedy.LESS_MEMORY_ON_CPU if case.runs("vllm-cpu") else CheckRemedy.LESS_MEMORY
+    remedy = Reason(kind, gib=max(1, free // GIB))
     swap = 0 if case.runs(*VLLM) else _swap(case)  # vLLM by itself refuses what is not free
-    stops = free + swap < need.low
-    return Trouble(takes + (f", {need.low / GB:.1f} GB at least" if stops else ""), remedy, stops=stops)
+    if free + swap >= need.low:
+        return Trouble(takes, remedy, Severity.WARNING)
+    short = Reason(CheckReason.MEMORY_SHORT, free=free / GB, likely=need.likely / GB, low=need.low / GB)
+    return Trouble(short, remedy)
 
 
 def available(case: Case) -> int | None:

