@@ -9,6 +9,7 @@ import yaml
 
 from importer.document import schema
 from importer.errors import DocumentError
+from importer.messages import render
 from tests.exporting import ON_MLX, VLLM, export, text
 
 # LocalAI
@@ -19,7 +20,7 @@ def localai(document: dict[str, Any]) -> tuple[dict[str, Any], str]:
     (told,) = made.files.values()
     data = yaml.safe_load(told)
     schema.check("localai-model", data, "localai")
-    return data, " ".join(made.lost)
+    return data, " ".join(map(render, made.lost))
 
 
 def test_localai_reads_zero_as_unset() -> None:

@@ -20,7 +20,9 @@ from importer.engines.vllm import VllmCpu, VllmCuda
 from importer.errors import DocumentError
 from importer.exports import FORMATS
 from importer.exports.base import Exported, Options
+from importer.exports.kinds import ExportComment
 from importer.exports.text import commented, yaml_text
+from importer.reasons import Reason
 from tests.exporting import (
     COMMIT,
     NASTY,
@@ -137,9 +139,13 @@ def test_every_format_is_read_back() -> None:
     assert set(READ_BACK) == set(FORMATS)
 
 
+def comment(text: str) -> Reason:
+    return Reason(ExportComment.COMMAND, command=text)
+
+
 @given(st.recursive(st.text() | st.sampled_from(NASTY) | st.integers() | st.booleans(), st.lists))
 def test_yaml_that_every_library_reads_alike(data: Any) -> None:
-    told = yaml_text(data, ["a comment\nthat: breaks", "\x85out\u2028"])
+    told = yaml_text(data, map(comment, ["a comment\nthat: breaks", "\x85out\u2028"]))
     assert yaml.safe_load(told) == data
     bare = [t.value for t in yaml.scan(told) if isinstance(t, yaml.ScalarToken) and t.plain]
     assert all(re.fullmatch(r"-?[0-9]+|true|false|[A-Za-z/][\w./+@-]+", word, re.ASCII) for word in bare)
@@ -147,7 +153,7 @@ def test_yaml_that_every_library_reads_alike(data: Any) -> None:
 
 @given(st.lists(st.text()))
 def test_a_comment_stays_a_comment(lines: list[str]) -> None:
-    told = commented(lines)
+    told = commented(map(comment, lines))
     assert told.count("\n") == len(lines)
     assert all(line.startswith("# ") for line in told.splitlines())
 

@@ -12,6 +12,7 @@ from importer.document.store import named
 from importer.errors import DocumentError, UsageError
 from importer.exports import FORMATS, get
 from importer.exports.base import Exported, Options, Origin, Refused
+from importer.messages import render
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -40,8 +41,8 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         _json(arguments.format, origin, made, written)
         return
-    for sentence in made.lost:
-        show.note(f"Not carried over as it is: {sentence}")
+    for loss in made.lost:
+        show.note(f"Not carried over as it is: {render(loss)}")
     if written is None:
         _print(made.files)
     else:
@@ -95,6 +96,6 @@ def _json(name: str, origin: Origin, made: Exported, written: list[Path] | None)
         "review": origin.review,
         "files": dict(made.files),
         "written": None if written is None else [str(path) for path in written],
-        "lost": list(made.lost),
+        "lost": [render(loss) for loss in made.lost],
     }
     show.json_line(show.json_text(told))

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,6 +14,7 @@ from importer.document import chat_template, options
 from importer.document.chat_template import ChatTemplate
 from importer.engines.deaths import Death
 from importer.errors import DocumentError
+from importer.reasons import Reason
 
 Document = Mapping[str, Any]
 Pip = tuple[str, ...]
@@ -70,6 +72,31 @@ class Readiness:
     fatal: tuple[int, ...] = ()
     warm_up: tuple[str, Mapping[str, Any]] | None = None
     seconds: float = 300.0
+
+
+class Unstartable(StrEnum):
+    """Why an engine cannot be started with a document."""
+
+    CODE_IN_MODEL_FILE = "code-in-model-file"
+    FLAG_FOR_VLLM = "flag-for-vllm"
+    FLAG_NOT_ALLOWED = "flag-not-allowed"
+    LAYERS_OR_PARTS = "layers-or-parts"
+    MODEL_IS_OPTION = "model-is-option"
+    MODEL_UNPRINTABLE = "model-unprintable"
+    NOT_A_FILE = "not-a-file"
+    NOT_A_NAME = "not-a-name"
+    NOT_A_NUMBER = "not-a-number"
+    NOT_A_SWITCH = "not-a-switch"
+    NOT_A_VERSION = "not-a-version"
+    NOT_IN_CONFIG_FILE = "not-in-config-file"
+    NOT_ONE_OF = "not-one-of"
+    NOT_RANKS = "not-ranks"
+    NO_ARGUMENT = "no-argument"
+    NO_OPTION = "no-option"
+    NO_TEMPLATE = "no-template"
+    SPECULATION = "speculation"
+    TEMPLATE_TOO_LONG = "template-too-long"
+    VARIABLE_LOST = "variable-lost"
 
 
 # What a server may offer beyond a plain chat; docs/engines.md shows which engine does.
@@ -172,11 +199,10 @@ def numeric_options(document: Document, known: tuple[str, ...], server: str) -> 
     """
     flag = next((o.key for o in options.of(document) if o.key.startswith("--")), None)
     if flag is not None:
-        raise invalid(document, f"options has {flag}, and {server}'s server takes its own from engine_args")
+        raise invalid(document, Reason(Unstartable.FLAG_FOR_VLLM, flag=flag, server=server))
     for key, value in (document.get("engine_args") or {}).items():
         if key not in known:
-            problem = f"engine_args.{key} is none of the options of {server}'s server that can be set there"
-            raise invalid(document, f"{problem}: {', '.join(known)}")
+            raise invalid(document, Reason(Unstartable.NO_OPTION, key=key, server=server, known=known))
         yield "--" + key.replace("_", "-")
         yield number(document, f"engine_args.{key}", value)
 
@@ -192,24 +218,24 @@ def number(document: Document, key: str, value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, float) or not math.isfinite(value):
-        raise invalid(document, f"{key} is {value!r} and not a number")
+        raise invalid(document, Reason(Unstartable.NOT_A_NUMBER, key=key, value=value))
     return str(int(value)) if value.is_integer() else str(value)
 
 
 def word(document: Document, key: str, value: object) -> str:
     """A name as an argument; raises DocumentError("invalid") for what could be more than that."""
     if not isinstance(value, str) or not WORD.fullmatch(value):
-        raise invalid(document, f"{key} is {value!r} and not a name")
+        raise invalid(document, Reason(Unstartable.NOT_A_NAME, key=key, value=value))
     return value
 
 
 def given_template(document: Document, template: ChatTemplate | None) -> ChatTemplate | None:
     """The template to start with; raises DocumentError("invalid") where the named one is not given."""
     if chat_template.named(document) and template is None:
-        raise invalid(document, f"importer.{chat_template.KEY} names a template, and none is there")
+        raise invalid(document, Reason(Unstartable.NO_TEMPLATE, key=chat_template.KEY))
     return template
 
 
-def invalid(document: Document, problem: str) -> DocumentError:
+def invalid(document: Document, problem: Reason) -> DocumentError:
     """The error for a document that an engine cannot be started with."""
     return DocumentError("invalid", path=document.get("name") or "The document", problem=problem)

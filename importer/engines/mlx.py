@@ -16,6 +16,7 @@ from importer.engines.base import (
     Launch,
     Pip,
     Readiness,
+    Unstartable,
     given_template,
     invalid,
     number,
@@ -25,6 +26,7 @@ from importer.engines.base import (
     stopwords,
 )
 from importer.engines.deaths import CONFIGURATION, ENVIRONMENT, Death, Died
+from importer.reasons import Reason
 
 VERSION = "0.32.2"
 CONSTRAINTS = Path(__file__).with_name("constraints") / "mlx.txt"
@@ -149,7 +151,7 @@ class Mlx:
         arguments += numeric_options({**document, "engine_args": own}, ARGUMENTS, "mlx-lm")
         if (other := given_template(document, template)) is not None:
             if len(other.text.encode()) > LONGEST:
-                raise invalid(document, f"its chat template has more than {LONGEST:,} bytes")
+                raise invalid(document, Reason(Unstartable.TEMPLATE_TOO_LONG, limit=LONGEST))
             arguments.append(f"--chat-template={other.text}")
         if document.get("chat_template_kwargs"):
             arguments += ["--chat-template-args", json.dumps(document["chat_template_kwargs"])]
@@ -170,7 +172,4 @@ def check_code(document: Document, model_dir: Path, server: str) -> None:
         return  # the engine will say what is wrong with it
     named = isinstance(config, dict) and config.get("model_file")
     if named and document.get("trust_remote_code") is not True:
-        problem = (
-            f"config.json has model_file, code that {server} runs at its start: trust_remote_code allows it"
-        )
-        raise invalid(document, problem)
+        raise invalid(document, Reason(Unstartable.CODE_IN_MODEL_FILE, server=server))

@@ -15,6 +15,7 @@ from importer.engines.base import (
     Launch,
     Pip,
     Readiness,
+    Unstartable,
     given_template,
     invalid,
     number,
@@ -26,6 +27,7 @@ from importer.engines.base import (
 from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Death, Died
 from importer.engines.mlx import MLX_DEATHS, check_code
 from importer.engines.registries import PINNED
+from importer.reasons import Reason
 
 VERSION = PINNED["mlx-vlm"]
 CONSTRAINTS = Path(__file__).with_name("constraints") / "mlx-vlm.txt"
@@ -111,8 +113,5 @@ def _thinks(document: Document) -> bool:
     variables = document.get("chat_template_kwargs") or {}
     others = sorted(set(variables) - {THINKING})
     if others:
-        problem = (
-            f"chat_template_kwargs.{others[0]} does not reach the template on mlx-vlm, only {THINKING} does"
-        )
-        raise invalid(document, problem)
+        raise invalid(document, Reason(Unstartable.VARIABLE_LOST, key=others[0], only=THINKING))
     return bool(variables.get(THINKING, options.parser(document, "reasoning_parser") is not None))

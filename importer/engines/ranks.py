@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from importer.engines.base import Document, invalid
+from importer.engines.base import Document, Unstartable, invalid
 from importer.engines.sockets import free_ports
+from importer.reasons import Reason
 
 PIPELINE = "pipeline_parallel_size"
 BACKEND = "distributed_executor_backend"
@@ -28,14 +29,14 @@ def launched(document: Document, server: tuple[str, ...]) -> tuple[str, ...]:
     """
     tensor, pipeline = _size(document, document, "tensor_parallel_size"), _pipeline(document)
     if tensor > 1 and pipeline > 1:
-        raise invalid(document, f"mlx-lm shares layers or their parts, so {PIPELINE} goes without the other")
+        raise invalid(document, Reason(Unstartable.LAYERS_OR_PARTS, key=PIPELINE))
     hosts = _hostfile(document)
     ranks = max(tensor, pipeline)
     if ranks == 1 and hosts is None:
         return server
     backend = _given(document).get(BACKEND, BACKENDS[0])
     if backend not in BACKENDS:
-        raise invalid(document, f"engine_args.{BACKEND} is {backend!r} and none of {', '.join(BACKENDS)}")
+        raise invalid(document, Reason(Unstartable.NOT_ONE_OF, key=BACKEND, value=backend, known=BACKENDS))
     where = ("-n", str(ranks)) if hosts is None else ("--hostfile", str(hosts))
     port = str(free_ports(ranks))  # the ring listens on one for each rank, here on loopback
     how = ("--backend", backend, "--starting-port", port)
@@ -62,7 +63,7 @@ def _size(document: Document, where: Mapping[str, object], key: str) -> int:
     if value is None:
         return 1
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise invalid(document, f"{key} is {value!r} and no number of ranks")
+        raise invalid(document, Reason(Unstartable.NOT_RANKS, key=key, value=value))
     return value
 
 
@@ -73,5 +74,5 @@ def _hostfile(document: Document) -> Path | None:
         return None
     path = Path(named) if isinstance(named, str) else Path()
     if not path.is_absolute() or not path.is_file():
-        raise invalid(document, f"engine_args.{HOSTFILE} is {named!r} and not the whole path of a file")
+        raise invalid(document, Reason(Unstartable.NOT_A_FILE, key=HOSTFILE, value=named))
     return path

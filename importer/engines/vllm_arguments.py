@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from importer.document import options
-from importer.engines.base import Document, invalid, number, word
+from importer.engines.base import Document, Unstartable, invalid, number, word
+from importer.reasons import Reason
 
 # Nothing here loads code or opens files.
 ARGUMENTS = (
@@ -52,8 +53,7 @@ def with_flags(document: Document) -> Document:
         negated = key.startswith("no_") and one.value is None
         key = key.removeprefix("no_") if negated else key
         if key not in ARGUMENTS:
-            problem = f"options has {one.key}, which is passed from its own key of the document or never"
-            raise invalid(document, f"{problem}; as flags may be set: {', '.join(ARGUMENTS)}")
+            raise invalid(document, Reason(Unstartable.FLAG_NOT_ALLOWED, flag=one.key, known=ARGUMENTS))
         given[key] = False if negated else _value(one)
     kept = [o.text for o in options.of(document) if not o.key.startswith("--")]
     return {**document, "options": kept, "engine_args": {**given, **(document.get("engine_args") or {})}}
@@ -72,10 +72,10 @@ def extra(document: Document) -> Iterator[str]:
     """``engine_args``, each as one word; raises DocumentError("invalid")."""
     for key, value in (document.get("engine_args") or {}).items():
         if key not in ARGUMENTS:
-            known = ", ".join(ARGUMENTS)
-            raise invalid(document, f"engine_args.{key} is none of the options that may be set: {known}")
+            raise invalid(document, Reason(Unstartable.NO_ARGUMENT, key=key, known=ARGUMENTS))
         if key in CHOICES and value not in CHOICES[key]:
-            raise invalid(document, f"engine_args.{key} is {value!r} and none of {', '.join(CHOICES[key])}")
+            known = CHOICES[key]
+            raise invalid(document, Reason(Unstartable.NOT_ONE_OF, key=key, value=value, known=known))
         if key == "speculative_config":
             _check_speculation(document, value)
         if isinstance(value, bool):
@@ -95,6 +95,4 @@ def flag(key: str) -> str:
 
 def _check_speculation(document: Document, value: object) -> None:
     if not isinstance(value, Mapping) or set(value) - SPECULATION or value.get("method") == "custom_class":
-        raise invalid(
-            document, f"engine_args.speculative_config may hold {' and '.join(sorted(SPECULATION))}"
-        )
+        raise invalid(document, Reason(Unstartable.SPECULATION, keys=sorted(SPECULATION)))

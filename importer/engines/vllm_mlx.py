@@ -18,6 +18,7 @@ from importer.engines.base import (
     Plan,
     Readiness,
     Step,
+    Unstartable,
     given_template,
     invalid,
     number,
@@ -29,6 +30,7 @@ from importer.engines.mlx import MLX_DEATHS, check_code
 from importer.engines.registries import PINNED
 from importer.engines.vllm import PYTORCH_INDEX
 from importer.engines.vllm_arguments import parsers
+from importer.reasons import Reason
 
 VERSION = PINNED["vllm-mlx"]
 CONSTRAINTS = Path(__file__).with_name("constraints") / "vllm-mlx.txt"
@@ -166,7 +168,7 @@ def _extra(document: Document) -> Iterator[str]:
     given = {BATCHING: True, **(document.get("engine_args") or {})}
     for key in (k for k in given if k in SWITCHES):
         if not isinstance(given[key], bool):
-            raise invalid(document, f"engine_args.{key} is {given[key]!r} and not true or false")
+            raise invalid(document, Reason(Unstartable.NOT_A_SWITCH, key=key, value=given[key]))
         if given[key]:
             yield "--" + key.replace("_", "-")
     others = {k: v for k, v in given.items() if k not in SWITCHES}

@@ -14,7 +14,9 @@ from importer.document.digest import digest
 from importer.document.options import parse, parser
 from importer.document.places import OPTIONS
 from importer.document.receipt import Receipt
-from importer.engines.base import NEUTRAL, Document, invalid
+from importer.engines.base import NEUTRAL, Document, Unstartable, invalid
+from importer.exports.kinds import ExportComment, Loss
+from importer.reasons import Reason
 
 Device = Literal["gpu", "cpu"]
 HUB_ID = re.compile(r"(?!.*\.\.)\w[\w.-]{0,95}/\w[\w.-]{0,95}", re.ASCII)
@@ -37,18 +39,18 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """Files by name, the one a consumer is given first; ``lost`` says what they cannot carry."""
+    """Files by name, the one a consumer is given first; ``lost`` is what they cannot carry."""
 
     files: Mapping[str, str]
-    lost: tuple[str, ...] = ()
+    lost: tuple[Reason, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
     """Why this document has no such export, and what to do instead."""
 
-    reason: str
-    remedy: str
+    reason: Reason
+    remedy: Reason
 
 
 Export = Callable[[Document, Receipt | None, Options], Exported | Refused]
@@ -69,7 +71,7 @@ class Origin:
     hub_id: str | None
     revision: str | None
     engine: str
-    fitted: str | None
+    fitted: Reason | None
     digest: str
     review: str
 
@@ -78,9 +80,10 @@ class Origin:
         """Read it from a document that fits its schema; raises DocumentError("invalid")."""
         block = document.get("importer") or {}
         model = str(document["parameters"]["model"])
-        problem = "begins like an option" if model.startswith("-") else "holds characters that cannot be seen"
-        if model.startswith("-") or not model.isprintable():
-            raise invalid(document, f"parameters.model {problem}")
+        if model.startswith("-"):
+            raise invalid(document, Reason(Unstartable.MODEL_IS_OPTION))
+        if not model.isprintable():
+            raise invalid(document, Reason(Unstartable.MODEL_UNPRINTABLE))
         here = bool(block) and "model_id" not in block
         if here and receipt is not None and receipt.directory is not None:
             model = receipt.directory
@@ -98,27 +101,28 @@ class Origin:
             review="no receipt" if receipt is None else receipt.state(now),
         )
 
-    def says(self) -> list[str]:
+    def comments(self) -> list[Reason]:
         """The lines that every export begins with."""
-        at = f" at {self.revision}" if self.revision else ""
-        told = [
-            f"{self.name}: {self.model}{at}, for {self.engine}",
-            f"Written by importer {__version__} from the document {self.digest} (review: {self.review}).",
-        ]
-        if self.fitted:
-            told.append(f"Context and memory were chosen for {self.fitted}.")
+        source = Reason(
+            ExportComment.SOURCE,
+            name=self.name, model=self.model, revision=self.revision, engine=self.engine,
+        )  # fmt: skip
+        written = Reason(ExportComment.WRITTEN, version=__version__, digest=self.digest, review=self.review)
+        comments = [source, written]
+        if self.fitted is not None:
+            comments.append(self.fitted)
         if self.review != "approved":
-            told.append("WARNING: nobody has approved this document as it is now.")
+            comments.append(Reason(ExportComment.UNAPPROVED))
         if self.hub_id and not self.revision:
-            told.append("WARNING: the document names no commit, so whatever is newest will be served.")
-        return told
+            comments.append(Reason(ExportComment.UNPINNED))
+        return comments
 
 
-def _fitted(receipt: Receipt | None) -> str | None:
+def _fitted(receipt: Receipt | None) -> Reason | None:
     if receipt is None or receipt.fit is None:
         return None
     device = receipt.fit["device"]
-    return f"{device['name']} ({device['kind']})"
+    return Reason(ExportComment.FITTED, device=device["name"], kind=device["kind"])
 
 
 def _commit(document: Document, hub_id: str | None) -> str | None:
@@ -131,13 +135,16 @@ def _commit(document: Document, hub_id: str | None) -> str | None:
     return next((r for r in found if COMMIT.fullmatch(r)), None)
 
 
-def explained(server: str, sent: Mapping[str, Any], lost: Sequence[str]) -> list[str]:
+def explained(server: str, sent: Mapping[str, Any], lost: Sequence[Reason]) -> list[Reason]:
     """Comments on what a server is not told at its start."""
-    told = [f"{server} takes these from clients only, so send them: {json.dumps(sent)}"] if sent else []
-    return told + ([f"{server} has no option for: {', '.join(lost)}"] if lost else [])
+    values = json.dumps(sent)
+    told = [Reason(ExportComment.FROM_CLIENTS, server=server, values=values)] if sent else []
+    return told + ([Reason(ExportComment.NO_OPTION, server=server, losses=lost)] if lost else [])
 
 
-def unheard(document: Document, settings: Callable[[Document], Any], sent: Mapping[str, Any]) -> list[str]:
+def unheard(
+    document: Document, settings: Callable[[Document], Any], sent: Mapping[str, Any]
+) -> tuple[Reason, ...]:
     """What the document sets and the command does not show: without it, the command would be the same.
 
     ``sent`` is what clients send.
@@ -160,4 +167,4 @@ def unheard(document: Document, settings: Callable[[Document], Any], sent: Mappi
         if parse(option).key in none:
             continue
         without[f"options: {option}"] = {**document, "options": options[:index] + options[index + 1 :]}
-    return [key for key, changed in without.items() if settings(changed) == whole]
+    return tuple(Reason(Loss.KEY, key=key) for key, changed in without.items() if settings(changed) == whole)

@@ -8,8 +8,10 @@ from typing import Any
 from importer.document.receipt import Receipt
 from importer.engines.base import Address, Document
 from importer.exports.base import Exported, Options, Origin, Refused
+from importer.exports.kinds import ExportComment
 from importer.exports.text import yaml_text
 from importer.exports.vllm import Place, devices, folder_of, served, version, with_files
+from importer.reasons import Reason
 
 PORT = 8000
 IMAGES = {"gpu": "vllm/vllm-openai", "cpu": "vllm/vllm-openai-cpu"}
@@ -18,7 +20,6 @@ MODEL = "/model"  # where a directory of this machine stands in the container
 SETTINGS = "/settings"  # where the server's files stand there
 INSIDE = Place(Address("0.0.0.0", PORT), SETTINGS)  # noqa: S104 - all addresses of the container
 ASK = f"import urllib.request; urllib.request.urlopen('http://127.0.0.1:{PORT}/health', timeout=4)"
-UNRUN = "Checked against a schema, not run. HF_TOKEN comes from your environment and is written nowhere."
 
 
 def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | Refused:
@@ -56,7 +57,11 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
         card = {"driver": "nvidia", "count": devices(document), "capabilities": ["gpu"]}
         service["deploy"] = {"resources": {"reservations": {"devices": [card]}}}
     data = {"name": _project(origin.name), "services": {"vllm": service}, "volumes": {"huggingface": {}}}
-    return with_files("compose.yaml", yaml_text(_literal(data), [*found.says, UNRUN]), found)
+    return with_files(
+        "compose.yaml",
+        yaml_text(_literal(data), [*found.comments, Reason(ExportComment.UNRUN_COMPOSE)]),
+        found,
+    )
 
 
 def _bound(source: str, target: str) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from typing import Any
 
 from importer.document.receipt import Receipt
 from importer.exports.base import Device, Options
+from importer.exports.kinds import ExportComment, MemoryReason
+from importer.reasons import Reason
 
 GIB = 2**30
 BESIDE = 8 * GIB  # of a machine's own memory, which vLLM takes beside what is on the cards
@@ -18,21 +20,23 @@ def device(options: Options, receipt: Receipt | None) -> Device:
     return options.device or KINDS.get(_kind(receipt), "gpu")
 
 
-def says(receipt: Receipt | None, chosen: Device) -> list[str]:
+def comments(receipt: Receipt | None, chosen: Device) -> list[Reason]:
     """A warning where the document was fitted to something else."""
     if receipt is None or receipt.fit is None or KINDS.get(_kind(receipt)) == chosen:
         return []
     meant = "NVIDIA cards" if chosen == "gpu" else "processors"
-    return [f"WARNING: this is for {meant}, and the document for something else."]
+    return [Reason(ExportComment.FITTED_TO_OTHER, meant=meant)]
 
 
-def memory(receipt: Receipt | None, chosen: Device) -> tuple[int, str] | None:
+def memory(receipt: Receipt | None, chosen: Device) -> tuple[int, Reason] | None:
     """GiB of a machine's own memory, and why; ``None`` where no fit tells."""
     fit: Mapping[str, Any] = (receipt.fit if receipt is not None else None) or {}
     if chosen == "gpu" and "weights" in fit:
-        return _gib(fit["weights"]["likely"] + BESIDE), f"{BESIDE // GIB} GiB and the weights once"
+        why = Reason(MemoryReason.WEIGHTS_ONCE, gib=BESIDE // GIB)
+        return _gib(fit["weights"]["likely"] + BESIDE), why
     if chosen == "cpu" and _kind(receipt) == "cpu" and "estimate" in fit:
-        return _gib(fit["estimate"]["total"]["high"] * fit.get("cards", 1)), "the fit's high estimate"
+        high = fit["estimate"]["total"]["high"] * fit.get("cards", 1)
+        return _gib(high), Reason(MemoryReason.ESTIMATE)
     return None
 
 

@@ -10,16 +10,14 @@ from importer.engines.base import Document
 from importer.exports import fitted
 from importer.exports.base import Exported, Options, Refused
 from importer.exports.compose import IMAGES, labels
+from importer.exports.kinds import ExportComment, ExportRemedy, MemoryReason, Unexportable
 from importer.exports.text import yaml_text
 from importer.exports.vllm import Place, devices, served, version
+from importer.reasons import Reason
 
 NAME = 52  # characters that leave room for what KServe appends to make a host's name of it
 RUNTIME = "kserve-vllmserver"  # of KServe 0.20; it is told the port and /mnt/models, where storageUri arrives
-CPU, MEMORY = "4", (16, "a guess")  # where no fit tells how many GiB
-UNRUN = (
-    "Checked against a schema, not run. It needs KServe's runtime kserve-vllmserver; for a gated model, a"
-    " service account whose secret holds HF_TOKEN."
-)
+CPU, MEMORY = "4", (16, Reason(MemoryReason.GUESS))  # where no fit tells how many GiB
 
 
 def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | Refused:
@@ -29,7 +27,7 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
         return found
     origin = found.origin
     if origin.hub_id is None:
-        return Refused("its model is a directory of one machine", "Import the model from the Hub.")
+        return Refused(Reason(Unexportable.DIRECTORY), Reason(ExportRemedy.IMPORT_FROM_HUB))
     memory, why = fitted.memory(receipt, found.device) or MEMORY
     resources = {"cpu": CPU, "memory": f"{memory}Gi"}
     if found.device == "gpu":
@@ -50,8 +48,12 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
         "metadata": {"name": _name(origin.name), "annotations": labels(origin)},
         "spec": {"predictor": {"model": model}},
     }
-    says = [*found.says, UNRUN, f"Look at the resources: {CPU} processors are a guess, {memory}Gi is {why}."]
-    return Exported({f"{origin.name}.inferenceservice.yaml": yaml_text(data, says)}, found.lost)
+    comments = [
+        *found.comments,
+        Reason(ExportComment.UNRUN_KSERVE, runtime=RUNTIME),
+        Reason(ExportComment.RESOURCES, processors=CPU, memory=memory, why=why),
+    ]
+    return Exported({f"{origin.name}.inferenceservice.yaml": yaml_text(data, comments)}, found.lost)
 
 
 def _literal(word: str) -> str:

@@ -19,7 +19,9 @@ from importer.engines.mlx_vlm import MlxVlm
 from importer.engines.vllm import VllmCuda
 from importer.engines.vllm_arguments import with_flags
 from importer.exports.base import Exported, Options, Origin, Refused
+from importer.exports.kinds import ExportRemedy, Loss, Unexportable
 from importer.exports.text import yaml_text
+from importer.reasons import Reason
 
 GREEDY = 0.01  # the lowest temperature that vLLM keeps; LocalAI's backends take 0 for unset
 # What the engines do where nothing is said; LocalAI would take its own table's values, or llama.cpp's.
@@ -32,9 +34,10 @@ SERVERS = ("tool_strict_level",)  # engine_args of vLLM's server, not of its eng
 PENALTIES = ("repeat_penalty", "presence_penalty")  # LocalAI takes 0 for unset and asks its own table
 MODALITIES = {"image", "video", "audio"}
 THINKING = "enable_thinking"
+ANSWER = 200  # tokens after which LocalAI's backends end an answer, unless told
 
-# A step changes the data in place and says what it could not carry over.
-Step = Callable[[dict[str, Any]], list[str]]
+# A step changes the data in place and gives what it could not carry over.
+Step = Callable[[dict[str, Any]], list[Reason]]
 
 
 def export(document: Document, receipt: Receipt | None, _options: Options) -> Exported | Refused:
@@ -43,21 +46,24 @@ def export(document: Document, receipt: Receipt | None, _options: Options) -> Ex
     if isinstance(found, Refused):
         return found
     origin, data, lost = found
-    return Exported({f"{origin.name}.yaml": yaml_text(data, [*origin.says(), *lost])}, tuple(lost))
+    return Exported({f"{origin.name}.yaml": yaml_text(data, [*origin.comments(), *lost])}, tuple(lost))
 
 
-def model(document: Document, receipt: Receipt | None) -> tuple[Origin, dict[str, Any], list[str]] | Refused:
-    """The data as LocalAI must be given it, and a sentence for all that it will do otherwise.
+def model(
+    document: Document, receipt: Receipt | None
+) -> tuple[Origin, dict[str, Any], list[Reason]] | Refused:
+    """The data as LocalAI must be given it, and all that it will do otherwise.
 
     Raises DocumentError("invalid") for what our own adapter would not start either.
     """
     backend = document["backend"]
     if backend not in UNSAID:
-        return Refused(f"LocalAI has no backend {backend}", "Import the model with --backend vllm or mlx.")
+        remedy = Reason(ExportRemedy.IMPORT_FOR, backends=["vllm", "mlx"])
+        return Refused(Reason(Unexportable.LOCALAI_BACKEND, backend=backend), remedy)
     origin = Origin.of(document, receipt)
     if origin.hub_id is None:
-        reason = "LocalAI refuses paths and looks only into its own folder of models"
-        return Refused(reason, "Import the model from the Hub.")
+        remedy = Reason(ExportRemedy.IMPORT_FROM_HUB)
+        return Refused(Reason(Unexportable.LOCALAI_DIRECTORY), remedy)
     document, toolless = _own_template(document)
     document = with_flags(document) if backend == "vllm" else document
     _startable(document, backend)
@@ -66,18 +72,17 @@ def model(document: Document, receipt: Receipt | None) -> tuple[Origin, dict[str
     steps += (
         [_vllm_options, _vllm_engine, _pinned(origin)] if backend == "vllm" else [_mlx, _unpinned(origin)]
     )
-    lost = [sentence for step in steps for sentence in step(data)]
+    lost = [loss for step in steps for loss in step(data)]
     return origin, data, [*toolless, *lost, *_stops(document), *_fitting(data)]
 
 
-def _own_template(document: Document) -> tuple[Document, list[str]]:
+def _own_template(document: Document) -> tuple[Document, list[Reason]]:
     """The document without a template of its own: LocalAI knows none but the model's, which has no tools."""
     if not chat_template.named(document):
         return document, []
     kept = [o for o in document.get("options") or () if parse(o).key != "tool_parser"]
     block = {k: v for k, v in document["importer"].items() if k != chat_template.KEY}
-    lost = ["The chat template is not carried over, nor its tools: LocalAI renders with the model's own."]
-    return {**document, "options": kept, "importer": block}, lost
+    return {**document, "options": kept, "importer": block}, [Reason(Loss.TEMPLATE)]
 
 
 def _startable(document: Document, backend: str) -> None:
@@ -95,7 +100,7 @@ def _copied(value: Any) -> Any:
     return [_copied(v) for v in value] if isinstance(value, list) else value
 
 
-def _sampling(data: dict[str, Any]) -> list[str]:
+def _sampling(data: dict[str, Any]) -> list[Reason]:
     """Every value said, none of them zero where zero would mean unset."""
     parameters, lost = data["parameters"], []
     for key, value in UNSAID[data["backend"]].items():
@@ -103,44 +108,42 @@ def _sampling(data: dict[str, Any]) -> list[str]:
             parameters[key] = value
     if parameters["temperature"] == 0:
         parameters["temperature"] = GREEDY
-        lost.append(f"temperature 0 is written as {GREEDY}: LocalAI's backends take 0 for unset.")
+        lost.append(Reason(Loss.GREEDY, value=GREEDY))
     if parameters.get("max_tokens") is None:
         if data.get("max_model_len") is None:
-            lost.append("max_tokens is not set, so LocalAI's backend ends every answer after 200 tokens.")
+            lost.append(Reason(Loss.MAXIMUM, tokens=ANSWER))
         else:
             parameters["max_tokens"] = data["max_model_len"]
-            lost.append("max_tokens is the whole context: unset, LocalAI's backend ends after 200 tokens.")
+            lost.append(Reason(Loss.CONTEXT_AS_MAXIMUM, tokens=ANSWER))
     if parameters.get("seed") == 0:
-        lost.append("seed 0 is none for LocalAI's backends.")
+        lost.append(Reason(Loss.SEED))
     table = [key for key in PENALTIES if not parameters.get(key)]
     if table:
-        lost.append(f"{', '.join(table)}: LocalAI's own table may set what is zero or unset here.")
+        lost.append(Reason(Loss.PENALTIES, keys=table))
     return lost
 
 
-def _thinking(data: dict[str, Any]) -> list[str]:
+def _thinking(data: dict[str, Any]) -> list[Reason]:
     """Its Python backends pass one variable to the template, and only where it is true."""
     variables = data.get("chat_template_kwargs") or {}
-    lost = [f"chat_template_kwargs.{k} does not reach the template." for k in variables if k != THINKING]
+    lost = [Reason(Loss.VARIABLE, key=key) for key in variables if key != THINKING]
     if isinstance(variables.get(THINKING), bool):
         data.setdefault("reasoning", {}).setdefault("disable", not variables[THINKING])
         if not variables[THINKING]:
-            lost.append(
-                f"{THINKING}: false does not reach the template; a template that thinks by default will."
-            )
+            lost.append(Reason(Loss.THINKING_OFF, key=THINKING))
     return lost
 
 
-def _flags(data: dict[str, Any]) -> list[str]:
+def _flags(data: dict[str, Any]) -> list[Reason]:
     """What else begins like a flag: those that may be set are ``engine_args`` by now."""
     kept = [o for o in data.get("options") or () if not o.lstrip().startswith("-")]
     dropped = [o for o in data.get("options") or () if o not in kept]
     if "options" in data:
         data["options"] = kept
-    return [f"options: {o!r} is left out: LocalAI would make it a flag of the engine." for o in dropped]
+    return [Reason(Loss.FLAG, option=option) for option in dropped]
 
 
-def _vllm_options(data: dict[str, Any]) -> list[str]:
+def _vllm_options(data: dict[str, Any]) -> list[Reason]:
     """Parsers: an empty name keeps LocalAI's own table from adding one to a model that has none."""
     named = {key: parser(data, key) for key in OPTIONS}
     kept = [o for o in data.get("options") or () if parse(o).key not in OPTIONS]
@@ -148,17 +151,15 @@ def _vllm_options(data: dict[str, Any]) -> list[str]:
     return [s for key, name in named.items() if name for s in _versions(key, name)]
 
 
-def _versions(key: str, name: str) -> list[str]:
+def _versions(key: str, name: str) -> list[Reason]:
     """LocalAI brings a vLLM of its own, and only logs it where that has no parser of this name."""
     kind: registries.Kind = "tool" if key == "tool_parser" else "reasoning"
     known = registries.versions("vllm")
     lacking = [v for v in known if not registries.load("vllm", v).has(kind, name)]
-    return (
-        [f"{key} {name} is not in vLLM {', '.join(lacking)}; look which one LocalAI runs."] if lacking else []
-    )
+    return [Reason(Loss.PARSER_VERSIONS, key=key, name=name, versions=lacking)] if lacking else []
 
 
-def _vllm_engine(data: dict[str, Any]) -> list[str]:
+def _vllm_engine(data: dict[str, Any]) -> list[Reason]:
     """Limits where its backend looks for them."""
     lost = []
     if data.get("max_model_len") is None and data.get("context_size") is not None:
@@ -166,27 +167,25 @@ def _vllm_engine(data: dict[str, Any]) -> list[str]:
     arguments = data.get("engine_args") or {}
     for key in [k for k in SERVERS if k in arguments]:
         del arguments[key]
-        lost.append(f"engine_args.{key} is left out: it is the server's, and LocalAI runs the engine alone.")
+        lost.append(Reason(Loss.ARGUMENT_OF_SERVER, key=key))
     limits = data.get("limit_mm_per_prompt") or {}
     if 0 in limits.values() or set(limits) - MODALITIES:
         arguments["limit_mm_per_prompt"] = limits  # under its own key, LocalAI makes 1 of a 0
     if arguments:
         data["engine_args"] = arguments
     if data["parameters"].get("repeat_penalty") not in (None, 1):
-        lost.append(
-            "repeat_penalty does not reach vLLM through LocalAI; clients cannot send it there either."
-        )
+        lost.append(Reason(Loss.REPEAT_PENALTY))
     return lost
 
 
-def _stops(document: Document) -> list[str]:
+def _stops(document: Document) -> list[Reason]:
     """Stop words that are end tokens: vLLM needs a file for them, which LocalAI does not hand on."""
     if document["backend"] == "vllm" and VllmCuda().files(document):
-        return ["stopwords: LocalAI looks for them in text, from which vLLM has taken special tokens out."]
+        return [Reason(Loss.STOPS)]
     return []
 
 
-def _mlx(data: dict[str, Any]) -> list[str]:
+def _mlx(data: dict[str, Any]) -> list[Reason]:
     """Its MLX backends read no engine_args, and a repetition penalty only among the options."""
     lost = []
     parameters = data["parameters"]
@@ -198,16 +197,16 @@ def _mlx(data: dict[str, Any]) -> list[str]:
         ]
     arguments = data.pop("engine_args", None)
     if arguments:
-        lost.append(f"engine_args ({', '.join(arguments)}): LocalAI's {data['backend']} backend reads none.")
+        lost.append(Reason(Loss.ARGUMENTS, keys=[*arguments], backend=data["backend"]))
     if data["backend"] == "mlx-vlm" and data.get("trust_remote_code"):
-        lost.append("trust_remote_code: LocalAI's mlx-vlm backend never sets it.")
+        lost.append(Reason(Loss.REMOTE_CODE))
     return lost
 
 
 def _pinned(origin: Origin) -> Step:
     """The commit, as an artifact that LocalAI fetches before it starts the backend."""
 
-    def step(data: dict[str, Any]) -> list[str]:
+    def step(data: dict[str, Any]) -> list[Reason]:
         if origin.revision is not None:
             source = {"type": "huggingface", "repo": origin.hub_id, "revision": origin.revision}
             data["artifacts"] = [{"name": "model", "target": "model", "source": source}]
@@ -219,22 +218,20 @@ def _pinned(origin: Origin) -> Step:
 def _unpinned(origin: Origin) -> Step:
     """Mlx is handed the id itself and fetches what is newest."""
 
-    def step(data: dict[str, Any]) -> list[str]:
+    def step(data: dict[str, Any]) -> list[Reason]:
         if origin.revision is None:
             return []
-        return [
-            f"The commit is not pinned: LocalAI's {data['backend']} backend takes an id without revision."
-        ]
+        return [Reason(Loss.COMMIT, backend=data["backend"])]
 
     return step
 
 
-def _fitting(data: dict[str, Any]) -> list[str]:
+def _fitting(data: dict[str, Any]) -> list[Reason]:
     """Take out what LocalAI's types cannot hold, and say so."""
     dropped = []
     for fault in list(schema.faults("localai-model", data)):
         path = [str(step) for step in fault.path]
         *place, key = path[: 2 if path[0] == "parameters" else 1]
         if (data["parameters"] if place else data).pop(key, None) is not None:
-            dropped.append(f"{'.'.join(path)} is left out: {fault.says}.")
+            dropped.append(Reason(Loss.VALUE, key=".".join(path), problem=fault.says))
     return dropped

@@ -11,6 +11,7 @@ from importer.engines.base import Document
 from importer.exports.base import Exported, Options, Refused
 from importer.exports.localai import model
 from importer.exports.text import yaml_text
+from importer.reasons import Reason
 
 HUB = "https://huggingface.co"
 
@@ -28,7 +29,7 @@ class Entry:
     item: str
     file: str
     about: Mapping[str, Any]
-    lost: tuple[str, ...]
+    lost: tuple[Reason, ...]
 
 
 def export(document: Document, receipt: Receipt | None, _options: Options) -> Exported | Refused:
@@ -54,10 +55,10 @@ def entry(document: Document, receipt: Receipt | None) -> Entry | Refused:
     item: dict[str, Any] = {**about, "tags": tags, "config_file": data}
     if data.get("known_usecases"):
         item["overrides"] = {"known_usecases": data["known_usecases"]}  # where its filters look
-    says = [*origin.says(), *lost]
+    comments = [*origin.comments(), *lost]
     file = {**about, "urls": urls, "config_file": yaml_text(data, ())}
     return Entry(
-        yaml_text([item | {"urls": urls}], says), yaml_text(file, says),
+        yaml_text([item | {"urls": urls}], comments), yaml_text(file, comments),
         about | {"urls": urls, "tags": tags, "backend": document["backend"]}, tuple(lost),
     )  # fmt: skip
 

@@ -11,10 +11,11 @@ from importer.document.places import OPTIONS
 from importer.document.receipt import Receipt
 from importer.engines.base import Address, Document
 from importer.exports.base import Exported, Options, Origin, Refused, explained, unheard
+from importer.exports.kinds import ExportComment, ExportRemedy, Unexportable
 from importer.exports.text import script
+from importer.reasons import Reason
 
 ADDRESS = Address(port=8080)  # where both listen by default
-INFERRED = "The server infers its parsers from the chat template and the vocabulary; it takes no names."
 
 
 class _Engine(Protocol):
@@ -33,29 +34,28 @@ def export_command(
 ) -> Exported | Refused:
     """``hf download`` at the commit where the model is on the Hub, then the server on what it fetched."""
     if document["backend"] != engine.name:
-        reason = f"it is written for {document['backend']}, not for {engine.name}"
-        return Refused(reason, f"Import the model again with --backend {engine.name}.")
+        other = Reason(Unexportable.OTHER_BACKEND, backend=document["backend"], engine=engine.name)
+        return Refused(other, Reason(ExportRemedy.IMPORT_FOR, backends=[engine.name]))
     origin = Origin.of(document, receipt)
     sent = engine.client_sampling(document)
     template = options.template
     lost = _lost(document, lambda changed: engine.settings(changed, "", ADDRESS, template), sent)
-    says = [*origin.says(), *explained(program, sent, lost), INFERRED]
+    inferred = Reason(ExportComment.INFERRED)
+    comments = [*origin.comments(), *explained(program, sent, lost), inferred]
     commands, model = [], origin.model
     if origin.hub_id is not None and origin.revision is not None:
         model = f"./{origin.name}"
-        says.append(
-            f"{program} takes no revision, so this commit is fetched into {model} and served from there."
-        )
+        comments.append(Reason(ExportComment.NO_REVISION, server=program, folder=model))
         commands.append(
             ["hf", "download", origin.hub_id, "--revision", origin.revision, "--local-dir", model]
         )
     commands.append([program, *engine.settings(document, model, ADDRESS, template)])
-    return Exported({f"{origin.name}.{engine.name}.sh": script(says, commands)}, lost)
+    return Exported({f"{origin.name}.{engine.name}.sh": script(comments, commands)}, lost)
 
 
 def _lost(
     document: Document, settings: Callable[[Document], list[str]], sent: dict[str, Any]
-) -> tuple[str, ...]:
+) -> tuple[Reason, ...]:
     """What no option says, apart from the parsers, which are inferred."""
     options = [o for o in document.get("options") or () if parse(str(o)).key not in OPTIONS]
-    return tuple(unheard({**document, "options": options}, settings, sent))
+    return unheard({**document, "options": options}, settings, sent)

@@ -9,6 +9,9 @@ from typing import Any
 
 import yaml
 
+from importer.messages import render
+from importer.reasons import Reason
+
 # What needs no quotes in any version of YAML; PyYAML quotes true, null and their like by itself.
 PLAIN = re.compile(r"[A-Za-z/][\w./+@-]+", re.ASCII)
 
@@ -29,7 +32,7 @@ def _string(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _string)
 
 
-def yaml_text(data: Any, comments: Iterable[str]) -> str:
+def yaml_text(data: Any, comments: Iterable[Reason]) -> str:
     """``data`` as YAML below ``comments``; nothing in it that a reader cannot see."""
     text = _dump(data, allow_unicode=True)
     if not all(c.isprintable() or c == "\n" for c in text):
@@ -42,13 +45,14 @@ def _dump(data: Any, *, allow_unicode: bool) -> str:
     return text
 
 
-def script(comments: Iterable[str], commands: Sequence[Sequence[str]]) -> str:
+def script(comments: Iterable[Reason], commands: Sequence[Sequence[str]]) -> str:
     """A shell script; each command on one line, every word quoted where it has to be."""
     lines = [shlex.join(words) for words in commands]
     stop = ["set -e"] if len(lines) > 1 else []  # what comes later needs what came before
     return "#!/bin/sh\n" + commented(comments) + "\n".join([*stop, *lines]) + "\n"
 
 
-def commented(lines: Iterable[str]) -> str:
+def commented(comments: Iterable[Reason]) -> str:
     """Comment lines; whatever they quote stays one line and steers no terminal."""
+    lines = map(render, comments)
     return "".join(f"# {''.join(c if c.isprintable() else ' ' for c in line)}\n" for line in lines)

@@ -10,11 +10,13 @@ from functools import partial
 from importer.document import chat_template
 from importer.document.chat_template import ChatTemplate
 from importer.document.receipt import Receipt
-from importer.engines.base import Address, Document, invalid, number, stopwords
+from importer.engines.base import Address, Document, Unstartable, invalid, number, stopwords
 from importer.engines.registries import PINNED
 from importer.engines.vllm import Vllm, VllmCpu, VllmCuda
 from importer.exports import fitted
 from importer.exports.base import Device, Exported, Options, Origin, Refused, explained, unheard
+from importer.exports.kinds import ExportRemedy, Unexportable
+from importer.reasons import Reason
 
 VERSION = re.compile(r"[0-9]+(\.[0-9]+)+[0-9a-z.]*", re.ASCII)
 DEGREES = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
@@ -35,7 +37,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """How vLLM would serve a document: ``words`` are its options, ``says`` the comments to begin with.
+    """How vLLM would serve a document: ``words`` are its options, ``comments`` what the export begins with.
 
     ``device``  what it runs on.
     ``files`` are what it reads beside the model, by their names in the place's folder.
@@ -45,8 +47,8 @@ class Served:
     device: Device
     words: list[str]
     files: dict[str, str]
-    says: list[str]
-    lost: tuple[str, ...]
+    comments: list[Reason]
+    lost: tuple[Reason, ...]
 
 
 def served(
@@ -57,28 +59,24 @@ def served(
     Raises DocumentError("invalid").
     """
     if document["backend"] != "vllm":
-        return Refused(
-            f"it is written for {document['backend']}, whose parsers and settings vLLM does not have",
-            "Import the model again with --backend vllm.",
-        )
+        lacks = Reason(Unexportable.VLLM_LACKS, backend=document["backend"])
+        return Refused(lacks, Reason(ExportRemedy.IMPORT_FOR, backends=["vllm"]))
     origin = Origin.of(document, receipt)
     device = fitted.device(options, receipt)
     engine: Vllm = VllmCpu() if device == "cpu" else VllmCuda()
     there = place(origin.name)
     if there.folder is None and chat_template.named(document):
-        return Refused(
-            "its chat template is a file, which this consumer cannot be given",
-            "Serve it another way, or import the model again without --template.",
-        )
+        remedy = Reason(ExportRemedy.WITHOUT_TEMPLATE)
+        return Refused(Reason(Unexportable.TEMPLATE_IS_FILE), remedy)
     files = {} if there.folder is None else engine.files(document, options.template)
     revision = origin.revision if there.pinned else None
     words = engine.settings(document, there.address, revision, there.folder)
     sent = engine.client_sampling(document)
     if there.folder is None and engine.files(document):
         sent |= stopwords(document)
-    lost = tuple(unheard(document, partial(_told, there.folder, options.template), sent))
-    told = [*origin.says(), *fitted.says(receipt, device), *explained("vLLM", sent, lost)]
-    return Served(origin, device, words, files, told, lost)
+    lost = unheard(document, partial(_told, there.folder, options.template), sent)
+    comments = [*origin.comments(), *fitted.comments(receipt, device), *explained("vLLM", sent, lost)]
+    return Served(origin, device, words, files, comments, lost)
 
 
 def _told(
@@ -110,7 +108,7 @@ def version(document: Document) -> str:
     engine = (document.get("importer") or {}).get("engine") or {}
     found = str(engine.get("version") or PINNED["vllm"])
     if not VERSION.fullmatch(found):
-        raise invalid(document, f"importer.engine.version is {found!r} and not a version")
+        raise invalid(document, Reason(Unstartable.NOT_A_VERSION, value=found))
     return found
 
 

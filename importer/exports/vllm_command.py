@@ -15,4 +15,4 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
     if isinstance(found, Refused):
         return found
     command = ["vllm", "serve", found.origin.model, *found.words]
-    return with_files(f"{found.origin.name}.vllm.sh", script(found.says, [command]), found)
+    return with_files(f"{found.origin.name}.vllm.sh", script(found.comments, [command]), found)

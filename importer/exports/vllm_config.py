@@ -6,10 +6,12 @@ import json
 from typing import Any
 
 from importer.document.receipt import Receipt
-from importer.engines.base import Document, invalid
+from importer.engines.base import Document, Unstartable, invalid
 from importer.exports.base import Exported, Options, Refused
+from importer.exports.kinds import ExportComment
 from importer.exports.text import yaml_text
 from importer.exports.vllm import beside, served, with_files
+from importer.reasons import Reason
 
 
 def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | Refused:
@@ -23,10 +25,10 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
         data[flag] = _value(text) if equals else True
         # Flag and argument become two words, and vLLM reads a word like -0.5 as a flag with a field.
         if text.startswith("-") and "." in text:
-            raise invalid(document, f"{flag} is {text}, which vLLM's configuration file cannot say")
+            raise invalid(document, Reason(Unstartable.NOT_IN_CONFIG_FILE, key=flag, value=text))
     name = f"{found.origin.name}.vllm.yaml"
-    says = [*found.says, f"vllm serve --config {name}"]
-    return with_files(name, yaml_text(data, says), found)
+    command = Reason(ExportComment.COMMAND, command=f"vllm serve --config {name}")
+    return with_files(name, yaml_text(data, [*found.comments, command]), found)
 
 
 def _value(text: str) -> Any:

@@ -10,6 +10,7 @@ from importer.document.store import Stored
 from importer.errors import DocumentError
 from importer.exports.base import Refused
 from importer.exports.localai_gallery import Entry, entry
+from importer.messages import render
 
 State = Literal["draft", "approved", "validated", "published", "rejected", "stale"]
 STATES: tuple[State, ...] = get_args(State)
@@ -56,5 +57,5 @@ def _published(stored: Stored, review: str) -> Standing:
     except DocumentError as error:
         return Standing("validated", review, "passed", error.message)
     if isinstance(made, Refused):
-        return Standing("validated", review, "passed", f"LocalAI cannot be given it: {made.reason}")
+        return Standing("validated", review, "passed", f"LocalAI cannot be given it: {render(made.reason)}")
     return Standing("published", review, "passed", None, made)

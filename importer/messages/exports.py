@@ -2,9 +2,81 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from importer.messages import Text
 
-TEXTS: dict[str, dict[str, Text]] = {}
+
+def _source(told: Mapping[str, Any]) -> str:
+    at = f" at {told['revision']}" if told["revision"] else ""
+    return f"{told['name']}: {told['model']}{at}, for {told['engine']}"
+
+
+TEXTS: dict[str, dict[str, Text]] = {
+    "Unexportable": {
+        "directory": "its model is a directory of one machine",
+        "localai-backend": "LocalAI has no backend {backend}",
+        "localai-directory": "LocalAI refuses paths and looks only into its own folder of models",
+        "other-backend": "it is written for {backend}, not for {engine}",
+        "template-in-folder": "its server takes a chat template from the model's folder only",
+        "template-is-file": "its chat template is a file, which this consumer cannot be given",
+        "vllm-lacks": "it is written for {backend}, whose parsers and settings vLLM does not have",
+    },
+    "ExportRemedy": {
+        "import-for": "Import the model again for {backends:or}.",
+        "import-from-hub": "Import the model from the Hub.",
+        "serve-a-copy": "Put the template into a copy of that folder as {file}, and serve the copy.",
+        "without-template": "Serve it another way, or import the model again without the template.",
+    },
+    "Loss": {
+        "argument-of-server": "engine_args.{key} is left out: it is the server's, "
+        "and LocalAI runs the engine alone.",
+        "arguments": "engine_args ({keys}): LocalAI's {backend} backend reads none.",
+        "commit": "The commit is not pinned: LocalAI's {backend} backend takes an id without revision.",
+        "context-as-maximum": "max_tokens is the whole context: "
+        "unset, LocalAI's backend ends after {tokens} tokens.",
+        "flag": "options: {option!r} is left out: LocalAI would make it a flag of the engine.",
+        "greedy": "temperature 0 is written as {value}: LocalAI's backends take 0 for unset.",
+        "key": "{key}",
+        "maximum": "max_tokens is not set, so LocalAI's backend ends every answer after {tokens} tokens.",
+        "parser-versions": "{key} {name} is not in vLLM {versions}; look which one LocalAI runs.",
+        "penalties": "{keys}: LocalAI's own table may set what is zero or unset here.",
+        "remote-code": "trust_remote_code: LocalAI's mlx-vlm backend never sets it.",
+        "repeat-penalty": "repeat_penalty does not reach vLLM through LocalAI; "
+        "clients cannot send it there either.",
+        "seed": "seed 0 is none for LocalAI's backends.",
+        "stops": "stopwords: LocalAI looks for them in text, from which vLLM has taken special tokens out.",
+        "template": "The chat template is not carried over, nor its tools: "
+        "LocalAI renders with the model's own.",
+        "thinking-off": "{key}: false does not reach the template; a template that thinks by default will.",
+        "value": "{key} is left out: {problem}.",
+        "variable": "chat_template_kwargs.{key} does not reach the template.",
+    },
+    "ExportComment": {
+        "command": "{command}",
+        "fitted": "Context and memory were chosen for {device} ({kind}).",
+        "fitted-to-other": "WARNING: this is for {meant}, and the document for something else.",
+        "from-clients": "{server} takes these from clients only, so send them: {values}",
+        "inferred": "The server infers its parsers from the chat template and the vocabulary; "
+        "it takes no names.",
+        "no-option": "{server} has no option for: {losses}",
+        "no-revision": "{server} takes no revision, so this commit is fetched into {folder} "
+        "and served from there.",
+        "resources": "Look at the resources: {processors} processors are a guess, {memory}Gi is {why}.",
+        "source": _source,
+        "unapproved": "WARNING: nobody has approved this document as it is now.",
+        "unpinned": "WARNING: the document names no commit, so whatever is newest will be served.",
+        "unrun-compose": "Checked against a schema, not run. "
+        "HF_TOKEN comes from your environment and is written nowhere.",
+        "unrun-kserve": "Checked against a schema, not run. It needs KServe's runtime {runtime}; "
+        "for a gated model, a service account whose secret holds HF_TOKEN.",
+        "written": "Written by importer {version} from the document {digest} (review: {review}).",
+    },
+    "MemoryReason": {
+        "estimate": "the fit's high estimate",
+        "guess": "a guess",
+        "weights-once": "{gib} GiB and the weights once",
+    },
+}

@@ -18,6 +18,7 @@ from importer.exports.base import Exported, Options, Origin
 from importer.gallery.entry import Summary, Version
 from importer.gallery.gallery import Filters
 from importer.gallery.standing import State
+from importer.messages import render
 from importer.service.asked import Spoken, Text
 from importer.service.auth import Approver, Caller, Importer, Reader, act
 from importer.service.checking import json_object, merged
@@ -233,7 +234,7 @@ def export(
     if not isinstance(made, Exported):
         raise DocumentError("cannot-export", name=name, format=kind, reason=made.reason, remedy=made.remedy)
     told = {"name": name, "format": kind, "review": origin.review, "digest": origin.digest}
-    return {**told, "files": dict(made.files), "lost": list(made.lost)}
+    return {**told, "files": dict(made.files), "lost": [render(loss) for loss in made.lost]}
 
 
 export.__doc__ = f"{export.__doc__}{', '.join(FORMATS)}."
