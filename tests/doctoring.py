@@ -13,7 +13,7 @@ import pytest
 from importer.cli import messages
 from importer.demo import MODEL
 from importer.engines import get
-from importer.engines.doctor import Case, Fine, NotApplicable, Result, Severity, Trouble
+from importer.engines.doctor import Case, Fine, NotApplicable, Result, Trouble, TroubleSeverity
 from importer.engines.environment import Installed
 
 
@@ -29,7 +29,7 @@ def stopped(result: Result, *words: str) -> None:
 def warned(result: Result, *words: str) -> None:
     """A trouble that does not."""
     assert isinstance(result, Trouble), result
-    stopped(replace(result, severity=Severity.STOPS), *words)
+    stopped(replace(result, severity=TroubleSeverity.STOPS), *words)
     assert not result.stops
 
 

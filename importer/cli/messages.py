@@ -36,8 +36,13 @@ DOCTOR: dict[str, Text] = {
     "CheckRemedy.raise-shared": "Give the container --ipc=host or --shm-size={gib}g.",
     "CheckRemedy.recheck": "Run 'importer recheck' to see what differs, and import it again.",
 }
+# What to do instead of an export.
+EXPORTS: dict[str, Text] = {
+    "ExportRemedy.import-for": "Import the model again with --backend {backends:or}.",
+    "ExportRemedy.without-template": "Serve it another way, or import the model again without --template.",
+}
 # Texts in place of those of ``messages``, by key.
-INSTEAD: Mapping[str, Text] = DOCTOR | {
+INSTEAD: Mapping[str, Text] = DOCTOR | EXPORTS | {
     "UsageError.revision-conflict": "The reference names revision {inline!r} and --revision names {option!r}.",
     "HubError.not-cached": "{repo} is not in the cache and --offline forbids asking the Hub.",
     "DocumentError.not-approved": "{name} is not approved (review: {review}), and --approved-only asks for that.",

@@ -12,11 +12,29 @@ from importer.engines import ENGINES
 from importer.engines.doctor import cards, files, host, hubs, memory, model, packages, processor
 from importer.engines.doctor.case import Case, of_engine
 from importer.engines.doctor.kinds import CheckRemedy
-from importer.engines.doctor.result import Check, Finding, Fine, NotApplicable, Result, Severity, Trouble
+from importer.engines.doctor.result import (
+    Check,
+    Finding,
+    Fine,
+    NotApplicable,
+    Result,
+    Trouble,
+    TroubleSeverity,
+)
 from importer.errors import EngineError
 from importer.reasons import Reason
 
-__all__ = ["CHECKS", "Case", "Check", "Finding", "Fine", "NotApplicable", "Result", "Severity", "Trouble"]
+__all__ = [
+    "CHECKS",
+    "Case",
+    "Check",
+    "Finding",
+    "Fine",
+    "NotApplicable",
+    "Result",
+    "Trouble",
+    "TroubleSeverity",
+]
 
 CHECKS: tuple[Check, ...] = (
     Check("python", "machine", "An old Python meets syntax that it does not know.",
@@ -143,4 +161,4 @@ def _allowed(found: Finding) -> Finding:
     result = found.result
     if not isinstance(result, Trouble):
         return found
-    return replace(found, result=replace(result, severity=Severity.WARNING))
+    return replace(found, result=replace(result, severity=TroubleSeverity.WARNING))

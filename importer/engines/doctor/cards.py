@@ -9,7 +9,7 @@ from importer.engines import machine
 from importer.engines.deaths import CONFIGURATION
 from importer.engines.doctor.case import GB, MLX, Case, text_of, version
 from importer.engines.doctor.kinds import CheckReason, CheckRemedy
-from importer.engines.doctor.result import Fine, NotApplicable, Result, Severity, Trouble
+from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble, TroubleSeverity
 from importer.reasons import Reason
 
 DRIVER = "proc/driver/nvidia/version"
@@ -47,7 +47,7 @@ def driver(case: Case) -> Result:
     old = Reason(CheckReason.DRIVER_OLD, driver=have[1], cuda=built, wanted=wanted)
     # NVIDIA's package for forward compatibility lets some cards do with an older driver.
     helped = any((case.root / "usr/local").glob("cuda*/compat/libcuda.so*"))
-    severity = Severity.WARNING if helped else Severity.STOPS
+    severity = TroubleSeverity.WARNING if helped else TroubleSeverity.STOPS
     return Trouble(old, Reason(CheckRemedy.NEWER_DRIVER, wanted=wanted), severity)
 
 

@@ -12,7 +12,7 @@ from importer.engines import abilities
 from importer.engines.deaths import CONFIGURATION
 from importer.engines.doctor.case import Case
 from importer.engines.doctor.kinds import CheckReason, CheckRemedy
-from importer.engines.doctor.result import Fine, NotApplicable, Result, Severity, Trouble
+from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble, TroubleSeverity
 from importer.errors import RepositoryError
 from importer.evidence import context as lengths
 from importer.hub import headers, local
@@ -43,7 +43,7 @@ def tokenizer(case: Case) -> Result:
         i, foreign = apart[0], 2 * len(apart) > len(both)
         kind = CheckReason.ADDED_TOKENS_FOREIGN if foreign else CheckReason.ADDED_TOKENS_DIFFER
         differ = Reason(kind, number=i, given=given[i], told=told[i], file=TOKENIZER, settings=SETTINGS)
-        severity = Severity.STOPS if foreign else Severity.WARNING
+        severity = TroubleSeverity.STOPS if foreign else TroubleSeverity.WARNING
         return Trouble(differ, remedy, severity, CONFIGURATION)
     lost = next(_lost(case.weights), None)
     if lost is not None:

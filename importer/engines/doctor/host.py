@@ -11,7 +11,7 @@ from pathlib import Path
 
 from importer.engines.doctor.case import GB, VLLM, Case, number, text_of
 from importer.engines.doctor.kinds import CheckReason, CheckRemedy
-from importer.engines.doctor.result import Fine, NotApplicable, Result, Severity, Trouble
+from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble, TroubleSeverity
 from importer.engines.sockets import free_port, is_free
 from importer.errors import EngineError
 from importer.hub import clientcache
@@ -50,7 +50,7 @@ def can_install(*, has_pip: bool, has_ensurepip: bool) -> Result:
     if has_pip or has_ensurepip:
         return Fine(Reason(CheckReason.PIP) if has_pip else Reason(CheckReason.PIP_COMES))
     remedy = Reason(CheckRemedy.INSTALL_PIP)
-    return Trouble(Reason(CheckReason.PIP_MISSING), remedy, Severity.WARNING)
+    return Trouble(Reason(CheckReason.PIP_MISSING), remedy, TroubleSeverity.WARNING)
 
 
 def home(case: Case) -> Result:
@@ -72,7 +72,7 @@ def hub_cache(_case: Case) -> Result:
     if problem is None:
         return Fine(Reason(CheckReason.FOLDER_WRITABLE, place=root))
     found = Reason(CheckReason.CACHE_UNWRITABLE, problem=problem)
-    return Trouble(found, Reason(CheckRemedy.OTHER_CACHE), Severity.WARNING)
+    return Trouble(found, Reason(CheckRemedy.OTHER_CACHE), TroubleSeverity.WARNING)
 
 
 def engine_disk(case: Case) -> Result:
@@ -87,7 +87,7 @@ def engine_disk(case: Case) -> Result:
         )  # fmt: skip
     if free >= wanted:
         return Fine(found)
-    severity = Severity.STOPS if free < SPARE else Severity.WARNING
+    severity = TroubleSeverity.STOPS if free < SPARE else TroubleSeverity.WARNING
     return Trouble(found, Reason(CheckRemedy.FREE_SPACE), severity)
 
 
@@ -132,7 +132,7 @@ def open_files(case: Case) -> Result:
     if limit >= OPEN_FILES:
         return Fine(Reason(CheckReason.FILES_LIMIT, limit=limit))
     found = Reason(CheckReason.FILES_FEW, limit=limit, wanted=OPEN_FILES)
-    return Trouble(found, Reason(CheckRemedy.RAISE_FILES, limit=MANY_FILES), Severity.WARNING)
+    return Trouble(found, Reason(CheckRemedy.RAISE_FILES, limit=MANY_FILES), TroubleSeverity.WARNING)
 
 
 def shared_memory(case: Case) -> Result:
@@ -152,7 +152,7 @@ def shared_memory(case: Case) -> Result:
         CheckReason.SHARED_SHORT, free=free / MIB, place=place, workers=workers, wanted=wanted / MIB
     )
     remedy = Reason(CheckRemedy.RAISE_SHARED, gib=-(-wanted // 2**30))
-    return Trouble(found, remedy, Severity.STOPS if free < wanted // 2 else Severity.WARNING)
+    return Trouble(found, remedy, TroubleSeverity.STOPS if free < wanted // 2 else TroubleSeverity.WARNING)
 
 
 def processors(case: Case) -> Result:
@@ -164,7 +164,7 @@ def processors(case: Case) -> Result:
     if share >= 1 and share >= seen / 2:
         return Fine(Reason(CheckReason.PROCESSORS_SHARE, share=share, seen=seen))
     found = Reason(CheckReason.PROCESSORS_FEW, share=share, seen=seen)
-    return Trouble(found, Reason(CheckRemedy.RAISE_PROCESSORS), Severity.WARNING)
+    return Trouble(found, Reason(CheckRemedy.RAISE_PROCESSORS), TroubleSeverity.WARNING)
 
 
 def quota(case: Case) -> float | None:

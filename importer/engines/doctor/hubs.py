@@ -7,7 +7,7 @@ import urllib.request
 
 from importer.engines.doctor.case import Case
 from importer.engines.doctor.kinds import CheckReason, CheckRemedy
-from importer.engines.doctor.result import Fine, NotApplicable, Result, Severity, Trouble
+from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble, TroubleSeverity
 from importer.hub import hosts
 from importer.reasons import Reason
 
@@ -21,7 +21,7 @@ def token(_case: Case) -> Result:
     try:
         known = get_token()
     except Exception:  # refreshing a saved login fails in many ways, and their words may hold the token
-        return Trouble(Reason(CheckReason.LOGIN_BROKEN), Reason(CheckRemedy.LOGIN), Severity.WARNING)
+        return Trouble(Reason(CheckReason.LOGIN_BROKEN), Reason(CheckRemedy.LOGIN), TroubleSeverity.WARNING)
     return Fine(Reason(CheckReason.LOGIN) if known else Reason(CheckReason.LOGIN_NONE))
 
 
@@ -35,7 +35,9 @@ def valid_token(case: Case) -> Result:
     try:
         known = get_token()
         if not known:
-            return Trouble(Reason(CheckReason.LOGIN_MISSING), Reason(CheckRemedy.LOGIN), Severity.WARNING)
+            return Trouble(
+                Reason(CheckReason.LOGIN_MISSING), Reason(CheckRemedy.LOGIN), TroubleSeverity.WARNING
+            )
         from importer.hub import transport
 
         HfApi(endpoint=transport.check_endpoint(), token=known).whoami()
@@ -44,10 +46,10 @@ def valid_token(case: Case) -> Result:
         if status in {401, 403}:
             return Trouble(Reason(CheckReason.LOGIN_REFUSED), Reason(CheckRemedy.LOGIN_AGAIN))
         answered = Reason(CheckReason.HUB_ANSWERED, status=status)
-        return Trouble(answered, Reason(CheckRemedy.TRY_LATER), Severity.WARNING)
+        return Trouble(answered, Reason(CheckRemedy.TRY_LATER), TroubleSeverity.WARNING)
     except Exception as error:  # their words may hold the token
         silent = Reason(CheckReason.HUB_SILENT, error=type(error).__name__)
-        return Trouble(silent, Reason(CheckRemedy.CHECK_NETWORK), Severity.WARNING)
+        return Trouble(silent, Reason(CheckRemedy.CHECK_NETWORK), TroubleSeverity.WARNING)
     return Fine(Reason(CheckReason.LOGIN_TAKEN))
 
 
@@ -60,7 +62,7 @@ def endpoint(_case: Case) -> Result:
     if problem is None:
         return Fine(Reason(CheckReason.HUB_ANSWERS, url=shown))
     found = Reason(CheckReason.HUB_UNREACHABLE, url=shown, problem=problem)
-    return Trouble(found, Reason(CheckRemedy.CHECK_HUB), Severity.WARNING)
+    return Trouble(found, Reason(CheckRemedy.CHECK_HUB), TroubleSeverity.WARNING)
 
 
 def _unreachable(url: str) -> Reason | str | None:

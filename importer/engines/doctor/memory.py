@@ -10,7 +10,7 @@ from typing import Any
 from importer.engines.doctor.case import GB, VLLM, Case, number, text_of
 from importer.engines.doctor.host import up
 from importer.engines.doctor.kinds import CheckReason, CheckRemedy
-from importer.engines.doctor.result import Fine, NotApplicable, Result, Severity, Trouble
+from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble, TroubleSeverity
 from importer.engines.vllm import cache_space
 from importer.fit.estimate import OVERHEAD
 from importer.fit.result import Amount
@@ -35,7 +35,7 @@ def memory(case: Case) -> Result:
         if free >= LITTLE:
             return Fine(Reason(CheckReason.MEMORY, free=free / GB))
         little = Reason(CheckReason.MEMORY_LITTLE, free=free / GB)
-        return Trouble(little, Reason(CheckRemedy.END_PROGRAMS), Severity.WARNING)
+        return Trouble(little, Reason(CheckRemedy.END_PROGRAMS), TroubleSeverity.WARNING)
     takes = Reason(CheckReason.MEMORY_NEEDED, free=free / GB, likely=need.likely / GB)
     if free >= need.likely:
         return Fine(takes)
@@ -43,7 +43,7 @@ def memory(case: Case) -> Result:
     remedy = Reason(kind, gib=max(1, free // GIB))
     swap = 0 if case.runs(*VLLM) else _swap(case)  # vLLM by itself refuses what is not free
     if free + swap >= need.low:
-        return Trouble(takes, remedy, Severity.WARNING)
+        return Trouble(takes, remedy, TroubleSeverity.WARNING)
     short = Reason(CheckReason.MEMORY_SHORT, free=free / GB, likely=need.likely / GB, low=need.low / GB)
     return Trouble(short, remedy)
 

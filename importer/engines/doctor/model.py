@@ -13,7 +13,7 @@ from importer.engines import registries
 from importer.engines.deaths import CONFIGURATION, ENGINE
 from importer.engines.doctor.case import VLLM, Case, text_of
 from importer.engines.doctor.kinds import CheckReason, CheckRemedy
-from importer.engines.doctor.result import Fine, NotApplicable, Result, Severity, Trouble
+from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble, TroubleSeverity
 from importer.errors import EngineError, UsageError
 from importer.hub import local, safetensors
 from importer.hub.weights import TOKENIZERS, weight_files
@@ -159,7 +159,7 @@ def rope(case: Case) -> Result:
     wrong = Reason(
         CheckReason.ROPE_WRONG, key=ROPE, place=PARAMETERS, module=module, default=default, value=value
     )
-    return Trouble(wrong, remedy, Severity.WARNING, ENGINE)
+    return Trouble(wrong, remedy, TroubleSeverity.WARNING, ENGINE)
 
 
 def _reading(case: Case, kind: str) -> tuple[str, float | None] | None:

