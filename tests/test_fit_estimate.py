@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from importer.fit import weights
 from importer.fit.estimate import estimate, longest
 from importer.fit.quantised import scheme
-from importer.fit.result import Amount, Load, Unknown
+from importer.fit.result import Amount, Load, SizeReason, Unknown
 from importer.fit.shape import Shape, describe
 from importer.fit.weights import Weights
 from importer.hub.snapshot import RepoFile, Snapshot
+from importer.messages import render
+from importer.reasons import Reason
 from tests.toy_shapes import TOYS
 
 CONFIG = TOYS["full: grouped heads"]
@@ -90,7 +92,7 @@ def test_the_config_alone_gives_a_range_around_the_truth() -> None:
     assert found.source == "config"
     assert found.amount.low < BYTES < found.amount.high
     assert abs(found.amount.likely / BYTES - 1) < 0.001
-    assert "no file says" in found.why
+    assert found.why.kind is SizeReason.CONFIG
 
 
 def test_what_a_config_does_not_tell_widens_the_range() -> None:
@@ -171,7 +173,8 @@ def test_what_a_scheme_leaves_out_stays_as_it_was() -> None:
     assert float(partly.left["attention"]) == 0.25
 
 
-WEIGHTS = Weights(Amount.exactly(BYTES), BYTES // 2, "index", "the index says so")
+INDEXED = Reason(SizeReason.INDEX, file="index.json", size=1)
+WEIGHTS = Weights(Amount.exactly(BYTES), BYTES // 2, "index", INDEXED)
 
 
 def test_the_parts_of_an_estimate() -> None:
@@ -187,7 +190,7 @@ def test_the_parts_of_an_estimate() -> None:
     kept = fit.term("kv cache")
     assert kept is not None
     assert kept.amount == Amount.exactly((4096 // 16 + 1) * 16 * 8 * 2 * 2 * 64 * 2)
-    assert all(t.why for t in fit.terms)
+    assert all(render(t.why) for t in fit.terms)
     assert fit.to_json()["total"] == fit.total.to_json()
     assert estimate(of("full: grouped heads"), WEIGHTS, Load(4096, eager=True), "vllm").term("graphs") is None
 
@@ -200,7 +203,7 @@ def test_states_do_not_grow_with_the_context() -> None:
 
 def test_weights_in_32_bits_are_loaded_in_16_and_twice_as_large_where_asked() -> None:
     toy = of("full: in 32 bits, loaded in 16")
-    published = Weights(Amount.exactly(2 * BYTES), None, "index", "the index says so")
+    published = Weights(Amount.exactly(2 * BYTES), None, "index", INDEXED)
     halved = estimate(toy, published, Load(4096), "vllm").terms[0].amount.likely
     whole = estimate(toy, published, Load(4096, dtype="float32"), "vllm").terms[0].amount.likely
     assert (halved, whole) == (BYTES, 2 * BYTES)
@@ -211,7 +214,7 @@ def test_drafting_layers_load_where_they_are_asked_for() -> None:
     assert isinstance(found, Shape)
     without, with_drafts = (estimate(found, WEIGHTS, Load(4096, drafts=n), "vllm").terms[0] for n in (0, 1))
     assert without.amount.likely < with_drafts.amount.likely == BYTES
-    assert "only draft" in without.why
+    assert "only draft" in render(without.why)
 
 
 @pytest.mark.parametrize("devices", [2, 4])

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from importer.reasons import Reason
 from importer.template import learn as learning
 from importer.template.cases import ANSWER, CALLS, NARRATION, ONE, OTHER, REASONING, TOOLS
 from importer.template.render import Renderer
 from importer.template.source import Template
-from importer.template.study import Sample, Study
+from importer.template.study import Sample, Study, TemplateProblem
 from importer.template.vocabulary import Token, Vocabulary
 from tests import template_texts as texts
 
@@ -26,6 +27,10 @@ def renderer() -> Iterator[Renderer]:
 
 def learn(renderer: Renderer, text: str, vocabulary: Vocabulary = VOCABULARY, plain: str = "") -> Study:
     return learning.learn(Template(text, "chat_template.jinja", plain=plain), vocabulary, renderer)
+
+
+def refused(words: str) -> Reason:
+    return Reason(TemplateProblem.REFUSED, words=words)
 
 
 def samples(found: Study) -> dict[str, Sample]:
@@ -134,7 +139,7 @@ def test_headers_and_another_end_after_calls(renderer: Renderer) -> None:
     cases = samples(found)
     assert cases["one-call"].completion == '{"name": "get_weather", "parameters": {"city": "Paris"}}'
     assert cases["one-call"].prompt.startswith("<s>")
-    assert found.problems["parallel"] == "one call at a time"
+    assert found.problems["parallel"] == refused("one call at a time")
     assert "parallel" not in cases
     assert found.end_of_turn == "<|eot_id|>"
 
@@ -176,7 +181,7 @@ def test_strict_alternation_without_system_or_tools(renderer: Renderer) -> None:
         assert cases["plain"].prompt.endswith("<start_of_turn>model\n")
         assert set(CALLS) <= set(found.problems)
         assert found.end_of_turn == "<end_of_turn>"
-    assert found.problems["one-call"] == "this model has no tools"
+    assert found.problems["one-call"] == refused("this model has no tools")
 
 
 def test_history_that_must_end_with_the_user(renderer: Renderer) -> None:
@@ -323,7 +328,7 @@ def test_hopeless_templates_give_reasons(text: str) -> None:
 def test_a_template_that_appends_to_lists(renderer: Renderer) -> None:
     found = learn(renderer, "{% set l = [] %}{% set _ = l.append(1) %}" + texts.CHATML_JSON)
     assert found.calls_rendered
-    assert "unsafe" in found.problems["template"]
+    assert "unsafe" in str(found.problems["template"].fields["words"])
 
 
 def test_declared_tokens_are_not_cut(renderer: Renderer) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from importer.evidence.fact import Evidence
 from importer.evidence.formats import Format, block_parser, format_of, has_own_block, instructed
+from importer.messages import render
 from importer.template.given import Given
 from importer.template.ours import CONVENTIONS
 from importer.template.study import Sample, Study
@@ -47,7 +48,7 @@ def _calls(study: Study, sample: Sample | None, found: Format | None) -> Evidenc
     if sample is None:
         says = "the template renders no tool calls"
         if study.problems.get("one-call"):
-            says += f" ({study.problems['one-call']})"
+            says += f" ({render(study.problems['one-call'])})"
         told = instructed(study.tools_prompt)
         if told is not None:
             says += f", but asks for them in the format {told.name}"
@@ -69,7 +70,8 @@ def _thinking(study: Study, calls: Format | None) -> Evidence:
     if thinking.markers is None:
         says = "the template renders no reasoning"
         if not study.samples:
-            says = f"the template could not be rendered: {next(iter(study.problems.values()), 'unknown')}"
+            first = next(map(render, study.problems.values()), "unknown")
+            says = f"the template could not be rendered: {first}"
             return Evidence("template", "reasoning_parser", None, SOURCE, says)
         return Evidence("template-format", "reasoning_parser", None, SOURCE, says)
     quote = " … ".join(thinking.markers)

@@ -26,6 +26,8 @@ from importer.fit.shape import Shape
 from importer.fit.weights import Weights
 from importer.fit.words import either, gib, parts, usable
 from importer.hub.snapshot import Snapshot
+from importer.messages import worded_field
+from importer.reasons import Reason
 
 Verdict = Literal["fits", "shortened", "too-large", "unknown"]
 SOURCE = "fit"
@@ -222,5 +224,5 @@ def _rounded(context: int) -> int:
     return context // step * step
 
 
-def _unknown(device: Device, reason: str) -> str:
-    return f"not known what {device.label} holds: {reason}"
+def _unknown(device: Device, reason: str | Reason) -> str:
+    return f"not known what {device.label} holds: {worded_field(reason)}"

@@ -10,11 +10,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
 from importer.errors import Setting, UsageError
+from importer.reasons import Reason
 
 Kind = Literal["cuda", "rocm", "metal", "cpu"]
 GIB = 2**30
@@ -22,6 +24,15 @@ MOST = 128  # of one kind
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt])(i?b)?", re.IGNORECASE | re.ASCII)
 # Formats that NVIDIA's cards calculate in, from which compute capability on.
 FROM_CAPABILITY = {"fp32": (0, 0), "fp16": (5, 3), "bf16": (8, 0), "fp8": (8, 9), "nvfp4": (10, 0)}
+
+
+class DeviceReason(StrEnum):
+    """Why a device or an amount of memory is not one."""
+
+    COUNT = "count"
+    SIZE_FORM = "size-form"
+    SIZE_RANGE = "size-range"
+    WHOLE_MACHINE = "whole-machine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +93,10 @@ def named(text: str) -> Device:
         near = ", ".join(_near(name)) or "none"
         raise UsageError("unknown-device", name=text, near=near, known=", ".join(_families()))
     if not 0 < count <= MOST:
-        problem = f"from 1 to {MOST} of a kind"
+        problem = Reason(DeviceReason.COUNT, most=MOST)
         raise UsageError("bad-value", setting=Setting.DEVICE, value=text, problem=problem)
     if count > 1 and not found.is_card:
-        problem = f"{found.name} is a whole machine, and engines do not spread over several"
+        problem = Reason(DeviceReason.WHOLE_MACHINE, device=found.name)
         raise UsageError("bad-value", setting=Setting.DEVICE, value=text, problem=problem)
     return replace(found, count=count)
 
@@ -105,12 +116,12 @@ def size(text: str) -> int:
     """Bytes of ``48GiB``, ``48G`` (the same) or ``48GB``; raises UsageError("bad-value")."""
     match = SIZE.fullmatch(text.strip())
     if match is None:
-        problem = "it is a number and a unit, such as 48GiB or 800MB"
+        problem = Reason(DeviceReason.SIZE_FORM)
         raise UsageError("bad-value", setting=Setting.MEMORY, value=text, problem=problem)
     base = 1000 if (match[3] or "").lower() == "b" else 1024
     amount = float(match[1]) * base ** ("kmgt".index(match[2].lower()) + 1)
     if not 2**20 <= amount <= 2**50:
-        problem = "from 1 MiB to 1024 TiB"
+        problem = Reason(DeviceReason.SIZE_RANGE)
         raise UsageError("bad-value", setting=Setting.MEMORY, value=text, problem=problem)
     return int(amount)
 

@@ -13,9 +13,19 @@ from importer.fit import growing, pages
 from importer.fit.dtypes import BYTES, computed, kv_name, value_bytes
 from importer.fit.layer import Indexer, Latent, Part
 from importer.fit.quantised import sizes
-from importer.fit.result import Amount, Fit, Load, Longest, Term
+from importer.fit.result import (
+    Amount,
+    ContextReason,
+    Fit,
+    Load,
+    Longest,
+    SizeReason,
+    Term,
+    TermReason,
+)
 from importer.fit.shape import Shape
 from importer.fit.weights import Weights
+from importer.reasons import Reason
 
 GIB, MIB = 1 << 30, 1 << 20
 VLLM = ("vllm",)
@@ -43,7 +53,7 @@ def estimate(shape: Shape, weights: Weights, load: Load, backend: str) -> Fit:
     terms += _paged(shape, load) if paged else _growing(shape, load)
     terms += [_activations(shape, load, paged), _logits(shape, load, paged)]
     if paged and load.device in {"cuda", "rocm"} and not load.eager:
-        terms.append(Term("graphs", GRAPHS, "recorded CUDA graphs; enforce_eager leaves them out"))
+        terms.append(Term("graphs", GRAPHS, Reason(TermReason.GRAPHS)))
     terms.append(_overhead(load))
     return Fit(backend, load, tuple(terms))
 
@@ -56,13 +66,13 @@ def longest(shape: Shape, weights: Weights, load: Load, backend: str, budget: in
         return _shorter(shape, whole, context)
 
     if whole.total.likely <= budget:
-        return Longest(load.context, None, f"all {load.context:,} tokens fit", whole)
+        return Longest(load.context, None, Reason(ContextReason.FITS, tokens=load.context), whole)
     least = min(SHORTEST, load.context)
     shortest = at(least)
     if shortest.total.likely > budget:
         term = max(shortest.terms, key=lambda t: t.amount.likely)
         over = shortest.total.likely - budget
-        return Longest(0, term.part, f"{over:,} bytes too many before any context; {term.why}", shortest)
+        return Longest(0, term.part, Reason(ContextReason.NONE, over=over, why=term.why), shortest)
     low, high = least, load.context
     while high - low > 1:
         middle = (low + high) // 2
@@ -70,9 +80,8 @@ def longest(shape: Shape, weights: Weights, load: Load, backend: str, budget: in
     found = at(low)
     growth = {t.part: t.amount.likely - _of(found, t) for t in whole.terms}
     part = max(growth, key=lambda p: growth[p])
-    return Longest(
-        low, part, f"{load.context:,} tokens take {growth[part]:,} bytes more than are left", found
-    )
+    why = Reason(ContextReason.LESS, tokens=load.context, over=growth[part])
+    return Longest(low, part, why, found)
 
 
 def _shorter(shape: Shape, whole: Fit, context: int) -> Fit:
@@ -98,22 +107,23 @@ def _weights(shape: Shape, weights: Weights, load: Load, paged: bool) -> Term:
         published = weights.amount.likely
         kept = 1 - weights.drafts / published if weights.drafts is not None else main / (main + drafts)
         shares.append(kept)
-        notes.append("without the layers that only draft")
+        notes.append(Reason(TermReason.DRAFTS_LEFT_OUT))
     cast = _cast(shape, weights, load) if paged else 1.0
     if cast != 1:
         shares.append(cast)
-        notes.append(f"loaded in {computed(shape, load)}")
+        notes.append(Reason(TermReason.CAST, dtype=computed(shape, load)))
     share = 1.0
     for factor in shares:
         share *= factor
-    if load.tensor_parallel * load.pipeline_parallel > 1:
-        notes.append(f"{shares[0]:.0%} of them on each of {load.tensor_parallel * load.pipeline_parallel}")
+    devices = load.tensor_parallel * load.pipeline_parallel
+    if devices > 1:
+        notes.append(Reason(TermReason.SHARE, share=shares[0], devices=devices))
     copies = _unfolded(shape, load) if paged and load.device != "cpu" else 0
     if copies:
-        notes.append("with MLA's projection kept twice")
+        notes.append(Reason(TermReason.PROJECTION_TWICE))
     amount = weights.amount
     scaled = Amount(*(int(n * share) + copies for n in (amount.low, amount.likely, amount.high)))
-    return Term("weights", scaled, "; ".join([weights.why, *notes]))
+    return Term("weights", scaled, Reason(TermReason.WEIGHTS, parts=(weights.why, *notes)))
 
 
 def _without_tower(shape: Shape, weights: Weights) -> tuple[Weights, Shape]:
@@ -121,7 +131,7 @@ def _without_tower(shape: Shape, weights: Weights) -> tuple[Weights, Shape]:
     size = sizes(shape.tower, shape.scheme, plain)
     published = weights.amount
     amount = Amount(*(max(n - size, 0) for n in (published.low, published.likely, published.high)))
-    why = f"{weights.why}; without the tower of vision or sound"
+    why = Reason(SizeReason.NO_TOWER, why=weights.why)
     return replace(weights, amount=amount, why=why), replace(shape, tower=())
 
 
@@ -162,16 +172,24 @@ def _paged(shape: Shape, load: Load) -> list[Term]:
     pool, flight = pages.pool(shape, load), pages.in_flight(load)
     states = pool.blocks(load.context, flight, states=True) * load.sequences
     keys = pool.blocks(load.context, flight, states=False) * load.sequences
-    kinds = ", ".join(f"{n} {kind}" for kind, n in shape.kinds().items())
-    each = pool.sequence(load.context, flight) / max(load.context, 1)
-    asked = f"{load.sequences} x {load.context:,} tokens in {kv_name(shape, load)}"
-    why = f"{asked}, {each:,.0f} bytes each: {kinds}"
+    why = Reason(
+        TermReason.PAGES,
+        sequences=load.sequences,
+        tokens=load.context,
+        dtype=kv_name(shape, load),
+        each=pool.sequence(load.context, flight) / max(load.context, 1),
+        kinds=_kinds(shape),
+    )
     terms = [Term("kv cache", _sure(shape, pool.block * (keys + 1)), why)] if keys else []
     if states:
         count = states // max(load.sequences, 1)
-        why = f"{load.sequences} sequences, {count} pages of {pool.block:,} bytes each"
+        why = Reason(TermReason.STATE_PAGES, sequences=load.sequences, count=count, size=pool.block)
         terms.append(Term("states", _sure(shape, pool.block * (states + (0 if keys else 1))), why))
     return terms
+
+
+def _kinds(shape: Shape) -> tuple[str, ...]:
+    return tuple(f"{n} {kind}" for kind, n in shape.kinds().items())
 
 
 def _sure(shape: Shape, size: int) -> Amount:
@@ -185,13 +203,15 @@ def _sure(shape: Shape, size: int) -> Amount:
 
 def _growing(shape: Shape, load: Load) -> list[Term]:
     keys, states = growing.sequence(shape, load)
-    kinds = ", ".join(f"{n} {kind}" for kind, n in shape.kinds().items())
     terms = []
     if keys.likely:
-        why = f"{load.sequences} x {load.context:,} tokens in {computed(shape, load)}: {kinds}"
+        why = Reason(
+            TermReason.ARRAYS, sequences=load.sequences, tokens=load.context, dtype=computed(shape, load),
+            kinds=_kinds(shape),
+        )  # fmt: skip
         terms.append(Term("kv cache", _times(keys, load.sequences), why))
     if states.likely:
-        why = f"{load.sequences} x {states.likely:,} bytes, however long the sequence"
+        why = Reason(TermReason.STATE_ARRAYS, sequences=load.sequences, size=states.likely)
         terms.append(Term("states", _times(states, load.sequences), why))
     return terms
 
@@ -206,7 +226,7 @@ def _activations(shape: Shape, load: Load, paged: bool) -> Term:
     widest = max((b.active for b in shape.blocks), default=0)
     spread = max((widest - 3 * shape.hidden) / max(load.tensor_parallel, 1), 0) + 3 * shape.hidden
     size = int(tokens * spread * value_bytes(shape, load))
-    why = f"{tokens:,} tokens of one step through the widest layer"
+    why = Reason(TermReason.ACTIVATIONS, tokens=tokens)
     return Term("activations", Amount(size // 2, size, 2 * size), why)
 
 
@@ -215,11 +235,11 @@ def _logits(shape: Shape, load: Load, paged: bool) -> Term:
     rows = (load.slots or pages.slots_default(load)) if paged else max(load.sequences, 1)
     each = shape.vocabulary * rows
     amount = Amount(each * 2, each * 10, each * 20)
-    return Term("logits", amount, f"{rows:,} rows of {shape.vocabulary:,} values, in 16 and in 32 bits")
+    return Term("logits", amount, Reason(TermReason.LOGITS, rows=rows, values=shape.vocabulary))
 
 
 def _overhead(load: Load) -> Term:
     base = OVERHEAD[load.device]
     if load.tensor_parallel * load.pipeline_parallel > 1 and load.device in {"cuda", "rocm"}:
-        return Term("overhead", Amount.sum((base, TALKING)), "the engine itself, and buffers between cards")
-    return Term("overhead", base, "the engine itself, with nothing loaded")
+        return Term("overhead", Amount.sum((base, TALKING)), Reason(TermReason.ENGINE_AND_BUFFERS))
+    return Term("overhead", base, Reason(TermReason.ENGINE))

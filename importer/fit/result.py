@@ -4,17 +4,69 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from typing import Any, Literal
+
+from importer.messages import render
+from importer.reasons import Reason
 
 Device = Literal["cuda", "rocm", "metal", "cpu"]
 Part = Literal["weights", "kv cache", "states", "activations", "logits", "graphs", "overhead"]
+
+
+class UnknownReason(StrEnum):
+    """What the files do not tell."""
+
+    CONFIG = "config"
+    SHAPE_FIELD = "shape-field"
+    SIZE = "size"
+    TOO_MANY_LAYERS = "too-many-layers"
+
+
+class SizeReason(StrEnum):
+    """Which of the files' words tells how large the weights are."""
+
+    CONFIG = "config"
+    CONFIG_WITHOUT_TOWER = "config-without-tower"
+    FILES = "files"
+    HEADERS = "headers"
+    HUB = "hub"
+    INDEX = "index"
+    NO_TOWER = "no-tower"
+
+
+class TermReason(StrEnum):
+    """Why a part of an estimate is so large."""
+
+    ACTIVATIONS = "activations"
+    ARRAYS = "arrays"
+    CAST = "cast"
+    DRAFTS_LEFT_OUT = "drafts-left-out"
+    ENGINE = "engine"
+    ENGINE_AND_BUFFERS = "engine-and-buffers"
+    GRAPHS = "graphs"
+    LOGITS = "logits"
+    PAGES = "pages"
+    PROJECTION_TWICE = "projection-twice"
+    SHARE = "share"
+    STATE_ARRAYS = "state-arrays"
+    STATE_PAGES = "state-pages"
+    WEIGHTS = "weights"
+
+
+class ContextReason(StrEnum):
+    """Why a context is the longest of a budget."""
+
+    FITS = "fits"
+    LESS = "less"
+    NONE = "none"
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
     """What cannot be told from the files, and what is missing."""
 
-    reason: str
+    reason: Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +104,11 @@ class Term:
 
     part: Part
     amount: Amount
-    why: str
+    why: Reason
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in receipts."""
-        return {"part": self.part, **self.amount.to_json(), "why": self.why}
+        return {"part": self.part, **self.amount.to_json(), "why": render(self.why)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +186,10 @@ class Longest:
 
     context: int
     binding: Part | None
-    why: str
+    why: Reason
     fit: Fit
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in receipts."""
-        return {"context": self.context, "binding": self.binding, "why": self.why, "fit": self.fit.to_json()}
+        why = render(self.why)
+        return {"context": self.context, "binding": self.binding, "why": why, "fit": self.fit.to_json()}

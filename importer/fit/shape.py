@@ -15,9 +15,10 @@ from importer.fit.keys import HIDDEN, LAYERS, MOST_LAYERS, VOCABULARY, Keys, who
 from importer.fit.kinds import Kind
 from importer.fit.layer import Attention, Cache, Cross, Latent, Layer, Part, State
 from importer.fit.quantised import Scheme, scheme
-from importer.fit.result import Unknown
+from importer.fit.result import Unknown, UnknownReason
 from importer.fit.states import state
 from importer.hub.snapshot import Snapshot
+from importer.reasons import Reason
 
 DTYPES = {"float32": 4, "float16": 2, "bfloat16": 2}
 KV_FORMATS = {"fp8", "nvfp4"}
@@ -90,7 +91,7 @@ def read(snapshot: Snapshot) -> Shape | Unknown:
     """The shape that ``config.json`` describes, or what is missing from it."""
     config = config_of(snapshot)
     if not config:
-        return Unknown(f"{snapshot.label} has no config.json that could be read")
+        return Unknown(Reason(UnknownReason.CONFIG, label=snapshot.label))
     found = read_quantised(snapshot)
     return describe(config, None if found is None else found.method, snapshot.json("hf_quant_config.json"))
 
@@ -106,9 +107,9 @@ def describe(
     sought = {"the number of layers": number, "the hidden size": hidden, "the vocabulary's size": vocabulary}
     for name, value in sought.items():
         if not value:
-            return Unknown(f"config.json does not say {name}")
+            return Unknown(Reason(UnknownReason.SHAPE_FIELD, field=name))
     if number is None or hidden is None or vocabulary is None or number > MOST_LAYERS:
-        return Unknown(f"config.json says {number} layers, more than {MOST_LAYERS}")
+        return Unknown(Reason(UnknownReason.TOO_MANY_LAYERS, number=number, most=MOST_LAYERS))
     tied = _tied(config, keys)
     blocks = tuple(_layer(keys, i, kind, hidden) for i, kind in enumerate(kinds.kinds(keys, number)))
     tower = (*towers.parts(config, hidden), *parameters.encoder(keys, hidden))

@@ -11,10 +11,12 @@ from importer.errors import RepositoryError
 from importer.fit.dtypes import BYTES
 from importer.fit.keys import whole
 from importer.fit.quantised import sizes
-from importer.fit.result import Amount, Unknown
+from importer.fit.result import Amount, SizeReason, Unknown, UnknownReason
 from importer.fit.shape import Shape
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.hub.weights import weight_files
+from importer.messages import render
+from importer.reasons import Reason
 
 Source = Literal["headers", "index", "api", "files", "config"]
 INDEX = "model.safetensors.index.json"
@@ -54,7 +56,7 @@ class Weights:
     amount: Amount
     parameters: int | None
     source: Source
-    why: str
+    why: Reason
     dtypes: Mapping[str, int] = field(default_factory=dict)
     drafts: int | None = None
 
@@ -64,7 +66,7 @@ class Weights:
             **self.amount.to_json(),
             "parameters": self.parameters,
             "source": self.source,
-            "why": self.why,
+            "why": render(self.why),
         }
 
 
@@ -90,11 +92,11 @@ def read(
         if told is not None and (listed is None or _agree(told.amount.likely, listed)):
             return told
     if listed is not None:
-        number, why = len(files(snapshot)), "as large as its weight files, with their headers"
+        why = Reason(SizeReason.FILES, count=len(files(snapshot)))
         amount = Amount(int(listed * (1 - AGREES)), listed, listed)
-        return Weights(amount, _parameters(snapshot, shape), "files", f"{why}: {number} of them")
+        return Weights(amount, _parameters(snapshot, shape), "files", why)
     if isinstance(shape, Unknown):
-        return Unknown(f"no file says how large the weights are, and {shape.reason}")
+        return Unknown(Reason(UnknownReason.SIZE, why=shape.reason))
     return _from_config(shape)
 
 
@@ -105,7 +107,7 @@ def _from_headers(headers: Mapping[str, Tensor], shape: Shape | Unknown) -> Weig
         dtypes[tensor.dtype] = dtypes.get(tensor.dtype, 0) + tensor.size
     layers = 0 if isinstance(shape, Unknown) else len(shape.blocks)
     drafts = sum(t.size for name, t in headers.items() if _is_draft(name, layers))
-    why = f"the headers of its files list {len(headers):,} tensors"
+    why = Reason(SizeReason.HEADERS, count=len(headers))
     parameters = None if isinstance(shape, Unknown) else _count(shape)
     return Weights(Amount.exactly(total), parameters, "headers", why, dtypes, drafts)
 
@@ -121,7 +123,7 @@ def _from_index(snapshot: Snapshot, shape: Shape | Unknown) -> Weights | None:
     total = whole(metadata.get("total_size")) if isinstance(metadata, Mapping) else None
     if not total:
         return None
-    why = f"{INDEX} says total_size: {total}"
+    why = Reason(SizeReason.INDEX, file=INDEX, size=total)
     return Weights(Amount.exactly(total), _parameters(snapshot, shape), "index", why, _told(snapshot))
 
 
@@ -131,9 +133,11 @@ def _from_api(snapshot: Snapshot, alone: bool) -> Weights | None:
     if not told or (alone and not set(told) <= CALCULATED):
         return None
     total = sum(told.values())
-    listed = ", ".join(f"{n * 8 // BITS[t]:,} in {t}" for t, n in told.items())
+    listed = [f"{n * 8 // BITS[t]:,} in {t}" for t, n in told.items()]
     parameters = snapshot.info.get("safetensors_total")
-    return Weights(Amount.exactly(total), whole(parameters), "api", f"the Hub counts {listed}", told)
+    return Weights(
+        Amount.exactly(total), whole(parameters), "api", Reason(SizeReason.HUB, counts=listed), told
+    )
 
 
 def _from_config(shape: Shape) -> Weights:
@@ -141,11 +145,11 @@ def _from_config(shape: Shape) -> Weights:
     size = sizes((*shape.parts, *shape.drafts), shape.scheme, plain)
     off = OFF if shape.scheme is None else OFF_QUANTISED
     name = shape.dtype or "16 bits" if shape.scheme is None else shape.scheme.name
-    why = f"config.json describes {_count(shape):,} parameters in {name}; no file says how large they are"
     amount = Amount.about(size, off)
+    why = Reason(SizeReason.CONFIG, parameters=_count(shape), dtype=name)
     if shape.unseen:
         amount = replace(amount, high=int(size * (1 + OFF_UNSEEN)))
-        why += ", nor its tower of vision or sound"
+        why = Reason(SizeReason.CONFIG_WITHOUT_TOWER, parameters=_count(shape), dtype=name)
     if shape.dtype is None and shape.scheme is None:
         amount = replace(amount, high=2 * amount.high)  # in 32 bits, which is what no dtype means
     return Weights(amount, _count(shape), "config", why)

@@ -18,7 +18,7 @@ from importer.reasons import Reason, key_of
 
 Text = str | Callable[[Mapping[str, Any]], str]
 SUBJECTS: tuple[str, ...] = (
-    "errors", "hub", "places", "sandbox", "template", "evidence", "fit", "decide", "proof", "document",
+    "errors", "hub", "places", "sandbox", "template", "evidence", "fit", "memory", "decide", "proof", "document",
     "engines", "doctor", "exports", "validation", "reports", "recheck", "gallery",
 )  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from importer.reasons import Reason
 from importer.template.bench import Ask, Bench, Piece
 from importer.template.cases import (
     ANSWER,
@@ -17,7 +18,7 @@ from importer.template.cases import (
     Turn,
 )
 from importer.template.render import Refused
-from importer.template.study import Sample, Thinking
+from importer.template.study import Sample, TemplateProblem, Thinking
 from importer.template.thinking import is_closed, is_open
 from importer.template.thoughts import Voice
 
@@ -30,7 +31,7 @@ class Answered:
     """Samples of answers, and the cases that yielded none."""
 
     samples: tuple[Sample, ...] = ()
-    problems: Mapping[str, str] = field(default_factory=dict)
+    problems: Mapping[str, Reason] = field(default_factory=dict)
 
 
 def study_answers(bench: Bench, thinking: Thinking) -> Answered:
@@ -46,11 +47,11 @@ def study_answers(bench: Bench, thinking: Thinking) -> Answered:
         ]
     )
     if isinstance(silent, Refused):
-        return Answered(problems={"plain": silent.reason})
+        return Answered(problems={"plain": Reason(TemplateProblem.REFUSED, words=silent.reason)})
     if ANSWER not in silent.completion:
-        return Answered(problems={"plain": "the answer is not in what the template writes"})
+        return Answered(problems={"plain": Reason(TemplateProblem.ANSWER_ABSENT)})
     samples = [off.sample("plain" if thinking.off is None else "thinking-off", silent, content=ANSWER)]
-    problems: dict[str, str] = {}
+    problems: dict[str, Reason] = {}
     if thinking.markers is not None and isinstance(plain, Piece):
         # A plan is only ever written before calls.
         whole = None if bench.style.reasoning == "tool_plan" else _whole(on, plain, reasoned)
@@ -105,12 +106,12 @@ def _thought(voice: Voice, plain: Piece, whole: Sample) -> Iterator[Sample]:
         yield voice.sample("thinking-none", plain, content=ANSWER)
 
 
-def _beside_call(voice: Voice, called: Piece | Refused) -> Sample | str:
+def _beside_call(voice: Voice, called: Piece | Refused) -> Sample | Reason:
     """Reasoning, then a call."""
     if isinstance(called, Refused):
-        return called.reason
+        return Reason(TemplateProblem.REFUSED, words=called.reason)
     if ONE.name not in called.completion:
-        return "the call is not in what the template writes"
+        return Reason(TemplateProblem.CALL_ABSENT)
     base = voice.sample("thinking-call", called, calls=(ONE,), content="", tools=TOOLS)
     if REASONING in called.completion and not called.residue.strip():
         at = called.completion.find(REASONING) + len(REASONING)
@@ -121,9 +122,9 @@ def _beside_call(voice: Voice, called: Piece | Refused) -> Sample | str:
     if base.lead:
         return base
     if is_closed(voice.bench.tail(called.prompt), voice.thinking.markers):
-        return "the prompt closes the block before anything is written"
+        return Reason(TemplateProblem.BLOCK_CLOSED)
     if not voice.simple:
-        return "reasoning beside a call is dropped"
+        return Reason(TemplateProblem.REASONING_DROPPED)
     lead_text = voice.thinking.block[0] + REASONING + voice.closing
     return replace(
         base, completion=lead_text + base.completion.lstrip("\n"), reasoning=REASONING, lead=len(lead_text)

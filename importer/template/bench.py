@@ -8,11 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from importer.reasons import Reason
 from importer.template import cases
 from importer.template.cases import Style, Turn
 from importer.template.marks import ENDS, SHAPE, Marks, first_marker
 from importer.template.render import Job, Refused, Rendered, Renderer, Result
 from importer.template.source import Template
+from importer.template.study import TemplateProblem
 from importer.template.vocabulary import Vocabulary
 
 Tools = Sequence[Mapping[str, Any]] | None
@@ -62,7 +64,7 @@ class Bench:
         self.variables: Mapping[str, Sequence[Any]] = {}
         self.end_of_turn = ""
         self.no_tools: Tools = None
-        self.unsafe = ""  # why transformers would not render some of this
+        self.unsafe: Reason | None = None  # why transformers would not render some of this
         self._vocabulary = vocabulary
         self._renderer = renderer
         self._known: dict[str, Result] = {}
@@ -85,16 +87,15 @@ class Bench:
     def _ask(self, text: str, jobs: Sequence[Job]) -> Sequence[Result]:
         if self._given_up is not None:
             return [self._given_up] * len(jobs)
-        done = self._renderer.render(text, jobs, self._vocabulary.variables, mutable=self.unsafe != "")
+        done = self._renderer.render(text, jobs, self._vocabulary.variables, mutable=self.unsafe is not None)
         if all(isinstance(r, Refused) and r.kind in HOPELESS for r in done.results):
             self._given_up = done.results[-1]
         self.variables = {**self.variables, **done.variables}
-        unsafe = next(
-            (r.reason for r in done.results if isinstance(r, Refused) and MUTATION.search(r.reason)), ""
-        )
-        if not unsafe or self.unsafe:
+        refused = (r.reason for r in done.results if isinstance(r, Refused))
+        unsafe = next(filter(MUTATION.search, refused), None)  # Jinja's own words
+        if unsafe is None or self.unsafe is not None:
             return done.results
-        self.unsafe = unsafe
+        self.unsafe = Reason(TemplateProblem.REFUSED, words=unsafe)
         return self._ask(text, jobs)
 
     def job(self, turns: Sequence[Turn], ask: Ask, *, generate: bool) -> Job:

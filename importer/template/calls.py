@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from importer.reasons import Reason
 from importer.template import cases
 from importer.template.bench import Ask, Bench, Piece
 from importer.template.cases import (
@@ -25,11 +26,10 @@ from importer.template.cases import (
 )
 from importer.template.marks import SHAPE, common_prefix
 from importer.template.render import Refused, Rendered
-from importer.template.study import Call, Sample, Thinking
+from importer.template.study import Call, Sample, TemplateProblem, Thinking
 from importer.template.thoughts import Voice
 
 DUMP = re.compile(r"""["']tool_calls["']\s*:""")
-ABSENT = "the call is not in what the template writes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Called:
     """Samples of tool calls, the cases that yielded none, and what shows of tools at all."""
 
     samples: tuple[Sample, ...] = ()
-    problems: Mapping[str, str] = field(default_factory=dict)
+    problems: Mapping[str, Reason] = field(default_factory=dict)
     tools_rendered: bool = False
     calls_rendered: bool = False
     tools_prompt: str = ""
@@ -102,11 +102,11 @@ def study_calls(bench: Bench, thinking: Thinking) -> Called:
     voice = Voice(bench, thinking, None if thinking.default is False else thinking.off)
     pieces = bench.cut([a for _, a in _asks(voice.kwargs)])
     samples: dict[str, Sample] = {}
-    problems: dict[str, str] = {}
+    problems: dict[str, Reason] = {}
     text_arguments = _prints_text(bench, voice)
     for (case, ask), piece in zip(_asks(voice.kwargs), pieces, strict=True):
         reason = _unfit(piece, ask.turn, text_arguments=text_arguments)
-        if reason:
+        if reason is not None:
             problems[case] = reason
             continue
         assert isinstance(piece, Piece)  # noqa: S101 - _unfit has looked
@@ -141,27 +141,23 @@ def _asks(kwargs: Mapping[str, Any]) -> list[tuple[str, Ask]]:
     return [(name, Ask(before, turn, cases.tools_for(turn.calls), kwargs)) for name, before, turn in turns]
 
 
-def _unfit(piece: Piece | Refused, turn: Turn, *, text_arguments: bool) -> str:
-    """Why a piece shows nothing; empty when it does."""
+def _unfit(piece: Piece | Refused, turn: Turn, *, text_arguments: bool) -> Reason | None:
+    """Why a piece shows nothing; ``None`` when it does."""
     if isinstance(piece, Refused):
-        return piece.reason
+        return Reason(TemplateProblem.REFUSED, words=piece.reason)
     if turn.text and turn.text not in piece.completion:
-        return (
-            "text beside the call is dropped"
-            if turn.calls
-            else "the answer is not in what the template writes"
-        )
+        return Reason(TemplateProblem.TEXT_DROPPED if turn.calls else TemplateProblem.ANSWER_ABSENT)
     if DUMP.search(piece.completion):
-        return "the template prints the message itself"
+        return Reason(TemplateProblem.MESSAGE_PRINTED)
     missing = [c.name for c in turn.calls if c.name not in piece.completion]
     if missing:
-        return ABSENT
+        return Reason(TemplateProblem.CALL_ABSENT)
     if not all(_holds(piece.completion, c.arguments) for c in turn.calls):
-        return "arguments are not in what the template writes"
+        return Reason(TemplateProblem.ARGUMENTS_ABSENT)
     values = [v for c in turn.calls for v in c.arguments.values()]
     if any(_garbled(piece.completion, v, text_arguments=text_arguments) for v in values):
-        return "the template writes the argument so that nobody could read it back"
-    return ""
+        return Reason(TemplateProblem.ARGUMENTS_GARBLED)
+    return None
 
 
 def _garbled(written: str, value: Any, *, text_arguments: bool) -> bool:

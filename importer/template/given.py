@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from importer.errors import Setting, UsageError
+from importer.reasons import Reason
 from importer.template.ours import CONVENTIONS
 from importer.template.ours.dress import dress
 from importer.template.render import Renderer
@@ -14,6 +16,18 @@ from importer.template.vocabulary import Vocabulary
 
 NONE = "none"  # what --template says for the model's own
 FILE = "file"  # the name of a template that is neither the model's nor ours
+
+
+class GivenReason(StrEnum):
+    """Why a template cannot be taken in place of the model's own."""
+
+    CHARACTERS = "characters"
+    EMPTY = "empty"
+    NOTHING_TO_DRESS = "nothing-to-dress"
+    NOT_TEXT = "not-text"
+    NO_FILE = "no-file"
+    TOO_LONG = "too-long"
+    UNREADABLE = "unreadable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +55,9 @@ def read(word: str | None) -> Given | None:
         return Given(word, f"--template {word}")
     text = _file(word)
     if not text.strip():
-        raise _refused(word, "the file is empty")
+        raise _refused(word, Reason(GivenReason.EMPTY))
     if len(text) > MAX_CHARACTERS:
-        raise _refused(word, f"the file holds more than {MAX_CHARACTERS:,} characters")
+        raise _refused(word, Reason(GivenReason.TOO_LONG, limit=MAX_CHARACTERS))
     return Given(FILE, str(Path(word).absolute()), text)
 
 
@@ -59,12 +73,11 @@ def template_of(given: Given, own: Template | None, vocabulary: Vocabulary, rend
     if given.name == FILE:
         text = given.text
     elif own is None:
-        problem = "the model has no chat template of its own whose turns could be kept; give a file"
-        raise _refused(given.name, problem)
+        raise _refused(given.name, Reason(GivenReason.NOTHING_TO_DRESS))
     else:
         text = dress(own, given.name, vocabulary, renderer)
     if any(char == "\0" or "\ud800" <= char <= "\udfff" for char in text):
-        raise _refused(given.word, "it holds characters that no file of text has")
+        raise _refused(given.word, Reason(GivenReason.CHARACTERS))
     return Template(text, given.source)
 
 
@@ -72,15 +85,14 @@ def _file(word: str) -> str:
     path = Path(word)
     try:
         if not path.is_file():
-            known = ", ".join([*CONVENTIONS, NONE])
-            raise _refused(word, f"there is no such file, and the names are {known}")
+            raise _refused(word, Reason(GivenReason.NO_FILE, known=(*CONVENTIONS, NONE)))
         with path.open(encoding="utf-8") as file:
             return file.read(MAX_CHARACTERS + 1)
     except UnicodeDecodeError:
-        raise _refused(word, "the file is not UTF-8 text") from None
+        raise _refused(word, Reason(GivenReason.NOT_TEXT)) from None
     except OSError as error:
-        raise _refused(word, f"the file cannot be read ({error.strerror})") from None
+        raise _refused(word, Reason(GivenReason.UNREADABLE, problem=error.strerror)) from None
 
 
-def _refused(word: str, problem: str) -> UsageError:
+def _refused(word: str, problem: Reason) -> UsageError:
     return UsageError("bad-value", setting=Setting.TEMPLATE, value=word, problem=problem)

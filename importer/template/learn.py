@@ -29,7 +29,7 @@ def learn(template: Template, vocabulary: Vocabulary, renderer: Renderer) -> Stu
         problems={
             **called.problems,
             **spoken.problems,
-            **({"template": bench.unsafe} if bench.unsafe else {}),
+            **({"template": bench.unsafe} if bench.unsafe is not None else {}),
         },
         form=form,
     )

@@ -4,7 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Literal
+
+from importer.reasons import Reason
+
+
+class TemplateProblem(StrEnum):
+    """Why a case shows nothing of what the model would write."""
+
+    ANSWER_ABSENT = "answer-absent"
+    ARGUMENTS_ABSENT = "arguments-absent"
+    ARGUMENTS_GARBLED = "arguments-garbled"
+    BLOCK_CLOSED = "block-closed"
+    CALL_ABSENT = "call-absent"
+    MESSAGE_PRINTED = "message-printed"
+    REASONING_DROPPED = "reasoning-dropped"
+    REFUSED = "refused"
+    TEXT_DROPPED = "text-dropped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +100,7 @@ class Study:
     ``calls_rendered``  calls are visible in history.
     ``end_of_turn``     what ends an answer.
     ``next_turns``      where nothing does: the markers that begin the turns which may follow.
-    ``problems``        case to reason, for cases the template refused.
+    ``problems``        case to reason, for cases that the template refused or that show nothing.
     ``digest``          sha256 of the template's text, for caching.
     ``tools_prompt``    what tools add to the prompt: where a template prints no calls, its instructions
                         may still name the format.
@@ -97,6 +114,6 @@ class Study:
     calls_rendered: bool = False
     end_of_turn: str = ""
     next_turns: tuple[str, ...] = ()
-    problems: Mapping[str, str] = field(default_factory=dict)
+    problems: Mapping[str, Reason] = field(default_factory=dict)
     form: Mapping[str, Any] = field(default_factory=dict)
     tools_prompt: str = ""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from importlib.resources import files
 from typing import Any, Literal
 
 from importer.errors import Setting, UsageError
+from importer.reasons import Reason
 from importer.template import cases
 from importer.template.bench import HOPELESS
 from importer.template.cases import ONE, TOOLS, Style, Turn
@@ -23,6 +25,14 @@ ROUND = (
     SYSTEM, cases.ASK, Turn("assistant", cases.NARRATION, (ONE,)), Turn("tool", cases.RESULT),
     cases.ASK_AGAIN, REPLY, cases.ASK,
 )  # fmt: skip
+
+
+class DressReason(StrEnum):
+    """Why a convention does not go with a model's own template."""
+
+    CHANGED = "changed"
+    LOST = "lost"
+    REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +61,8 @@ def dress(own: Template, convention: str, vocabulary: Vocabulary, renderer: Rend
         text = compose(bare, convention, traits)
         problem = bench.problem(text, bare, traits)
     except _HopelessError as error:
-        problem = f"the model's own template does not go with it: {error}"
-    if problem:
+        problem = Reason(DressReason.REFUSED, words=f"{error}")
+    if problem is not None:
         raise UsageError("bad-value", setting=Setting.TEMPLATE, value=convention, problem=problem)
     return text
 
@@ -90,17 +100,17 @@ class _Bench:
         strict = not all(self._shows(bare, turns, parts) for turns in loose)
         return Traits("anywhere" if anywhere else "first" if first else "never", strict, parts)
 
-    def problem(self, text: str, bare: str, traits: Traits) -> str | None:
+    def problem(self, text: str, bare: str, traits: Traits) -> Reason | None:
         """What the dressed template loses of a round with a tool, or changes in a plain conversation."""
         dressed = self._render(text, ROUND, traits.parts, TOOLS)
         if isinstance(dressed, Refused):
-            return f"the model's own template does not go with it: {dressed.reason}"
+            return Reason(DressReason.REFUSED, words=dressed.reason)
         said = [turn.text for turn in ROUND] + [tool["function"]["description"] for tool in TOOLS]
         lost = next((words for words in said if words not in dressed.text), None)
         if lost is not None:
-            return f"the model's own template does not show all that it is given, {lost!r} is lost"
+            return Reason(DressReason.LOST, text=lost)
         if self._render(text, PLAIN, traits.parts) != self._render(bare, PLAIN, traits.parts):
-            return "it would change what the model's own template writes without tools"
+            return Reason(DressReason.CHANGED)
         return None
 
     def _shows(self, template: str, turns: Sequence[Turn], parts: bool = False) -> bool:
