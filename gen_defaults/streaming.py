@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
 from importer.proof import Proof
-
-CASE = re.compile(r"([a-z-]+): ([0-9]+) of [0-9]+ splits differ")
+from importer.proof.reasons import ProofReason
+from importer.reasons import Reason
 
 
 def table(proofs: Iterable[Proof]) -> str:
@@ -21,7 +20,7 @@ def table(proofs: Iterable[Proof]) -> str:
             read[field, name] += 1
             if finding is not None:
                 found[field, name] += 1
-                cases[field, name].update(case for case, _ in CASE.findall(finding))
+                cases[field, name].update(_cases(finding))
     lines = ["| parser | templates read | with findings | cases that differ |", "|---|---|---|---|"]
     for field, name in sorted(found, key=lambda key: (key[0] != "tool_parser", key[1])):
         told = ", ".join(f"{case} {n}" for case, n in cases[field, name].most_common())
@@ -30,7 +29,15 @@ def table(proofs: Iterable[Proof]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _findings(proof: Proof) -> Iterator[tuple[str, str, str | None]]:
+def _cases(finding: Reason) -> Iterator[str]:
+    """The cases that differ in pieces."""
+    found = finding.fields.get("cases")
+    for one in found if isinstance(found, tuple) else ():
+        if one.kind is ProofReason.SPLITS_DIFFER:
+            yield one.fields["case"]
+
+
+def _findings(proof: Proof) -> Iterator[tuple[str, str, Reason | None]]:
     """Aliases load one class, so the first of them speaks for all."""
     for field, verdicts in proof.verdicts.items():
         seen = set()

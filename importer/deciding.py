@@ -141,7 +141,7 @@ class Studied:
     tokens: Vocabulary
     study: Study | None
     python: Path | None
-    by_itself: str | None
+    by_itself: Reason | None
 
     @property
     def backend(self) -> Decision:
@@ -235,7 +235,7 @@ def conclude(studied: Studied, proof: Proof | None, progress: Progress = lambda 
 
 
 def _given(
-    request: Request, study: Study | None, kind: str, by_itself: str | None, target: Target
+    request: Request, study: Study | None, kind: str, by_itself: Reason | None, target: Target
 ) -> list[Evidence]:
     """What the template says that the user gave.
 
@@ -245,9 +245,7 @@ def _given(
 
     if request.template is None:
         return []
-    problem: Reason | str | None = by_itself or SILENT_KINDS.get(
-        str(request.preferences.values.get("kind", kind))
-    )
+    problem: Reason | None = by_itself or SILENT_KINDS.get(str(request.preferences.values.get("kind", kind)))
     if study is not None and not study.samples:
         first = next(iter(study.problems.values()), Reason(DecidingReason.NO_TEXT))
         problem = Reason(DecidingReason.NOT_RENDERED, problem=first)
@@ -262,9 +260,10 @@ def _proof(
     described: tuple[Tokens, bool],
     target: Target,
     python: Path,
-    by_itself: str | None,
+    by_itself: Reason | None,
 ) -> Proof:
     """Deciding needs no engine: a broken one costs the proof and not the import."""
+    from importer.proof.reasons import ProofReason
     from importer.proof.renderers import unproved
 
     if by_itself is not None:
@@ -272,7 +271,8 @@ def _proof(
     try:
         return bench.prove(study, *described, target, python)
     except EngineError as error:
-        return unproved(error.message, target, study.digest)
+        failed = Reason(ProofReason.ENGINE_FAILED, problem=error.message)
+        return unproved(failed, target, study.digest)
 
 
 def _check_something(snapshot: Snapshot) -> None:

@@ -5,28 +5,39 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from importer import __version__
 from importer.decide.choose import PARSERS
-from importer.decide.decision import Decision, to_json
+from importer.decide.decision import Decision
 from importer.deciding import Decided, Progress, Request, decide_snapshot
 from importer.document import chat_template
 from importer.document.build import Built, Subject, build
+from importer.document.decisions import kept, to_json
 from importer.document.digest import digest
 from importer.document.names import check
 from importer.document.naming import Names
 from importer.document.receipt import Receipt, evidence_json
 from importer.document.text import to_text
+from importer.messages import render
 from importer.preferences import check_document
 from importer.proof import Proof
+from importer.reasons import Reason
 from importer.workbench import Workbench
 
 __all__ = [
     "Decided", "Plan", "Progress", "Request", "decide_snapshot", "lay_out", "now", "plan",
     "resolve_and_decide",
 ]  # fmt: skip
+
+
+class OfferReason(StrEnum):
+    """What an engine's version does not take of a decision."""
+
+    CLIENTS_SEND = "clients-send"
+    NO_STOP_WORDS = "no-stop-words"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +78,7 @@ class Plan(Decided):
             imported_at=now(),
             importer=__version__,
             engine=self.built.data["importer"]["engine"],
-            decisions={k: to_json(d) for k, d in self.decisions.items()},
+            decisions={k: kept(d) for k, d in self.decisions.items()},
             evidence=evidence_json(self.evidence),
             unknown=dict(self.snapshot.unknown),
             review={"state": "pending", "by": None, "at": None, "digest": None},
@@ -146,9 +157,9 @@ def _told(
     """The decisions, with a word on each value that this version of the engine cannot be started with."""
     name = " ".join(str(engine[k]) for k in ("name", "version") if engine[k])
     sent = {key for one in client for key in (one, f"parameters.{one}")}
-    says = dict.fromkeys(sent, f"{name} cannot be started with it: clients have to send it")
+    says = dict.fromkeys(sent, Reason(OfferReason.CLIENTS_SEND, engine=name))
     if "stop" not in offers:
-        says["stopwords"] = f"{name} heeds no stop words, neither at its start nor in requests"
+        says["stopwords"] = Reason(OfferReason.NO_STOP_WORDS, engine=name)
     return {
         key: replace(d, why=(*d.why, says[key])) if key in says and d.value is not None else d
         for key, d in decisions.items()
@@ -168,5 +179,5 @@ def _findings(decisions: Mapping[str, Decision], proof: Proof | None) -> dict[st
     if proof is None:
         return {}
     told = {key: proof.streaming(key, decisions[key].value) for key in PARSERS}
-    streaming = {key: finding for key, finding in told.items() if finding}
+    streaming = {key: render(finding) for key, finding in told.items() if finding}
     return {"streaming": streaming} if streaming else {}

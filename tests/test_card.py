@@ -13,6 +13,7 @@ from importer.evidence import advice, card
 from importer.evidence.fact import Evidence
 from importer.evidence.values import RANGES, usable
 from importer.hub.snapshot import Snapshot
+from importer.messages import render
 from tests import card_texts as texts
 
 THINKING = {"temperature": 0.6, "top_p": 0.95}
@@ -83,7 +84,7 @@ def test_what_cannot_be_told_apart_is_shown_without_a_value(text: str) -> None:
     (unclear,) = (e for e in read(text) if e.rule == "card-unclear")
     assert unclear.key == "parameters.temperature"
     assert len(unclear.value) == 2
-    assert "nothing tells which is meant" in unclear.says
+    assert "nothing tells which is meant" in render(unclear.reason)
 
 
 def test_the_header_is_a_source_of_its_own() -> None:

@@ -13,8 +13,10 @@ import pytest
 from importer.engines import abilities, get
 from importer.errors import DocumentError
 from importer.evidence import code
+from importer.evidence.fact import is_warning
 from importer.hub import local
 from importer.hub.snapshot import RepoFile, Snapshot
+from importer.messages import render
 
 VLLM, MLX = abilities.load("vllm", "0.32.0"), abilities.load("mlx")
 AUTO = {"AutoConfig": "configuration_x.XConfig", "AutoModelForCausalLM": "modeling_x.XForCausalLM"}
@@ -39,7 +41,7 @@ def test_named_files_come_first_then_those_beside_them() -> None:
 def test_what_is_named_and_not_there_is_said() -> None:
     facts = code.evidence(snapshot({"auto_map": AUTO}, None, "modeling_x.py"), VLLM)
     assert facts[0].value["configuration_x.py"] is None
-    assert any("does not list configuration_x.py" in f.says for f in facts)
+    assert any("does not list configuration_x.py" in render(f.reason) for f in facts)
 
 
 def test_tokenizers_and_lists_are_read_too() -> None:
@@ -53,7 +55,7 @@ def test_code_of_another_repository_is_a_warning() -> None:
     told = snapshot({"auto_map": {"AutoConfig": "other/repo--configuration_x.XConfig"}})
     facts = code.evidence(told, VLLM)
     assert facts[0].value == {}
-    assert any(f.says.startswith("warning: ") and "other/repo" in f.says for f in facts)
+    assert any(is_warning(f.reason) and "other/repo" in render(f.reason) for f in facts)
 
 
 @pytest.mark.parametrize(
@@ -75,17 +77,17 @@ def test_hostile_names_are_no_files(value: Any) -> None:
     ],
 )  # fmt: skip
 def test_whether_vllm_starts_without(config: Any, tokenizer: Any, needed: bool) -> None:
-    last = code.evidence(snapshot(config, tokenizer), VLLM)[-1].says
+    last = render(code.evidence(snapshot(config, tokenizer), VLLM)[-1].reason)
     assert ("will not start" in last) is needed
-    assert (code.ALLOW in last) is needed
+    assert ("trust_remote_code: true" in last) is needed
 
 
 def test_mlx_has_models_of_its_own_and_a_word_of_its_own() -> None:
     own = snapshot({"model_type": "llama", "auto_map": AUTO})
-    assert "not needed" in code.evidence(own, MLX)[-1].says
+    assert "not needed" in render(code.evidence(own, MLX)[-1].reason)
     named = snapshot({"model_type": "llama", "model_file": "own.py"}, None, "own.py")
     assert code.evidence(named, MLX)[0].value == {"own.py": SHA}
-    assert "will not start" in code.evidence(named, MLX)[-1].says
+    assert "will not start" in render(code.evidence(named, MLX)[-1].reason)
 
 
 def test_a_directorys_code_and_settings_are_hashed_as_git_does(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from importer.engines import abilities
 from importer.evidence import caching, context
 from importer.evidence.abilities import UNKNOWN, Abilities, Machine
 from importer.hub.snapshot import Snapshot
+from importer.messages import render
+from tests.facts import whys
 
 NEW, OLD = abilities.load("vllm", "0.32.0"), abilities.load("vllm", "0.14.1")
 YARN = {"type": "yarn", "factor": 4, "original_max_position_embeddings": 8192}
@@ -85,7 +87,7 @@ def test_longrope_starts_with_the_original_length() -> None:
     found = context.derive(snapshot(config), NEW)
     assert found is not None
     assert found.tokens == 4096
-    assert "up to 131072" in found.notes[0]
+    assert "up to 131072" in render(found.notes[0])
 
 
 def test_gemma3_is_scaled_already_and_has_a_length_by_its_class() -> None:
@@ -104,7 +106,7 @@ def test_a_config_without_any_length_gets_what_vllm_assumes() -> None:
 
 
 def reasons(told: Snapshot) -> tuple[str, ...]:
-    return decide(context.evidence(told, NEW), Preferences(), Target("vllm"))["max_model_len"].why
+    return whys(decide(context.evidence(told, NEW), Preferences(), Target("vllm"))["max_model_len"])
 
 
 def test_what_bears_on_it_is_said() -> None:
@@ -119,7 +121,7 @@ def test_a_card_that_tells_how_to_stretch_it_is_quoted_and_not_followed() -> Non
     told = snapshot({"max_position_embeddings": 32768}, card)
     decided = decide(context.evidence(told, NEW), Preferences(), Target("vllm"))
     assert decided["max_model_len"].value == 32768
-    assert any("131072" in r for r in decided["max_model_len"].why)
+    assert any("131072" in r for r in whys(decided["max_model_len"]))
     assert [k for k in decided if "rope" in k or "hf_overrides" in k] == []
     assert len(reasons(snapshot({"max_position_embeddings": 131072}, card))) == 1
 

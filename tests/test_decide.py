@@ -10,9 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.decide.choose import decide
-from importer.decide.decision import Abstained, Chosen, KnownNone, to_json
+from importer.decide.decision import Abstained, Chosen, KnownNone
 from importer.decide.target import Preferences, Target
-from importer.evidence.fact import Evidence
+from importer.document.decisions import to_json
+from importer.evidence.fact import Evidence, is_warning
+from importer.evidence.rule import Rule
+from importer.messages import render
+from tests.facts import as_reason, losses, whys
 
 VLLM = Target(
     "vllm",
@@ -26,12 +30,13 @@ VLLM = Target(
 
 
 def fact(rule: str, value: Any, key: str = "tool_parser") -> Evidence:
-    return Evidence(rule, key, value, f"{rule}.json", f"{rule} says {value}")
+    return Evidence(Rule(rule), key, value, f"{rule}.json", as_reason(f"{rule} says {value}"))
 
 
 def proof(reads: list[str], refuted: dict[str, str] | None = None, key: str = "tool_parser") -> Evidence:
-    value = {"reads": reads, "refuted": refuted or {}, "asked": True, "liberal": []}
-    return Evidence("proof", key, value, "proof", "asked the parsers")
+    no = {name: as_reason(why) for name, why in (refuted or {}).items()}
+    value = {"reads": reads, "refuted": no, "asked": True, "liberal": []}
+    return Evidence(Rule.PROOF, key, value, "proof", as_reason("asked the parsers"))
 
 
 def tool(*facts: Evidence, prefer: dict[str, Any] | None = None, target: Target = VLLM) -> Any:
@@ -47,12 +52,12 @@ def test_both_parsers_are_always_decided() -> None:
 def test_a_format_that_the_engine_forbids_is_told_with_the_parsers_that_are_free_of_it() -> None:
     found = proof(["hermes", "xml"])
     forced = {**found.value, "forbidden": {"hermes": "'\\n' after '<call>'"}}
-    chosen = tool(fact("family-table", "hermes"), Evidence("proof", "tool_parser", forced, "proof", "asked"))
+    chosen = tool(fact("family-table", "hermes"), replace(found, value=forced))
     assert chosen.value == "hermes"
-    told = next(why for why in chosen.why if why.startswith("warning: "))
+    told = next(render(why) for why in chosen.why if is_warning(why))
     assert "it forbids '\\n' after '<call>'" in told
     assert told.endswith("reading the template too: xml")
-    assert not any("forbids" in why for why in tool(fact("family-table", "hermes"), found).why)
+    assert not any("forbids" in why for why in whys(tool(fact("family-table", "hermes"), found)))
 
 
 def test_the_family_table_decides_without_proof() -> None:
@@ -75,7 +80,7 @@ def test_proof_refutes_the_table_and_both_are_shown() -> None:
     chosen = tool(fact("family-table", "hermes"), proof(["xml"], {"hermes": "one-call: read no call"}))
     assert (chosen.value, chosen.status) == ("xml", "proved")
     assert chosen.overruled[0].value == "hermes"
-    assert "one-call" in chosen.overruled[0].why
+    assert "one-call" in losses(chosen)[0]
 
 
 def test_a_name_of_the_same_class_is_as_good() -> None:
@@ -100,7 +105,7 @@ def test_nothing_reads_the_template_so_nothing_is_set() -> None:
 def test_a_parser_that_the_version_lacks_is_never_written() -> None:
     decision = tool(fact("family-table", "brand_new"))
     assert isinstance(decision, Abstained)
-    assert "no tool parser of that name" in decision.overruled[0].why
+    assert "no tool parser of that name" in losses(decision)[0]
 
 
 def test_the_user_wins_and_is_warned() -> None:
@@ -110,7 +115,7 @@ def test_the_user_wins_and_is_warned() -> None:
         prefer={"tool_parser": "hermes"},
     )
     assert (chosen.value, chosen.status) == ("hermes", "user")
-    assert any("refutes" in w for w in chosen.why)
+    assert any("refutes" in w for w in whys(chosen))
 
 
 def test_the_user_may_want_none() -> None:
@@ -170,5 +175,5 @@ def test_what_an_engine_takes_by_itself_is_told(taken: str | None, says: str) ->
     asked = proof(["hermes"])
     chosen = tool(fact("family-table", "hermes"), replace(asked, value={**asked.value, "inferred": taken}))
     assert (chosen.value, chosen.status) == ("hermes", "proved")
-    assert says in chosen.why[-1]
-    assert ("warning" in chosen.why[-1]) == (taken != "hermes")
+    assert says in whys(chosen)[-1]
+    assert is_warning(chosen.why[-1]) == (taken != "hermes")

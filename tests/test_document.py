@@ -23,6 +23,7 @@ from importer.document.files import write_all
 from importer.document.names import ALLOWED, check, choose, slug
 from importer.document.text import HEADER, read, to_text
 from importer.errors import DocumentError, UsageError
+from tests.facts import as_reason
 
 SUBJECT = Subject("tiny", "acme/Tiny", "acme/Tiny", "acme/Tiny", "a" * 40)
 ENGINE = {"name": "vllm", "version": "9.9"}
@@ -30,11 +31,11 @@ ENGINE = {"name": "vllm", "version": "9.9"}
 
 def decisions(**more: Any) -> dict[str, Any]:
     return {
-        "kind": Chosen("chat", "vendor", ("a chat template",)),
-        "parameters.temperature": Chosen(0, "vendor", ("the vendor says do_sample: false",)),
-        "max_model_len": Chosen(4096, "vendor", ("config.json says so",)),
-        "tool_parser": Chosen("hermes", "proved", ("it reads the template",)),
-        "reasoning_parser": KnownNone(("it does not think",)),
+        "kind": Chosen("chat", "vendor", (as_reason("a chat template"),)),
+        "parameters.temperature": Chosen(0, "vendor", (as_reason("the vendor says do_sample: false"),)),
+        "max_model_len": Chosen(4096, "vendor", (as_reason("config.json says so"),)),
+        "tool_parser": Chosen("hermes", "proved", (as_reason("it reads the template"),)),
+        "reasoning_parser": KnownNone((as_reason("it does not think"),)),
         **more,
     }
 
@@ -54,13 +55,13 @@ def test_the_document_has_localais_keys_and_says_why() -> None:
 
 
 def test_a_null_is_said_to_be_none_or_abstained() -> None:
-    built = build(SUBJECT, decisions(tool_parser=Abstained(("nothing known",))), ENGINE, {})
+    built = build(SUBJECT, decisions(tool_parser=Abstained((as_reason("nothing known"),))), ENGINE, {})
     assert built.data["importer"]["no_parser"] == {"tool_parser": "abstained", "reasoning_parser": "none"}
     assert "options" not in built.data
 
 
 def test_a_base_model_completes() -> None:
-    built = build(SUBJECT, decisions(kind=Chosen("base", "vendor", ("base",))), ENGINE, {})
+    built = build(SUBJECT, decisions(kind=Chosen("base", "vendor", (as_reason("base"),))), ENGINE, {})
     assert built.data["known_usecases"] == ["completion"]
     assert "template" not in built.data
 
@@ -68,13 +69,15 @@ def test_a_base_model_completes() -> None:
 @given(st.text(max_size=80), st.sampled_from(["parameters.temperature", "tool_parser", "dtype"]))
 def test_whatever_a_reason_says_the_yaml_stays_the_same_data(reason: str, key: str) -> None:
     value = 0.5 if key.startswith("parameters") else "x"
-    built = build(SUBJECT, decisions(**{key: Chosen(value, "vendor", (reason,))}), ENGINE, {})
+    built = build(SUBJECT, decisions(**{key: Chosen(value, "vendor", (as_reason(reason),))}), ENGINE, {})
     assert yaml.safe_load(to_text(built)) == built.data
 
 
 @given(st.text(max_size=40))
 def test_whatever_a_value_is_the_yaml_stays_the_same_data(value: str) -> None:
-    built = build(SUBJECT, decisions(dtype=Chosen(value, "user", ("set by the user",))), ENGINE, {})
+    built = build(
+        SUBJECT, decisions(dtype=Chosen(value, "user", (as_reason("set by the user"),))), ENGINE, {}
+    )
     assert yaml.safe_load(to_text(built)) == built.data
 
 
@@ -112,7 +115,9 @@ def test_a_broken_document_is_one_sentence(text: str, problem: str) -> None:
 
 @pytest.mark.parametrize("sign", ["\x85", "\u2028", "\u2029"])
 def test_a_line_break_that_editors_do_not_know_is_escaped(sign: str) -> None:
-    built = build(SUBJECT, decisions(dtype=Chosen(f"a{sign}b", "user", ("set by the user",))), ENGINE, {})
+    built = build(
+        SUBJECT, decisions(dtype=Chosen(f"a{sign}b", "user", (as_reason("set by the user"),))), ENGINE, {}
+    )
     text = to_text(built)
     assert yaml.safe_load(text) == built.data
     assert sign not in text

@@ -19,6 +19,7 @@ from importer.evidence.fact import Evidence
 from importer.evidence.gather import for_engine, gather
 from importer.evidence.kind import find_kind
 from importer.hub.snapshot import Snapshot
+from importer.messages import render
 from importer.template import learn as learning
 from importer.template.render import Renderer
 from importer.template.source import Template
@@ -88,7 +89,7 @@ def test_what_is_no_temperature_is_no_fact(value: Any) -> None:
 def test_a_number_that_no_engine_takes_is_shown_without_a_value(given: dict[str, Any]) -> None:
     (fact,) = sampling.evidence(snapshot(generation_config=given))
     assert (fact.rule, fact.value) == ("generation-config-unusable", None)
-    assert len(fact.says) < 160
+    assert len(render(fact.reason)) < 160
 
 
 @pytest.mark.parametrize(("given", "found"), [(40, 40), (40.0, 40), (-1, -1), (0, 0), (40.5, None)])
@@ -268,12 +269,14 @@ def shown(found: Study | None) -> dict[str, Evidence]:
 def test_calls_by_what_was_rendered(renderer: Renderer, text: str, parser: str | None, rule: str) -> None:
     fact = shown(learn(renderer, text))["tool_parser"]
     assert (fact.value, fact.rule) == (parser, rule)
-    assert fact.says
+    assert render(fact.reason)
 
 
 def test_why_a_template_shows_no_calls(renderer: Renderer) -> None:
-    assert "this model has no tools" in shown(learn(renderer, texts.REFUSES_TOOLS))["tool_parser"].says
-    assert "not known by its markers" in shown(learn(renderer, texts.PYTHONIC))["tool_parser"].says
+    assert "this model has no tools" in render(
+        shown(learn(renderer, texts.REFUSES_TOOLS))["tool_parser"].reason
+    )
+    assert "not known by its markers" in render(shown(learn(renderer, texts.PYTHONIC))["tool_parser"].reason)
 
 
 def test_instructions_in_the_prompt_speak_where_no_call_is_rendered(renderer: Renderer) -> None:
@@ -306,7 +309,7 @@ def test_reasoning_by_what_was_rendered(
 ) -> None:
     fact = shown(learn(renderer, text))["reasoning_parser"]
     assert (fact.value, fact.rule) == (parser, rule)
-    assert says in fact.says
+    assert says in render(fact.reason)
 
 
 def test_an_unknown_marker_is_a_note_not_a_claim() -> None:

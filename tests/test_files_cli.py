@@ -14,6 +14,7 @@ from importer.document import schema
 from importer.document.build import build
 from importer.document.text import to_text
 from tests.commandline import BASE, Desk, desk
+from tests.facts import as_reason
 from tests.hubserver import Repo
 from tests.test_document import ENGINE, SUBJECT, decisions
 
@@ -51,7 +52,7 @@ def test_a_document_that_cannot_run_is_never_written_silently(desk: Desk, backen
 
 def test_usecases_follow_from_what_goes_in() -> None:
     def usecases(*takes: str) -> Any:
-        more = {"modalities": Chosen([*takes], "vendor", ("config.json",))} if takes else {}
+        more = {"modalities": Chosen([*takes], "vendor", (as_reason("config.json"),))} if takes else {}
         built = build(SUBJECT, decisions(**more), ENGINE, {})
         schema.check("document", built.data, "x")
         return built.data["known_usecases"]
@@ -66,12 +67,12 @@ def test_maps_have_their_reason_and_defaults_are_not_written() -> None:
     drafts = {"method": "mtp", "num_speculative_tokens": 1}
     key = "engine_args.enable_prefix_caching"
     more = {
-        "engine_args.speculative_config": Chosen(drafts, "vendor", ("the weights hold them",)),
-        key: Chosen(True, "engine-default", ("on by itself",)),
+        "engine_args.speculative_config": Chosen(drafts, "vendor", (as_reason("the weights hold them"),)),
+        key: Chosen(True, "engine-default", (as_reason("on by itself"),)),
     }
     text = to_text(build(SUBJECT, decisions(**more), ENGINE, {}))
     assert "method: mtp  # vendor: the weights hold them" in text
     assert yaml.safe_load(text)["engine_args"] == {"speculative_config": drafts}
-    more[key] = Chosen(False, "user", ("set by the user",))
+    more[key] = Chosen(False, "user", (as_reason("set by the user"),))
     told = build(SUBJECT, decisions(**more), ENGINE, {}).data["engine_args"]
     assert told == {"speculative_config": drafts, "enable_prefix_caching": False}

@@ -23,6 +23,7 @@ from importer.fit.place import FULLER_SHARE, Wanted, spare
 from importer.fit.shape import Shape
 from importer.fit.weights import Weights
 from importer.hub.snapshot import RepoFile, Snapshot
+from tests.facts import losses, whys
 from tests.test_fit_splits import GPTQ, LLAMA_70B, MOE_FP8
 
 QWEN_8B = {
@@ -82,7 +83,7 @@ def test_8b_on_a_card_of_24_gb() -> None:
     assert context.status == "engine-default"
     assert 20_000 < context.value < 40_960
     assert context.value % 1024 == 0
-    assert "weights 15.3 GiB, KV cache 144 KiB per token" in context.why[0]
+    assert "weights 15.3 GiB, KV cache 144 KiB per token" in whys(context)[0]
     assert [o.value for o in context.overruled] == [40960]
     assert "tensor_parallel_size" not in decisions
     assert made.placed is not None
@@ -108,7 +109,7 @@ def test_8b_on_a_card_of_80_gb() -> None:
     assert made.verdict == "fits"
     context = decisions["max_model_len"]
     assert (context.value, context.status, context.overruled) == (40960, "vendor", ())
-    assert "1 of 8 h100-80g, 72.8 GiB of each," in context.why[1]
+    assert "1 of 8 h100-80g, 72.8 GiB of each," in whys(context)[1]
     assert "tensor_parallel_size" not in decisions
     assert (decisions["dtype"].value, decisions["dtype"].status) == ("bfloat16", "vendor")
     assert decisions["gpu_memory_utilization"].value == 0.92
@@ -130,10 +131,10 @@ def test_70b_on_one_card() -> None:
     context = decisions["max_model_len"]
     assert made.verdict == "too-large"
     assert (context.value, context.status) == (131072, "vendor"), "nothing is guessed"
-    assert context.why[1].startswith("warning: it does not fit rtx4090: weights 131.4 GiB")
+    assert whys(context)[1].startswith("warning: it does not fit rtx4090: weights 131.4 GiB")
     assert made.holds
-    assert all(device.label in context.why[1] for device in made.holds)
-    assert "quantised" in context.why[1]
+    assert all(device.label in whys(context)[1] for device in made.holds)
+    assert "quantised" in whys(context)[1]
     assert set(decisions) - {"tool_parser", "reasoning_parser"} == {"max_model_len", "dtype"}
     over = made.to_json()
     assert over["estimate"]["total"]["likely"] > over["budget"]
@@ -185,7 +186,7 @@ def test_a_larger_share_only_where_it_helps() -> None:
         fitted({**QWEN_8B, "max_position_embeddings": n}, tight, QWEN_8B_BYTES)[1] for n in (2048, 40960)
     ]
     assert [d["gpu_memory_utilization"].value for d in shares] == [0.92, FULLER_SHARE]
-    assert "the context would be shorter" in shares[1]["gpu_memory_utilization"].why[0]
+    assert "the context would be shorter" in whys(shares[1]["gpu_memory_utilization"])[0]
     spark = fitted(LLAMA_70B, "dgx-spark", 70_000_000_000)[1]
     assert spark["gpu_memory_utilization"].value == 0.8, "its memory is the system's, too"
 
@@ -221,9 +222,9 @@ def test_what_the_user_set_is_an_input() -> None:
 
 def test_a_context_of_the_users_that_does_not_fit() -> None:
     _, decisions = fitted(QWEN_8B, "rtx4090", QWEN_8B_BYTES, max_model_len=40960)
-    assert any("the user decides; it said: " in o.why for o in decisions["max_model_len"].overruled)
+    assert any("the user decides; it said: " in text for text in losses(decisions["max_model_len"]))
     _, decisions = fitted(LLAMA_70B, "rtx4090", 141_107_412_992, max_model_len=4096)
-    assert any("warning: it does not fit" in o.why for o in decisions["max_model_len"].overruled)
+    assert any("warning: it does not fit" in text for text in losses(decisions["max_model_len"]))
 
 
 @pytest.mark.parametrize(

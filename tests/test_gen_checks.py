@@ -17,6 +17,7 @@ from importer.engines.registries import Entry, Registry, load, versions
 from importer.evidence import pattern
 from importer.evidence.tables import raw
 from importer.proof.result import Proof, Verdict
+from tests.facts import as_reason
 
 HERMES = ("families", "hermes-3")
 PARSER_MODULE = '''
@@ -360,7 +361,7 @@ def test_a_sources_row_is_judged_as_ours_under_its_own_names(row: Any, says: str
 
 def proof(reads: str, *others: str) -> Proof:
     verdicts = [Verdict(reads, "C", ("one-call",), {}, ("one-call",))]
-    verdicts += [Verdict(o, "C", (), {"one-call": "read no call"}, ("one-call",)) for o in others]
+    verdicts += [Verdict(o, "C", (), {"one-call": as_reason("read no call")}, ("one-call",)) for o in others]
     return Proof("vllm", "0.32.0", "digest", {"tool_parser": tuple(verdicts)}, {})
 
 

@@ -10,6 +10,7 @@ import pytest
 from importer.cli.messages import hint
 from importer.evidence.kind import NOT_CHAT, find_kind
 from importer.hub.snapshot import RepoFile, Snapshot
+from importer.messages import render
 
 TEMPLATE = {"chat_template.jinja": "{{ messages }}"}
 SETTINGS = {"tokenizer_config.json": '{"eos_token": "</s>"}'}
@@ -134,7 +135,7 @@ def test_every_place_of_a_template(texts: dict[str, str]) -> None:
 def test_what_is_missing_is_no_error() -> None:
     found = find_kind(snapshot(None))
     assert found.kind == "chat"
-    assert found.evidence[0].says == "nothing says that it is anything but a chat model"
+    assert render(found.evidence[0].reason) == "nothing says that it is anything but a chat model"
     assert found.error("x") is None
 
 

@@ -10,6 +10,7 @@ from importer.evidence.name import Name, joined, normalise
 from importer.evidence.names import base_models, evidence, match, match_names
 from importer.evidence.tables import parser_table
 from importer.hub.snapshot import Snapshot
+from importer.messages import render
 
 SUFFIXES = [
     "-FP8", "-AWQ", "-GPTQ-Int4", "-4bit", "-8bit", "-bnb-4bit", "-GGUF", "-MLX", "-NVFP4", "-MXFP4",
@@ -223,7 +224,7 @@ def test_a_name_that_says_nothing_leaves_it_to_the_base_model() -> None:
     assert facts["tool_parser"] == ("base-model-family", "hermes")
     assert facts["reasoning_parser"] == ("base-model-family", "qwen3")
     assert facts["parameters.temperature"] == ("sampling-table", 0.6)
-    assert "Qwen/Qwen3-8B" in next(e.says for e in told if e.key == "tool_parser")
+    assert "Qwen/Qwen3-8B" in next(render(e.reason) for e in told if e.key == "tool_parser")
 
 
 def test_name_or_path_is_heard_last_and_a_base_model_of_no_use_not_at_all() -> None:
@@ -239,7 +240,7 @@ def test_a_hidden_name_leaves_only_the_model_type() -> None:
     hidden = evidence(snap, ignore_name=True)
     assert {e.rule for e in hidden} == {"model-type"}
     assert by_key(hidden)["tool_parser"] == ("model-type", "kimi_k2")
-    assert not any("Qwen" in e.says + e.quote + e.source for e in hidden)
+    assert not any("Qwen" in render(e.reason) + e.quote + e.source for e in hidden)
     assert by_key(evidence(snap))["tool_parser"] == ("family-table", "hermes")
 
 
@@ -251,7 +252,7 @@ def test_known_none_is_evidence_and_not_known_is_silence() -> None:
 
 
 def test_a_bare_name_says_why_it_is_a_base_model() -> None:
-    says = [e.says for e in evidence(snapshot("meta-llama/Llama-3.1-8B")) if e.key == "tool_parser"]
+    says = [render(e.reason) for e in evidence(snapshot("meta-llama/Llama-3.1-8B")) if e.key == "tool_parser"]
     assert says == ["its name says llama-3.1, known to have no tool parser (a bare name is the base model's)"]
 
 

@@ -13,14 +13,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from importer.decide.target import Target
-from importer.engines.parsers import Tokens
+from importer.engines.parsers import Reading, Tokens
 from importer.evidence.fact import Evidence
+from importer.evidence.rule import Rule
 from importer.hub.snapshot import Snapshot
+from importer.messages import render
 from importer.proof import Proof, Verdict
 from importer.proof import cache as module
 from importer.proof.cache import cached
+from importer.proof.judge import judge_tool
+from importer.proof.reasons import JudgeReason, ProofReason
 from importer.proof.renderers import MODES, own_renderer, rendered_by, unproved
+from importer.proof.result import NO_CALLS, NO_THINKING
+from importer.reasons import Reason
 from importer.template.study import Call, Sample, Study
+from tests.facts import as_reason
 
 VLLM = Target("vllm", "9.9", proves=True)
 STUDY = Study("d1", (Sample("one-call", "ask", "call", (Call("act", {"n": 1}),)),))
@@ -32,20 +39,40 @@ PROOF = Proof(
     verdicts={
         "tool_parser": (
             Verdict(
-                "xml", "Xml", ("one-call", "nested"), {"quotes": "lost 'text'"}, ("one-call",), "whole-only"
+                "xml",
+                "Xml",
+                ("one-call", "nested"),
+                {"quotes": as_reason("lost 'text'")},
+                ("one-call",),
+                as_reason("whole-only"),
             ),
-            Verdict("hermes", "Hermes", (), {"one-call": "read no call"}, ("one-call",)),
+            Verdict("hermes", "Hermes", (), {"one-call": as_reason("read no call")}, ("one-call",)),
         )
     },
     written={"one-call": "<call>…</call>"},
-    unasked={"reasoning_parser": "the template renders no reasoning"},
+    unasked={"reasoning_parser": NO_THINKING},
     assumed=True,
 )
 
 words = st.text(max_size=12)
+reasons = st.one_of(
+    st.builds(as_reason, words),
+    st.just(NO_CALLS),
+    st.builds(
+        lambda case, name: Reason(
+            ProofReason.CASE, case=case, problem=Reason(JudgeReason.LOST_ARGUMENT, name=name)
+        ),
+        words,
+        words,
+    ),
+    st.builds(
+        lambda texts: Reason(ProofReason.WHOLE_ONLY, cases=tuple(map(as_reason, texts))),
+        st.lists(words, max_size=2),
+    ),
+)
 verdicts = st.builds(
-    Verdict, words, words, st.lists(words, max_size=3).map(tuple), st.dictionaries(words, words, max_size=3),
-    st.just(("one-call",)), st.none() | words,
+    Verdict, words, words, st.lists(words, max_size=3).map(tuple),
+    st.dictionaries(words, reasons, max_size=3), st.just(("one-call",)), st.none() | reasons,
 )  # fmt: skip
 
 
@@ -54,7 +81,7 @@ verdicts = st.builds(
     st.builds(
         Proof, words, words, words,
         st.dictionaries(words, st.lists(verdicts, max_size=3).map(tuple), max_size=2),
-        st.dictionaries(words, words, max_size=3), st.dictionaries(words, words, max_size=2), st.booleans(),
+        st.dictionaries(words, words, max_size=3), st.dictionaries(words, reasons, max_size=2), st.booleans(),
     )
 )  # fmt: skip
 def test_a_proof_survives_json(proof: Proof) -> None:
@@ -63,18 +90,19 @@ def test_a_proof_survives_json(proof: Proof) -> None:
 
 def test_what_a_proof_says() -> None:
     assert PROOF.reads("tool_parser") == ["xml"]
-    assert PROOF.streaming("tool_parser", "xml") == "whole-only"
+    assert PROOF.streaming("tool_parser", "xml") == as_reason("whole-only")
     assert PROOF.streaming("tool_parser", "hermes") is None
     assert PROOF.streaming("reasoning_parser", None) is None
     tool, reasoning = PROOF.evidence()
+    refuted = Reason(ProofReason.CASE, case="one-call", problem=as_reason("read no call"))
     assert tool.value == {
-        "reads": ["xml"], "refuted": {"hermes": "one-call: read no call"}, "asked": True, "liberal": [],
+        "reads": ["xml"], "refuted": {"hermes": refuted}, "asked": True, "liberal": [],
         "forbidden": {},
     }  # fmt: skip
-    assert "1 of 2 tool parsers of vllm 9.9 read" in tool.says
-    assert "vocabulary assumed" in tool.says
+    assert "1 of 2 tool parsers of vllm 9.9 read" in render(tool.reason)
+    assert "vocabulary assumed" in render(tool.reason)
     assert not reasoning.value["asked"]
-    assert reasoning.says == "not proved: the template renders no reasoning"
+    assert render(reasoning.reason) == "not proved: the template renders no reasoning"
     told = "\n".join(PROOF.explain())
     for part in ("xml (Xml) reads it", "but quotes: lost 'text'", "does not: one-call: read no call",
                  "streaming: whole-only", "reasoning_parser: not asked"):  # fmt: skip
@@ -83,7 +111,9 @@ def test_what_a_proof_says() -> None:
 
 def test_a_parser_that_needs_the_default_said() -> None:
     def proof(passed: tuple[str, ...], failed: dict[str, str]) -> Proof:
-        verdict = Verdict("r1", "R1", passed, failed, ("thinking-opened",))
+        verdict = Verdict(
+            "r1", "R1", passed, {k: as_reason(v) for k, v in failed.items()}, ("thinking-opened",)
+        )
         return Proof("vllm", "9.9", "d", {"reasoning_parser": (verdict,)}, {})
 
     assert proof(("thinking-off-said",), {"thinking-off": "left no content"}).pins("r1")
@@ -203,7 +233,9 @@ def test_a_cache_that_cannot_be_written_costs_time_only(ask: Asked, importer_hom
     "accident", ["Overrun: took longer than 5 s", "Death: killed", "Hang: …", "MemoryError: "]
 )
 def test_what_a_busy_machine_stopped_is_not_kept(importer_home: Path, accident: str) -> None:
-    stopped = Verdict("slow", "Slow", (), {"one-call": accident}, ("one-call",))
+    reason = judge_tool(Sample("one-call", "", ""), Reading(error=accident))
+    assert reason is not None
+    stopped = Verdict("slow", "Slow", (), {"one-call": reason}, ("one-call",))
     ask = Asked(replace(PROOF, verdicts={"tool_parser": (stopped,)}))
     prove(ask)
     prove(ask)
@@ -215,7 +247,7 @@ def snapshot(**config: Any) -> Snapshot:
 
 
 def named(rule: str, value: str) -> list[Evidence]:
-    return [Evidence(rule, "tool_parser", value, "table", "says")]
+    return [Evidence(Rule(rule), "tool_parser", value, "table", as_reason("says"))]
 
 
 def test_models_that_the_engine_renders_itself() -> None:
@@ -233,4 +265,4 @@ def test_such_a_model_is_not_proved_and_the_reason_is_said() -> None:
     proof = unproved(rendered_by("deepseek_v32", VLLM), VLLM, "d1")
     for fact in proof.evidence():
         assert not fact.value["asked"]
-        assert "renders this model by its own code (tokenizer mode deepseek_v32)" in fact.says
+        assert "renders this model by its own code (tokenizer mode deepseek_v32)" in render(fact.reason)

@@ -18,6 +18,7 @@ from importer.decide.target import Preferences
 from importer.engines.environment import Installed
 from importer.engines.parsers import ParserWorker, Tokens
 from importer.hub.snapshot import Snapshot
+from importer.messages import render
 from importer.proof import Proof
 from importer.proof.prove import prove
 from importer.target import bind
@@ -27,6 +28,7 @@ from importer.template.source import Template
 from importer.template.study import Study
 from importer.template.vocabulary import Vocabulary, read
 from tests import template_texts as texts
+from tests.facts import whys
 
 pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("parsers")]
 
@@ -113,7 +115,7 @@ def test_vllm_reads_its_formats_and_refutes_the_others(
     assert wrong not in proof.reads("tool_parser")
     tool = proof.evidence()[0]
     assert tool.value["refuted"][wrong].startswith("one-call: ")
-    assert "vocabulary assumed" not in tool.says
+    assert "vocabulary assumed" not in render(tool.reason)
     best = proof.verdicts["tool_parser"][0]
     assert best.reads
     assert len(best.passed) >= 10
@@ -140,7 +142,7 @@ def test_a_call_that_nobody_reads_is_no_ground_for_a_parser(vllm: ParserWorker, 
     target = replace(bind("vllm", proof.version, ask=False).target, proves=True)
     decision = decide(proof.evidence(), Preferences(), target)["tool_parser"]
     assert decision.status == "abstained"
-    assert "none of vllm's parsers reads what the template writes" in decision.why
+    assert "none of vllm's parsers reads what the template writes" in whys(decision)
 
 
 def test_what_a_parser_loses_in_pieces_is_a_finding_and_no_refutation(
@@ -160,7 +162,7 @@ def test_a_vocabulary_that_nobody_declares_is_assumed_and_said(
     proof = ask(vllm, renderer, texts.XML_PARAMETERS, ())
     assert proof.assumed
     assert {"qwen3_coder", "qwen3_xml"} <= set(proof.reads("tool_parser"))
-    assert "vocabulary assumed" in proof.evidence()[0].says
+    assert "vocabulary assumed" in render(proof.evidence()[0].reason)
 
 
 def test_a_declared_vocabulary_without_the_marker_refutes(vllm: ParserWorker, renderer: Renderer) -> None:

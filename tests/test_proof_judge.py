@@ -11,7 +11,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from importer.engines.parsers import ReadCall, Reading
+from importer.messages import render
 from importer.proof.judge import judge_reasoning, judge_tool, same
+from importer.reasons import Reason
 from importer.template.study import Call, Sample
 
 SCHEMA = {
@@ -32,6 +34,10 @@ def sample(*written: Call, **more: Any) -> Sample:
 
 def read(*written: Call) -> Reading:
     return Reading(tuple(ReadCall(c.name, json.dumps(c.arguments)) for c in written))
+
+
+def says(reason: Reason | None) -> str:
+    return "" if reason is None else render(reason)
 
 
 def raw(arguments: str, name: str = "act") -> Reading:
@@ -57,7 +63,7 @@ def test_an_argument_changed_added_or_lost_fails(call: Call, key: str, value: An
 @given(calls, calls)
 def test_another_name_fails(one: Call, two: Call) -> None:
     assume(one.name != two.name)
-    assert "name" in (judge_tool(sample(one), read(Call(two.name, one.arguments))) or "")
+    assert "name" in says(judge_tool(sample(one), read(Call(two.name, one.arguments))))
 
 
 @settings(max_examples=40, deadline=None)
@@ -71,7 +77,7 @@ def test_a_call_too_many_or_too_few_fails(written: list[Call]) -> None:
 @given(calls)
 def test_arguments_encoded_twice_fail(call: Call) -> None:
     twice = json.dumps(json.dumps(call.arguments))
-    assert judge_tool(sample(call), raw(twice, call.name)) == "returned arguments that are no object"
+    assert says(judge_tool(sample(call), raw(twice, call.name))) == "returned arguments that are no object"
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", "null", "NaN", "{'count': 1}", "[" * 100_000])
@@ -128,23 +134,23 @@ def test_beside_a_broken_call_more_may_be_read() -> None:
     loose = sample(good, at_least=True)
     assert judge_tool(loose, read(good)) is None
     assert judge_tool(loose, read(broken, good)) is None
-    assert judge_tool(loose, read(broken)) == "read no call where one call stood"
-    assert judge_tool(loose, Reading()) == "read no call where one call stood"
-    assert judge_tool(loose, read(good, good)) == "read 2 calls where one call stood"
+    assert says(judge_tool(loose, read(broken))) == "read no call where one call stood"
+    assert says(judge_tool(loose, Reading())) == "read no call where one call stood"
+    assert says(judge_tool(loose, read(good, good))) == "read 2 calls where one call stood"
     assert judge_tool(replace(loose, at_least=False), read(broken, good))
 
 
 def test_an_exception_is_a_failure_whatever_was_read() -> None:
     reading = replace(read(Call("act", {})), error="ValueError: no")
-    assert judge_tool(sample(Call("act", {})), reading) == "ValueError: no"
-    assert judge_reasoning(sample(), reading) == "ValueError: no"
+    assert says(judge_tool(sample(Call("act", {})), reading)) == "ValueError: no"
+    assert says(judge_reasoning(sample(), reading)) == "ValueError: no"
 
 
 def test_an_answer_without_calls_must_come_back() -> None:
     plain = sample(content="Calm and clear.")
     assert judge_tool(plain, Reading(content=" Calm and clear.\n")) is None
-    assert judge_tool(plain, Reading(content=None)) == "did not return the answer as content"
-    assert judge_tool(plain, read(Call("act", {}))) == "read one call where no call stood"
+    assert says(judge_tool(plain, Reading(content=None))) == "did not return the answer as content"
+    assert says(judge_tool(plain, read(Call("act", {})))) == "read one call where no call stood"
     assert (
         judge_tool(sample(Call("act", {}), content=""), replace(read(Call("act", {})), content="x")) is None
     )
@@ -156,15 +162,15 @@ def test_reasoning_and_answer_are_told_apart(thought: str, answer: str) -> None:
     assume(thought != answer and thought and answer)
     case = sample(reasoning=thought, content=answer)
     assert judge_reasoning(case, Reading(reasoning=f"\n{thought}\n", content=f"\n{answer}")) is None
-    assert judge_reasoning(case, Reading(content=f"{thought}\n{answer}")) == "read no reasoning"
+    assert says(judge_reasoning(case, Reading(content=f"{thought}\n{answer}"))) == "read no reasoning"
     assert judge_reasoning(case, Reading(reasoning=answer, content=thought))
-    assert judge_reasoning(case, Reading(reasoning=thought)) == "left no content"
+    assert says(judge_reasoning(case, Reading(reasoning=thought))) == "left no content"
 
 
 def test_no_reasoning_is_something_to_read_back() -> None:
     plain = sample(reasoning="", content="Yes.")
     assert judge_reasoning(plain, Reading(content="Yes.")) is None
-    assert "read the reasoning 'Yes.', not ''" in (judge_reasoning(plain, Reading(reasoning="Yes.")) or "")
+    assert "read the reasoning 'Yes.', not ''" in says(judge_reasoning(plain, Reading(reasoning="Yes.")))
     unjudged = sample()
     assert judge_reasoning(unjudged, Reading(reasoning="x", content="y")) is None
 
@@ -172,5 +178,5 @@ def test_no_reasoning_is_something_to_read_back() -> None:
 def test_reasons_are_short_and_on_one_line() -> None:
     reason = judge_tool(sample(Call("act", {"text": "a\nb" * 500})), raw(json.dumps({"text": "x\n" * 500})))
     assert reason is not None
-    assert "\n" not in reason
-    assert len(reason) < 200
+    assert "\n" not in says(reason)
+    assert len(says(reason)) < 200

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from importer.engines import abilities
 from importer.evidence import backend, caching, loading, quantisation
 from importer.evidence.abilities import Machine
+from importer.evidence.backend import BackendReason
 from importer.evidence.quantisation import Quantised
 from importer.hub.snapshot import Snapshot
+from importer.messages import render
 
 CPU, H100, T4, V100 = Machine("cpu"), Machine("cuda", 90), Machine("cuda", 75), Machine("cuda", 70)
 MLX = {"quantization": {"group_size": 64, "bits": 4}}
@@ -204,7 +206,7 @@ def test_who_can_load_what(
         return
     found = verdict(block, engine, machine)
     assert found.can is can, found
-    assert says in found.says
+    assert says in ("" if found.reason is None else render(found.reason))
 
 
 def test_versions_differ() -> None:
@@ -222,7 +224,7 @@ def test_experts_are_tried_apart() -> None:
 def test_modelopt_without_a_name_is_not_seen_by_vllm() -> None:
     told = snapshot(LLAMA, {"quantization": {"quant_algo": "NVFP4"}})
     facts = loading.evidence(told, abilities.load("vllm"), H100)
-    assert [e.says for e in facts] == [
+    assert [render(e.reason) for e in facts] == [
         (
             "warning: vllm 0.32.0 takes the weights for whole: "
             "nothing in the files names modelopt where it is looked for"
@@ -291,4 +293,4 @@ def test_auto_chooses_who_can(config: Any, platform: str, machine: Machine, chos
 
 def test_another_engine_that_could_is_named() -> None:
     facts = backend.evidence(snapshot({**LLAMA, "quantization_config": NVFP4}), "linux", CPU, abilities.load)
-    assert any("--backend mlx" in e.says for e in facts)
+    assert any(e.reason.kind is BackendReason.OTHER_COULD for e in facts)

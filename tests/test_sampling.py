@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,13 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.decide.choose import decide
-from importer.decide.decision import Abstained, Chosen, Decision, KnownNone, to_json
+from importer.decide.decision import Abstained, Chosen, Decision, KnownNone
 from importer.decide.sampling import CUTS, KEYS, thinks
+from importer.decide.settings import WeighReason
 from importer.decide.target import Preferences, Target
 from importer.document.build import comment
-from importer.evidence import names
+from importer.document.decisions import to_json
+from importer.evidence import names, sampling
 from importer.evidence.fact import Evidence
+from importer.evidence.rule import Rule
+from importer.hub.snapshot import Snapshot
+from importer.messages import render
+from importer.reasons import Reason
 from importer.template.study import Thinking
+from tests.facts import as_reason, whys
 
 TEMPERATURE = "parameters.temperature"
 LENGTH = "parameters.max_tokens"
@@ -28,7 +36,14 @@ NEVER = Thinking()
 
 
 def fact(rule: str, value: Any, key: str = TEMPERATURE, source: str = "") -> Evidence:
-    return Evidence(rule, key, value, source or f"{rule}.json", f"{rule} says {value}", f"{rule} {value}")
+    return Evidence(
+        Rule(rule), key, value, source or f"{rule}.json", as_reason(f"{rule} says {value}"), f"{rule} {value}"
+    )
+
+
+def repository(**settings: Any) -> Snapshot:
+    """One with these settings in its generation config."""
+    return Snapshot("", None, None, (), {sampling.FILE: json.dumps(settings)})
 
 
 def modes(rule: str, thinking: float, non_thinking: float, key: str = "temperature") -> list[Evidence]:
@@ -76,7 +91,7 @@ def test_a_table_that_contradicts_the_vendor_is_shown_in_the_comment_too() -> No
     assert comment(decision) == "vendor: generation-config says 0.6; not 1.5 (t.json)"
     agreed = decided(fact("generation-config", 0.6), fact("sampling-table", 0.6))[TEMPERATURE]
     assert agreed.overruled == ()
-    long = Chosen(1, "vendor", ("word " * 40,), decision.overruled)
+    long = Chosen(1, "vendor", (as_reason("word " * 40),), decision.overruled)
     assert len(comment(long)) <= 100
     assert comment(long).endswith("…; not 1.5 (t.json)")
 
@@ -117,7 +132,7 @@ def test_the_file_speaks_for_the_usual_way_only() -> None:
     other = decided(*facts, thinking=BY_DEFAULT, prefer={"chat_template_kwargs": {"enable_thinking": False}})
     assert (other[TEMPERATURE].value, other[TEMPERATURE].status) == (0.7, "table")
     (lost,) = other[TEMPERATURE].overruled
-    assert "for answers with thinking" in lost.why
+    assert "for answers with thinking" in render(lost.why)
     assert other["sampling_modes"].value["thinking"] == {"temperature": 0.5}
     only = decided(facts[0], thinking=BY_DEFAULT, prefer={"chat_template_kwargs": {"enable_thinking": False}})
     assert only[TEMPERATURE].value == 0.5, "nobody has a value for the other way"
@@ -128,7 +143,7 @@ def test_where_the_way_is_not_known_only_agreement_counts() -> None:
     decisions = decided(*apart, *alike)
     assert isinstance(decisions[TEMPERATURE], Abstained)
     assert decisions["parameters.top_p"].value == 0.9
-    assert "not known" in decisions["sampling_modes"].why[0]
+    assert "not known" in whys(decisions["sampling_modes"])[0]
     assert decided(*apart, fact("sampling-table", 0.8))[TEMPERATURE].value == 0.8
 
 
@@ -178,11 +193,13 @@ CONTEXT = fact("config", 131072, "max_model_len")
 
 
 def test_transformers_limits_are_shown_and_never_taken() -> None:
-    limit = Evidence("generation-config-length", LENGTH, 512, "g.json", "says", "max_new_tokens: 512")
+    limit, whole = (
+        *sampling.evidence(repository(max_new_tokens=512)),
+        *sampling.evidence(repository(max_length=2048)),
+    )
     on_vllm = decided(limit)[LENGTH]
     assert isinstance(on_vllm, KnownNone), "vLLM would take it from the file"
     assert on_vllm.overruled[0].value == 512
-    whole = Evidence("generation-config-length", LENGTH, 2048, "g.json", "says", "max_length: 2048")
     assert isinstance(decided(whole)[LENGTH], Abstained), "vLLM does not take this one"
     on_mlx = decided(limit, CONTEXT, backend="mlx")[LENGTH]
     assert (on_mlx.value, on_mlx.status, on_mlx.overruled[0].value) == (32768, "engine-default", 512)
@@ -234,4 +251,4 @@ def test_whatever_is_said_every_decision_is_sound(
         assert shown["why"]
         assert (decision.value is None) == (decision.status in ("none", "abstained")), key
     for key, value in prefer.items():
-        assert (decisions[key].value, decisions[key].why) == (value, ("set by the user",))
+        assert (decisions[key].value, decisions[key].why) == (value, (Reason(WeighReason.SET_BY_USER),))

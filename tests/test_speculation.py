@@ -13,6 +13,7 @@ from importer.engines import abilities
 from importer.evidence import speculation
 from importer.evidence.abilities import Machine
 from importer.hub.snapshot import RepoFile, Snapshot
+from tests.facts import whys
 
 VLLM, OLD = abilities.load("vllm", "0.32.0"), abilities.load("vllm", "0.14.1")
 CPU, H100 = Machine("cpu"), Machine("cuda", 90)
@@ -100,4 +101,4 @@ def test_why_nothing_is_drafted_is_a_decision() -> None:
     facts = speculation.evidence(snapshot(GLM, ["lm_head.weight"]), VLLM, CPU)
     decided = decide(facts, Preferences(), Target("vllm"))[speculation.KEY]
     assert decided.status == "none"
-    assert "none of the 1 tensors" in decided.why[0]
+    assert "none of the 1 tensors" in whys(decided)[0]

@@ -37,6 +37,7 @@ PURE = {
     "itertools",
     "math",
     "re",
+    "types",
     "typing",
 }
 

@@ -7,6 +7,7 @@ import pytest
 from importer.engines import abilities
 from importer.evidence import tokens
 from importer.hub.snapshot import RepoFile, Snapshot
+from importer.messages import render
 
 OWN = ("params.json", "consolidated.safetensors", "tekken.json")
 USUAL = ("config.json", "model-00001-of-00001.safetensors", "tokenizer.json")
@@ -33,5 +34,5 @@ def test_the_form_is_said_where_there_are_two(files: tuple[str, ...], found: dic
     told = Snapshot("r", "a/b", None, tuple(RepoFile(f) for f in files), {})
     facts = tokens.evidence(told, abilities.load("vllm"))
     assert {e.key: e.value for e in facts} == found
-    assert all(e.says for e in facts)
+    assert all(render(e.reason) for e in facts)
     assert tokens.evidence(told, abilities.load("mlx")) == []

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from importer.engines.deaths import Death, Died
-from importer.proof.prove import NO_CALLS
-from importer.proof.result import Proof, Verdict
+from importer.proof.result import NO_CALLS, Proof, Verdict
 from importer.run import rendering
 from importer.validation import blame, proved
 from importer.validation.client import Client, Exchange
@@ -23,6 +22,7 @@ from importer.validation.promise import Promise
 from importer.validation.prompts import GREETING, TWO_USERS
 from importer.validation.reply import Reply
 from importer.validation.run import probe
+from tests.facts import as_reason
 from tests.framing import context, repository
 from tests.test_validation_client import BODY, http, say, server
 
@@ -186,7 +186,9 @@ def test_an_answer_that_goes_on_behind_its_call_shows_where_it_should_end(
 
 def proof(*reads: str, refuted: str = "deepseek", engine: str = "vllm", **more: object) -> Proof:
     verdicts = [Verdict(n, n.title(), ("one-call",), {}, ("one-call",)) for n in reads]
-    verdicts.append(Verdict(refuted, refuted.title(), (), {"one-call": "read no call"}, ("one-call",)))
+    verdicts.append(
+        Verdict(refuted, refuted.title(), (), {"one-call": as_reason("read no call")}, ("one-call",))
+    )
     fields = {
         "engine": engine,
         "version": "1.0",

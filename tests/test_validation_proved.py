@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from importer.proof.prove import NO_THINKING
-from importer.proof.result import Proof, Verdict
+from importer.proof.result import NO_THINKING, Proof, Verdict
 from importer.validation import proved
 from importer.validation.calls import judge_call
 from importer.validation.client import Client
@@ -15,6 +14,7 @@ from importer.validation.probes import settings_read_back
 from importer.validation.promise import Promise
 from importer.validation.prompts import WEATHER
 from importer.validation.reply import Reply, ToolCall
+from tests.facts import as_reason
 from tests.judging import CALL, asked, verdict
 from tests.test_validation_judges import WRITTEN
 
@@ -84,14 +84,14 @@ def test_an_engine_that_lets_a_call_be_written_in_its_parsers_format_only(
     assert verdict(ctx.judged(WEATHER, lambda answer: judge_call(answer, WEATHER))) == expected
 
 
-PIECES = "in pieces: read no call"
+PIECES = as_reason("in pieces: read no call")
 
 
 @pytest.mark.parametrize(
     ("used", "better", "told"),
     [
         (Verdict("a", "A", ("call",), {}, ("call",), PIECES), True, "Set tool_parser:b"),
-        (Verdict("a", "A", (), {"call": "no call"}, ("call",)), True, "Set tool_parser:b"),
+        (Verdict("a", "A", (), {"call": as_reason("no call")}, ("call",)), True, "Set tool_parser:b"),
         (Verdict("a", "A", ("call",), {}, ("call",)), True, ""),
         (Verdict("a", "A", ("call",), {}, ("call",), PIECES), False, ""),
     ],
@@ -120,7 +120,7 @@ def test_a_reader_of_thoughts_for_a_template_without(parser: str | None, unasked
 @pytest.mark.parametrize(("named", "told"), [("a", "Set tool_parser:b in options"), ("b", ""), (None, "")])
 def test_a_parser_that_the_proof_refutes_is_told_by_every_engine(named: str | None, told: str) -> None:
     verdicts = (
-        Verdict("a", "A", (), {"call": "no call"}, ("call",)),
+        Verdict("a", "A", (), {"call": as_reason("no call")}, ("call",)),
         Verdict("b", "B", ("call",), {}, ("call",)),
     )
     proof = Proof("mlx", "1", "", {"tool_parser": verdicts}, {}, inferred={"tool_parser": "b"})

@@ -11,6 +11,7 @@ from gen_defaults.checks.finding import PARSERS, Finding, Proved, Subject
 from importer.evidence import tables
 from importer.evidence.names import match
 from importer.evidence.tables import Match
+from importer.messages import render
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -26,12 +27,12 @@ def _refuted(found: Match, field: str, proved: Proved) -> Iterator[Finding]:
     """A known none is not refuted by a parser that reads: who was trained to call, no template tells."""
     name, proof = found.parsers.get(field), proved.proof
     verdict = next((v for v in proof.verdicts.get(field, ()) if v.parser == name), None)
-    if verdict is None or verdict.reads:
+    if verdict is None or verdict.reason is None:
         return
     reads = ", ".join(proof.reads(field)[:3]) or "none"
     says = (
         f"{proof.engine} {proof.version} refutes the {field.replace('_', ' ')} {name} on the template of "
-        f"{proved.model_id} ({verdict.reason}); {reads} read it"
+        f"{proved.model_id} ({render(verdict.reason)}); {reads} read it"
     )
     if field in found.row.notes:
         yield Finding(PARSERS, found.row.family, says, "its note says why", "note")

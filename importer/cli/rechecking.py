@@ -92,7 +92,7 @@ def _lines(found: Finding) -> Iterator[str]:
     yield from map(_cause, found.causes)
     for altered in found.decisions:
         yield f"{altered.key}: {_change(altered)}"
-        yield from (f"    {why}" for why in altered.why)
+        yield from (f"    {messages.text(why)}" for why in altered.why)
         yield from _covered(altered.yours)
     told = [path for cause in found.causes for path in FOLLOWING.get(cause.what, ())]
     for moved in found.moved:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from typing import Any
 
 from importer.decide.decision import Chosen, Decision
@@ -11,9 +12,16 @@ from importer.decide.sampling import decide_sampling, is_sampling
 from importer.decide.settings import by_user, decide_setting
 from importer.decide.target import Preferences, Target
 from importer.evidence.fact import Evidence
+from importer.reasons import Reason
 from importer.template.study import Thinking
 
 PARSERS = ("tool_parser", "reasoning_parser")
+
+
+class PinReason(StrEnum):
+    """Why a template's variables are written."""
+
+    THOUGHT_UNSAID = "thought-unsaid"
 
 
 def decide(
@@ -48,8 +56,5 @@ def decide(
 
 def _pinned(thinking: Thinking, parser: Decision) -> Decision:
     """The template does not think unless told to, and the parser has to be told the same."""
-    says = (
-        f"the template does not think by default, and {parser.value} takes an answer for a thought unless "
-        f"the request says so, so the default is said here"
-    )
-    return Chosen(dict(thinking.off or {}), "proved", (says,))
+    reason = Reason(PinReason.THOUGHT_UNSAID, parser=parser.value)
+    return Chosen(dict(thinking.off or {}), "proved", (reason,))

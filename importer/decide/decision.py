@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Status = Literal["user", "proved", "claimed", "vendor", "table", "engine-default"]
+from importer.evidence.rule import Status
+from importer.reasons import Reason
+
+__all__ = ["Abstained", "Chosen", "Decision", "Decisions", "KnownNone", "Overruled", "Status"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,11 +18,7 @@ class Overruled:
 
     value: Any
     source: str
-    why: str
-
-    def to_json(self) -> dict[str, Any]:
-        """As it stands in reports and receipts."""
-        return {"value": self.value, "source": self.source, "why": self.why}
+    why: Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class Chosen:
 
     value: Any
     status: Status
-    why: tuple[str, ...]
+    why: tuple[Reason, ...]
     overruled: tuple[Overruled, ...] = ()
 
 
@@ -36,7 +35,7 @@ class Chosen:
 class KnownNone:
     """It is known that there is none."""
 
-    why: tuple[str, ...]
+    why: tuple[Reason, ...]
     overruled: tuple[Overruled, ...] = ()
     value: None = None
     status: Literal["none"] = "none"
@@ -46,7 +45,7 @@ class KnownNone:
 class Abstained:
     """Nothing is known, and no guess is made; ``why`` says what would be needed."""
 
-    why: tuple[str, ...]
+    why: tuple[Reason, ...]
     overruled: tuple[Overruled, ...] = ()
     value: None = None
     status: Literal["abstained"] = "abstained"
@@ -54,13 +53,3 @@ class Abstained:
 
 Decision = Chosen | KnownNone | Abstained
 Decisions = Mapping[str, Decision]
-
-
-def to_json(decision: Decision) -> dict[str, Any]:
-    """The frozen form: value, status, why, overruled."""
-    return {
-        "value": decision.value,
-        "status": decision.status,
-        "why": list(decision.why),
-        "overruled": [o.to_json() for o in decision.overruled],
-    }

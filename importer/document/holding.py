@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
+
+from importer.reasons import Reason
 
 if TYPE_CHECKING:
     from importer.document.receipt import Receipt
 
 BUILDS = ("", "-cpu", "-cuda")  # under which names one engine is installed
-EDITED = "it was edited since it was validated"
+
+
+class HoldingReason(StrEnum):
+    """Why a validation does not hold, or did not pass."""
+
+    EDITED = "edited"
+    FAILED = "failed"
+    OTHER_ENGINE = "other-engine"
+    OTHER_VERSION = "other-version"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +29,7 @@ class Validation:
     """``state``, ``why`` it is stale or failed, and the ``run`` that tells, where it was on that engine."""
 
     state: Literal["never", "passed", "failed", "stale"]
-    why: str | None = None
+    why: Reason | None = None
     run: Mapping[str, Any] | None = None
 
 
@@ -31,11 +42,11 @@ def validation(receipt: Receipt, data: Mapping[str, Any], digest: str) -> Valida
         return Validation("stale", others[0])
     run = receipt.runs[others.index(None)]
     if run.get("digest") != digest:
-        return Validation("stale", EDITED, run)
+        return Validation("stale", Reason(HoldingReason.EDITED), run)
     if run["passed"]:
         return Validation("passed", None, run)
-    bad = [o["probe"] for o in run.get("outcomes", ()) if o["outcome"] in ("fail", "inconclusive")]
-    return Validation("failed", f"its validation failed: {', '.join(bad) or 'no probe applied'}", run)
+    bad = tuple(o["probe"] for o in run.get("outcomes", ()) if o["outcome"] in ("fail", "inconclusive"))
+    return Validation("failed", Reason(HoldingReason.FAILED, probes=bad), run)
 
 
 def builds(backend: object) -> set[str]:
@@ -43,16 +54,18 @@ def builds(backend: object) -> set[str]:
     return {f"{backend}{build}" for build in BUILDS}
 
 
-def _other_engine(data: Mapping[str, Any], run: Mapping[str, Any]) -> str | None:
+def _other_engine(data: Mapping[str, Any], run: Mapping[str, Any]) -> Reason | None:
     """Why a run was not of the engine that the document is for; ``None`` where it was, or nobody says."""
     ran = run.get("engine") or {}
     block = data.get("importer")
     meant = (block.get("engine") if isinstance(block, Mapping) else None) or {}
     backend = data.get("backend") or meant.get("name")
     if None not in (backend, ran.get("name")) and ran["name"] not in builds(backend):
-        return f"it ran on {ran['name']}, and the document is for {backend}"
+        return Reason(HoldingReason.OTHER_ENGINE, ran=ran["name"], meant=backend)
     if meant.get("version") and ran.get("version") and _plain(meant["version"]) != _plain(ran["version"]):
-        return f"it ran on {ran['name']} {ran['version']}, and the document is for {meant['version']}"
+        return Reason(
+            HoldingReason.OTHER_VERSION, engine=ran["name"], ran=ran["version"], meant=meant["version"]
+        )
     return None
 
 

@@ -11,6 +11,8 @@ from importer.document.digest import digest
 from importer.document.where import Unreadable
 from importer.document.where import parse as parse_text
 from importer.evidence.fact import Evidence
+from importer.messages import render
+from importer.reasons import Reason
 
 SCHEMA = 1
 KEPT = 4  # whole runs on other engines that are kept beside the last one
@@ -124,4 +126,23 @@ def parse(data: Mapping[str, Any]) -> Receipt:
 
 def evidence_json(evidence: Sequence[Evidence]) -> list[dict[str, Any]]:
     """Evidence as it stands in a receipt."""
-    return [{f: getattr(e, f) for f in e.__dataclass_fields__} for e in evidence]
+    return [
+        {
+            "rule": e.rule,
+            "key": e.key,
+            "value": _plain(e.value),
+            "source": e.source,
+            "says": render(e.reason),
+            "quote": e.quote,
+        }
+        for e in evidence
+    ]
+
+
+def _plain(value: Any) -> Any:
+    """The value with its reasons as sentences: a proof says of each parser why it was refuted."""
+    if isinstance(value, Reason):
+        return render(value)
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list) else value

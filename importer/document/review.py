@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from importer.document import schema
+from importer.document import decisions, schema
 from importer.document.check import problems
 from importer.document.diff import ABSENT, Change, differences, dotted
 from importer.document.holding import validation
 from importer.document.receipt import Receipt, Word
 from importer.document.store import Store, Stored
 from importer.errors import DocumentError
-
-OVERDUE = "warning: "  # how a decision's reason begins that a reviewer must not miss
+from importer.evidence.rule import Rule
+from importer.messages import render
 
 
 def say(store: Store, name: str, word: Word, seen: str | None = None) -> Stored:
@@ -57,7 +57,7 @@ def page(stored: Stored) -> dict[str, Any]:
         "problems": [str(p) for p in problems(stored.text)],
         "decisions": receipt.decisions,
         "fit": receipt.fit,
-        "proof": [str(e["says"]) for e in receipt.evidence if e["rule"] == "proof"],
+        "proof": [str(e["says"]) for e in receipt.evidence if e["rule"] == Rule.PROOF],
         "warnings": list(_warnings(stored, receipt)),
         "unknown": receipt.unknown,
         "edited": None if (wrote := receipt.wrote) is None else _changes(wrote, stored.data),
@@ -80,9 +80,7 @@ def change_json(change: Change) -> dict[str, Any]:
 
 def _warnings(stored: Stored, receipt: Receipt) -> Iterator[str]:
     for key, decision in receipt.decisions.items():
-        for why in decision["why"]:
-            if why.startswith(OVERDUE):
-                yield f"{key}: {why.removeprefix(OVERDUE)}"
+        yield from (f"{key}: {text}" for text in decisions.warnings(decision))
     for key in schema.strangers(stored.data):
         yield f"{key}: the importer does not know this key and keeps it as it is"
     block = stored.data.get("importer")
@@ -90,8 +88,8 @@ def _warnings(stored: Stored, receipt: Receipt) -> Iterator[str]:
     for key, finding in streaming.items() if isinstance(streaming, Mapping) else ():
         yield f"{key}: in pieces it reads less: {finding}"
     held = validation(receipt, stored.data, stored.digest)
-    if held.state == "stale":
-        yield f"its validation does not hold: {held.why}"
+    if held.state == "stale" and held.why is not None:
+        yield f"its validation does not hold: {render(held.why)}"
     for outcome in held.run["outcomes"] if held.run is not None and not held.run["passed"] else ():
         if outcome["outcome"] in ("fail", "inconclusive"):
             yield f"probe {outcome['probe']}: {outcome['outcome']}: {outcome['reason']}"

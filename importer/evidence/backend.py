@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import StrEnum
 
 from importer.evidence.abilities import UNKNOWN, Abilities, Machine
 from importer.evidence.fact import Evidence
 from importer.evidence.loading import Verdict, fits, serves
 from importer.evidence.modalities import sees
 from importer.evidence.quantisation import MLX, read
+from importer.evidence.rule import Rule
 from importer.hub.snapshot import Snapshot
+from importer.reasons import Reason
 
 Known = Callable[[str], Abilities]
+
+
+class BackendReason(StrEnum):
+    """Why a model is for one engine or another."""
+
+    MLX_WEIGHTS = "mlx-weights"
+    MLX_IS_NATIVE = "mlx-is-native"
+    VLLM_SERVES = "vllm-serves"
+    OTHER_COULD = "other-could"
+    OTHER_CAN = "other-can"
 
 
 def evidence(
@@ -26,13 +39,13 @@ def evidence(
     facts = []
     found = read(snapshot)
     if found is not None and found.method == MLX:
-        says = f"the weights are in MLX's own quantisation ({found.quote})"
-        facts.append(Evidence("files", "backend", apple, found.source, says, found.quote))
+        reason = Reason(BackendReason.MLX_WEIGHTS, quote=found.quote)
+        facts.append(Evidence(Rule.FILES, "backend", apple, found.source, reason, found.quote))
     elif machine is not None and (found is None or found.named):  # what is only half told decides nothing
         facts += _instead(snapshot, machine, able, native, apple if native == "vllm" else "vllm")
-    says = "MLX is native to Apple machines" if native == apple else "vLLM serves on CPU and CUDA machines"
+    kind = BackendReason.MLX_IS_NATIVE if native == apple else BackendReason.VLLM_SERVES
     where = "this machine" if machine is None else machine.name
-    return [*facts, Evidence("machine", "backend", native, where, says)]
+    return [*facts, Evidence(Rule.MACHINE, "backend", native, where, Reason(kind))]
 
 
 def takers(snapshot: Snapshot, machine: Machine, able: Known) -> dict[str, Verdict]:
@@ -61,7 +74,7 @@ def _instead(snapshot: Snapshot, machine: Machine, able: Known, native: str, oth
     if refusal.can is not False or not fits(snapshot, able(other), machine).can:
         return []
     if refusal.here:
-        says = f"{able(other).label} could load it there: --backend {other}"
-        return [Evidence("machine", "backend", native, able(other).label, says)]
-    says = f"{refusal.says}; {able(other).label} can load it"
-    return [Evidence("files", "backend", other, able(native).label, says)]
+        could = Reason(BackendReason.OTHER_COULD, engine=able(other).label, backend=other)
+        return [Evidence(Rule.MACHINE, "backend", native, able(other).label, could)]
+    can = Reason(BackendReason.OTHER_CAN, refusal=refusal.reason, engine=able(other).label)
+    return [Evidence(Rule.FILES, "backend", other, able(native).label, can)]

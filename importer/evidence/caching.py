@@ -7,21 +7,29 @@ written for a version that does not see it by itself.
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from importer.evidence import quantisation
 from importer.evidence.abilities import Abilities, Machine
 from importer.evidence.architecture import architectures, config_of, text_config
 from importer.evidence.fact import Evidence
+from importer.evidence.rule import Rule
 from importer.hub.snapshot import Snapshot
+from importer.reasons import Reason
 
 CACHE = "engine_args.kv_cache_dtype"
 PREFIX, CHUNKS = "engine_args.enable_prefix_caching", "engine_args.enable_chunked_prefill"
-WORDS = {
-    "decoder": "a decoder",
-    "hybrid": "a hybrid of attention and state-space or linear layers",
-    "attention_free": "a model without attention",
-    "encoder_decoder": "an encoder with a decoder",
-}
 FULL = ("attention", "full_attention")
+
+
+class CacheReason(StrEnum):
+    """What is in force of prompts and their cache."""
+
+    SCALES_TO_SET = "scales-to-set"
+    SCALES_TAKEN = "scales-taken"
+    PREFIX_CACHING = "prefix-caching"
+    CHUNKED_PREFILL = "chunked-prefill"
+    LATENT_ATTENTION = "latent-attention"
 
 
 def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evidence]:
@@ -34,12 +42,11 @@ def _cache(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
     found = quantisation.read(snapshot)
     if able.engine != "vllm" or found is None or found.cache is None or not found.named:
         return []
-    says = f"the checkpoint has scales for a KV cache in {found.cache}"
     if found.method == "compressed-tensors" and not able.takes_kv_scheme:
-        return [
-            Evidence("config", CACHE, found.cache, found.source, f"{says}, which {able.label} must be told")
-        ]
-    return [Evidence("engine", CACHE, found.cache, able.label, f"{says}, which {able.label} takes by itself")]
+        reason = Reason(CacheReason.SCALES_TO_SET, cache=found.cache, engine=able.label)
+        return [Evidence(Rule.CONFIG, CACHE, found.cache, found.source, reason)]
+    reason = Reason(CacheReason.SCALES_TAKEN, cache=found.cache, engine=able.label)
+    return [Evidence(Rule.ENGINE, CACHE, found.cache, able.label, reason)]
 
 
 def _prompts(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evidence]:
@@ -47,16 +54,14 @@ def _prompts(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evid
     if way is None or way not in able.prefix_caching:
         return []
     on = able.prefix_caching[way]
-    says = f"{able.label} has prefix caching {'on' if on else 'off'} by itself for {WORDS[way]}"
-    facts = [Evidence("engine", PREFIX, on, able.label, says)]
+    reason = Reason(CacheReason.PREFIX_CACHING, engine=able.label, on=on, way=way)
+    facts = [Evidence(Rule.ENGINE, PREFIX, on, able.label, reason)]
     chunked = way != "encoder_decoder"
-    says = f"{able.label} has chunked prefill {'on' if chunked else 'off'} by itself for {WORDS[way]}"
-    facts.append(Evidence("engine", CHUNKS, chunked, able.label, says))
+    reason = Reason(CacheReason.CHUNKED_PREFILL, engine=able.label, on=chunked, way=way)
+    facts.append(Evidence(Rule.ENGINE, CHUNKS, chunked, able.label, reason))
     if machine.kind == "cpu" and text_config(config_of(snapshot)).get("kv_lora_rank") is not None:
-        note = (
-            "on processors without AMX it is off for models with multi-head latent attention (kv_lora_rank)"
-        )
-        facts += [Evidence("engine", f.key, f.value, f.source, note) for f in facts]
+        note = Reason(CacheReason.LATENT_ATTENTION)
+        facts += [Evidence(Rule.ENGINE, f.key, f.value, f.source, note) for f in facts]
     return facts
 
 

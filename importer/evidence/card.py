@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from enum import StrEnum
 from itertools import islice
 from typing import Any
 
@@ -16,8 +17,10 @@ from importer.evidence import advice
 from importer.evidence.advice import ADVICE, NAME, Advice, Mode, Scope, mode_of, scope_of
 from importer.evidence.fact import Evidence
 from importer.evidence.markdown import Block, blocks, header
+from importer.evidence.rule import Rule
 from importer.evidence.values import MODES_KEY, usable
 from importer.hub.snapshot import Snapshot
+from importer.reasons import Reason
 
 FILE = "README.md"
 LONGEST_HEADER = 64 * 1024  # characters of YAML that are parsed
@@ -43,6 +46,16 @@ CALL = re.compile(
 TRAINS = re.compile(r"\b(?:TrainingArguments|Trainer|lm_eval|num_fewshot|learning_rate)\b")
 
 
+class CardReason(StrEnum):
+    """What a card recommends."""
+
+    HEADER = "header"
+    RECOMMENDS = "recommends"
+    EXAMPLE = "example"
+    UNCLEAR = "unclear"
+    UNCLEAR_EXAMPLE = "unclear-example"
+
+
 def evidence(snapshot: Snapshot) -> list[Evidence]:
     """Facts from the header first, then from the prose, then from its examples."""
     text = snapshot.texts.get(FILE, "")
@@ -52,12 +65,8 @@ def evidence(snapshot: Snapshot) -> list[Evidence]:
         (examples if block.kind == "code" and CALL.search(block.text) else prose).extend(_advice(block))
     return [
         *_from_header(snapshot, text),
-        *_facts(prose, "card", "the card recommends"),
-        *_facts(
-            (a for a in examples if a.value != 0 and a.key != "max_tokens"),
-            "card-example",
-            "the card's example has",
-        ),
+        *_facts(prose, Rule.CARD),
+        *_facts((a for a in examples if a.value != 0 and a.key != "max_tokens"), Rule.CARD_EXAMPLE),
     ]
 
 
@@ -71,9 +80,8 @@ def _from_header(snapshot: Snapshot, text: str) -> Iterator[Evidence]:
         said = usable(key, value)
         if said is not None and key != "max_tokens":
             quote = f"inference.parameters.{key}: {said}"
-            yield Evidence(
-                "card-header", f"parameters.{key}", said, FILE, f"the card's header says {quote}", quote
-            )
+            reason = Reason(CardReason.HEADER, quote=quote)
+            yield Evidence(Rule.CARD_HEADER, f"parameters.{key}", said, FILE, reason, quote)
 
 
 def _yaml(text: str) -> Any:
@@ -141,27 +149,28 @@ def _scoped(found: Sequence[Advice], around: Sequence[str]) -> Iterator[Advice]:
         yield replace(one, scope=scope) if one.scope == "plain" else one
 
 
-def _facts(found: Iterable[Advice], rule: str, says: str) -> Iterator[Evidence]:
+def _facts(found: Iterable[Advice], rule: Rule) -> Iterator[Evidence]:
     grouped: dict[tuple[str, Mode | None], list[Advice]] = {}
     for one in found:
         if usable(one.key, one.value) is not None:
             grouped.setdefault((one.key, one.mode), []).append(one)
     for (key, mode), said in grouped.items():
-        yield _fact(key, mode, said, rule, says)
+        yield _fact(key, mode, said, rule)
 
 
-def _fact(key: str, mode: Mode | None, said: Sequence[Advice], rule: str, says: str) -> Evidence:
+def _fact(key: str, mode: Mode | None, said: Sequence[Advice], rule: Rule) -> Evidence:
     """One value for one key and way of answering; several that differ become a finding without a value."""
     chosen = _meant(said)
     values = list(dict.fromkeys(usable(key, a.value) for a in chosen))
     place = f"parameters.{key}" if mode is None else f"{MODES_KEY}.{mode}.{key}"
-    way = {None: "", "thinking": " with thinking", "non_thinking": " without thinking"}[mode]
-    quote = chosen[0].quote
+    quote, example = chosen[0].quote, rule is Rule.CARD_EXAMPLE
     if len(values) == 1 and all(a.clear for a in chosen):
-        return Evidence(rule, place, values[0], FILE, f"{says} {key} {values[0]}{way}", quote)
-    shown = " and ".join(map(str, values))
-    unclear = f"{says} {key} {shown}{way}, and nothing tells which is meant"
-    return Evidence("card-unclear", f"parameters.{key}", values, FILE, unclear, quote)
+        kind = CardReason.EXAMPLE if example else CardReason.RECOMMENDS
+        reason = Reason(kind, key=key, value=values[0], mode=mode)
+        return Evidence(rule, place, values[0], FILE, reason, quote)
+    kind = CardReason.UNCLEAR_EXAMPLE if example else CardReason.UNCLEAR
+    reason = Reason(kind, key=key, values=tuple(values), mode=mode)
+    return Evidence(Rule.CARD_UNCLEAR, f"parameters.{key}", values, FILE, reason, quote)
 
 
 def _meant(said: Sequence[Advice]) -> Sequence[Advice]:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from importer.evidence.fact import Evidence
 from importer.evidence.formats import translate
+from importer.evidence.rule import Rule
 from importer.hub.snapshot import Snapshot
+from importer.reasons import Reason
 
 FILE = "tokenizer_config.json"
+
+
+class ClaimReason(StrEnum):
+    """What a repository claims of its parsers."""
+
+    TOOL_PARSER_TYPE = "tool-parser-type"
+    RESPONSE_TEMPLATE = "response-template"
 
 
 def evidence(snapshot: Snapshot, engine: str) -> list[Evidence]:
@@ -22,13 +33,13 @@ def evidence(snapshot: Snapshot, engine: str) -> list[Evidence]:
         parser = named if engine == "mlx" else translate("tool_parser", named, "mlx", engine)
         if parser is not None:
             quote = f"tool_parser_type: {named}"
-            says = f"the repository's {FILE} says {quote}"
-            facts.append(Evidence("repository-claim", "tool_parser", parser, FILE, says, quote))
+            reason = Reason(ClaimReason.TOOL_PARSER_TYPE, file=FILE, quote=quote)
+            facts.append(Evidence(Rule.REPOSITORY_CLAIM, "tool_parser", parser, FILE, reason, quote))
     fields = _fields(config.get("response_template"))
     for key, field in (("tool_parser", "tool_calls"), ("reasoning_parser", "thinking")):
         if engine == "vllm" and field in fields:
-            says = f"the repository's {FILE} has a response_template with {field}"
-            facts.append(Evidence("response-template", key, "hf", FILE, says, "response_template"))
+            reason = Reason(ClaimReason.RESPONSE_TEMPLATE, file=FILE, field=field)
+            facts.append(Evidence(Rule.RESPONSE_TEMPLATE, key, "hf", FILE, reason, "response_template"))
     return facts
 
 

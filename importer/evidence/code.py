@@ -8,20 +8,37 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from importer.evidence.abilities import Abilities
 from importer.evidence.architecture import FILE, config_of
-from importer.evidence.fact import Evidence
+from importer.evidence.fact import Evidence, warning
 from importer.evidence.loading import MLX_ENGINES
+from importer.evidence.rule import Rule
 from importer.hub.snapshot import Snapshot
+from importer.reasons import Reason
 
 KEY = "code"
 PLACES = (FILE, "tokenizer_config.json", "processor_config.json", "preprocessor_config.json")
 # ``module.Class``, or ``owner/name--module.Class`` for the code of another repository.
 CLASS = re.compile(r"(?:(?P<repo>[\w.-]+/[\w.-]+)--)?(?P<module>\w+(?:\.\w+)*)\.\w+", re.ASCII)
 MODULE = re.compile(r"[\w-]+\.py", re.ASCII)
-ALLOW = "--set trust_remote_code=true"
-STOPS = f"it will not start without this code, which {ALLOW} allows, after a look at the files"
+
+
+class CodeReason(StrEnum):
+    """What is known of a repository's code."""
+
+    NAMED = "named"
+    UNLISTED = "unlisted"
+    ELSEWHERE = "elsewhere"
+    NEEDED = "needed"
+    OWN_TYPE = "own-type"
+    NOT_KNOWN = "not-known"
+    LACKING = "lacking"
+    NOT_NEEDED = "not-needed"
+    CONFIGURATION = "configuration"
+    MODEL = "model"
+    TOKENIZER = "tokenizer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,55 +86,50 @@ def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
         return []
     listed = files(snapshot, wanted)
     places = dict.fromkeys(n.source for n in wanted)
-    parts = ", ".join(dict.fromkeys(n.part for n in wanted))
-    what = f"code of the repository is named in {' and '.join(places)} for {parts}"
+    parts = tuple(dict.fromkeys(n.part for n in wanted))
+    what = Reason(CodeReason.NAMED, places=tuple(places), parts=parts)
     reasons = [what, *_absent(snapshot, listed), *_elsewhere(wanted), need(snapshot, able, wanted)]
-    return [Evidence("config", KEY, listed, next(iter(places)), reason) for reason in reasons]
+    return [Evidence(Rule.CONFIG, KEY, listed, next(iter(places)), reason) for reason in reasons]
 
 
-def _absent(snapshot: Snapshot, listed: Mapping[str, str | None]) -> Iterator[str]:
-    absent = [path for path in listed if not snapshot.has(path)]
+def _absent(snapshot: Snapshot, listed: Mapping[str, str | None]) -> Iterator[Reason]:
+    absent = tuple(path for path in listed if not snapshot.has(path))
     if absent and snapshot.files:
-        yield f"the repository does not list {', '.join(absent)}"
+        yield Reason(CodeReason.UNLISTED, files=absent)
 
 
-def _elsewhere(wanted: list[Named]) -> Iterator[str]:
-    repos = dict.fromkeys(n.repo for n in wanted if n.repo is not None)
+def _elsewhere(wanted: list[Named]) -> Iterator[Reason]:
+    repos = tuple(dict.fromkeys(n.repo for n in wanted if n.repo is not None))
     if repos:
-        whose = ", ".join(map(str, repos))
-        yield f"warning: code of other repositories is named, which no commit pins: {whose}"
+        yield warning(Reason(CodeReason.ELSEWHERE, repos=repos))
 
 
-def need(snapshot: Snapshot, able: Abilities, wanted: list[Named]) -> str:
+def need(snapshot: Snapshot, able: Abilities, wanted: list[Named]) -> Reason:
     """Whether the engine starts without it."""
     if able.engine in MLX_ENGINES:
         parts = [n.part for n in wanted if n.part in ("model_file", "AutoTokenizer")]
         model_type = config_of(snapshot).get("model_type")
         own = able.remapped.get(str(model_type), model_type) in able.model_types
         if "model_file" in parts or not own:
-            return (
-                f"{able.label} will not start without this code: {ALLOW} allows it, after a look at the files"
-            )
-        return f"{able.label} has the model type {model_type} itself, so the code is not needed for it"
+            return Reason(CodeReason.NEEDED, engine=able.label)
+        return Reason(CodeReason.OWN_TYPE, engine=able.label, model_type=str(model_type))
     if not able.model_types:
-        return (
-            f"whether {able.engine or 'the engine'} starts without this code is not known; {ALLOW} allows it"
-        )
-    lacking = [*_lacking(snapshot, able, wanted)]
+        return Reason(CodeReason.NOT_KNOWN, engine=able.engine or able.label)
+    lacking = tuple(_lacking(snapshot, able, wanted))
     if lacking:
-        return f"{able.label} has no {' and no '.join(lacking)} of its own; {STOPS}"
-    return f"{able.label} has all of it itself, so the code is not needed and not run"
+        return Reason(CodeReason.LACKING, engine=able.label, parts=lacking)
+    return Reason(CodeReason.NOT_NEEDED, engine=able.label)
 
 
-def _lacking(snapshot: Snapshot, able: Abilities, wanted: list[Named]) -> Iterator[str]:
+def _lacking(snapshot: Snapshot, able: Abilities, wanted: list[Named]) -> Iterator[Reason]:
     config = config_of(snapshot)
     model_type = config.get("model_type")
     parts = {n.part for n in wanted}
     if model_type not in able.model_types and "AutoConfig" in parts:
-        yield f"configuration for {model_type}"
+        yield Reason(CodeReason.CONFIGURATION, model_type=str(model_type))
     listed = config.get("architectures")
     served = isinstance(listed, list) and any(a in able.architectures for a in listed if isinstance(a, str))
     if not served and any(p.startswith("AutoModel") for p in parts):
-        yield "model for it"
+        yield Reason(CodeReason.MODEL)
     if "AutoTokenizer" in parts and model_type not in able.tokenizer_types:
-        yield "tokenizer for it"
+        yield Reason(CodeReason.TOKENIZER)

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from itertools import islice
 from typing import Any
 
 from importer.evidence.abilities import Abilities
 from importer.evidence.architecture import FILE, config_of, text_config
 from importer.evidence.fact import Evidence
+from importer.evidence.rule import Rule
 from importer.hub.snapshot import Snapshot
+from importer.reasons import Reason
 
 # Where no version's own list is known.
 KEYS = (
@@ -34,14 +37,34 @@ STRETCHED = re.compile(r"\b" + ORIGINAL + r"\W{1,6}(\d{1,9})")
 NEAR, MOST_EXAMPLES = 200, 50  # characters around the word, and how often it is looked at
 
 
+class LengthReason(StrEnum):
+    """What bears on the length of a context."""
+
+    NAMED = "named"
+    BY_CLASS = "by-class"
+    ASSUMED = "assumed"
+    IN_IT_ALREADY = "in-it-already"
+    MULTIPLIED = "multiplied"
+    LONGROPE = "longrope"
+    ORIGINAL = "original"
+    WINDOW = "window"
+    STRETCHABLE = "stretchable"
+    TOKENIZER = "tokenizer"
+
+
 @dataclass(frozen=True, slots=True)
 class Length:
-    """Tokens, the words of the config they rest on, and what has to be said of them."""
+    """Tokens, why that many, the words of the config they rest on, and what has to be said of them."""
 
     tokens: int
-    quote: str
-    notes: tuple[str, ...] = ()
-    named: bool = True
+    reason: Reason
+    quote: str = ""
+    notes: tuple[Reason, ...] = ()
+
+    @property
+    def named(self) -> bool:
+        """Whether the config itself names a length."""
+        return bool(self.quote)
 
 
 def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
@@ -49,8 +72,8 @@ def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
     found = derive(snapshot, able)
     if found is None:
         return []
-    rule, says = ("config", f"{FILE} says {found.quote}") if found.named else ("engine", found.quote)
-    reasons = [says, *found.notes, *_window(snapshot), *_card(snapshot, found)]
+    rule = Rule.CONFIG if found.named else Rule.ENGINE
+    reasons = [found.reason, *found.notes, *_window(snapshot), *_card(snapshot, found)]
     facts = [Evidence(rule, "max_model_len", found.tokens, FILE, r, found.quote) for r in reasons]
     return [*facts, *_tokenizer(snapshot, found)]
 
@@ -80,9 +103,13 @@ def _named(config: Mapping[str, Any], able: Abilities) -> Length | None:
         return None
     key = DECIDES if DECIDES in found else min(found, key=found.__getitem__)
     if _count(config.get(key)) is not None:
-        return Length(found[key], f"{key}: {found[key]}")
-    says = f"{FILE} names no {key}; {config.get('model_type')} has {found[key]} by default"
-    return Length(found[key], says, named=False)
+        quote = f"{key}: {found[key]}"
+        return Length(found[key], Reason(LengthReason.NAMED, file=FILE, quote=quote), quote)
+    model_type = str(config.get("model_type"))
+    return Length(
+        found[key],
+        Reason(LengthReason.BY_CLASS, file=FILE, key=key, model_type=model_type, tokens=found[key]),
+    )
 
 
 def _defaults(config: Mapping[str, Any], able: Abilities) -> Mapping[str, int]:
@@ -93,7 +120,7 @@ def _defaults(config: Mapping[str, Any], able: Abilities) -> Mapping[str, int]:
 def _assumed(snapshot: Snapshot, able: Abilities) -> Length | None:
     if able.engine != "vllm" or "model_type" not in snapshot.json(FILE):
         return None
-    return Length(ASSUMED, f"{FILE} names no length, and {able.label} then assumes {ASSUMED}", named=False)
+    return Length(ASSUMED, Reason(LengthReason.ASSUMED, file=FILE, engine=able.label, tokens=ASSUMED))
 
 
 def _ropes(text: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -113,11 +140,11 @@ def _kind(rope: Mapping[str, Any]) -> str:
 
 def _scaled(base: Length, ropes: list[Mapping[str, Any]], able: Abilities) -> Length:
     unscaled = able.unscaled_ropes or SCALED
-    tokens, factor, notes = base.tokens, 1.0, []
+    tokens, factor, notes = base.tokens, 1.0, list[Reason]()
     for rope in ropes:
         kind, told = _kind(rope), _factor(rope.get("factor"))
         if kind in unscaled and told not in (None, 1.0):
-            notes.append(f"rope scaling {kind} with factor {told:g} is in this length already")
+            notes.append(Reason(LengthReason.IN_IT_ALREADY, rope=kind, factor=told))
         elif kind not in unscaled and told is not None:
             factor = told
         original = _count(rope.get(ORIGINAL))
@@ -125,9 +152,10 @@ def _scaled(base: Length, ropes: list[Mapping[str, Any]], able: Abilities) -> Le
             tokens = original
     if factor != 1.0 or tokens != base.tokens:
         length = max(1, int(tokens * factor))
-        notes.append(f"rope scaling {_kind(ropes[-1])} multiplies {tokens} by {factor:g}")
-        return Length(length, base.quote, (*base.notes, *notes), base.named)
-    return Length(base.tokens, base.quote, (*base.notes, *dict.fromkeys(notes)), base.named)
+        kind = _kind(ropes[-1])
+        notes.append(Reason(LengthReason.MULTIPLIED, rope=kind, tokens=tokens, factor=factor))
+        return replace(base, tokens=length, notes=(*base.notes, *notes))
+    return replace(base, notes=(*base.notes, *dict.fromkeys(notes)))
 
 
 def _long(text: Mapping[str, Any], found: Length, ropes: list[Mapping[str, Any]], able: Abilities) -> Length:
@@ -135,23 +163,25 @@ def _long(text: Mapping[str, Any], found: Length, ropes: list[Mapping[str, Any]]
     original = _count(text.get(ORIGINAL)) or _defaults(text, able).get(ORIGINAL)
     if original is None or all(_kind(rope) != "longrope" for rope in ropes):
         return found
-    note = f"with longrope up to {found.tokens} can be asked for, at some cost to short prompts"
-    return Length(original, f"{ORIGINAL}: {original}", (note,), found.named)
+    note, quote = Reason(LengthReason.LONGROPE, tokens=found.tokens), f"{ORIGINAL}: {original}"
+    if found.named:
+        return Length(original, Reason(LengthReason.NAMED, file=FILE, quote=quote), quote, (note,))
+    return Length(original, Reason(LengthReason.ORIGINAL, key=ORIGINAL, tokens=original), "", (note,))
 
 
-def _window(snapshot: Snapshot) -> Iterator[str]:
+def _window(snapshot: Snapshot) -> Iterator[Reason]:
     """A sliding window limits how far layers look back, and no engine's length."""
     text = text_config(config_of(snapshot))
     window = _count(text.get("sliding_window"))
     if window is not None and text.get("use_sliding_window") is not False:
-        yield f"layers with a sliding window look back {window} tokens only (sliding_window)"
+        yield Reason(LengthReason.WINDOW, tokens=window)
 
 
-def _card(snapshot: Snapshot, found: Length) -> Iterator[str]:
+def _card(snapshot: Snapshot, found: Length) -> Iterator[Reason]:
     """What the card tells how to stretch; never switched on here, since it changes short prompts too."""
     told = next((t for t in _told(snapshot.texts.get(CARD, "")) if t > found.tokens), None)
     if told is not None:
-        yield f"the card tells how YaRN stretches it to {told}, at a cost to short prompts; it stays off"
+        yield Reason(LengthReason.STRETCHABLE, tokens=told)
 
 
 def _told(card: str) -> Iterator[int]:
@@ -166,8 +196,8 @@ def _told(card: str) -> Iterator[int]:
 def _tokenizer(snapshot: Snapshot, found: Length) -> Iterator[Evidence]:
     told = _count(snapshot.json(TOKENIZER).get("model_max_length"))
     if told is not None and told != found.tokens:
-        says = f"{TOKENIZER} says model_max_length: {told}, which engines do not heed when they generate"
-        yield Evidence("tokenizer", "max_model_len", told, TOKENIZER, says, f"model_max_length: {told}")
+        reason = Reason(LengthReason.TOKENIZER, file=TOKENIZER, tokens=told)
+        yield Evidence(Rule.TOKENIZER, "max_model_len", told, TOKENIZER, reason, f"model_max_length: {told}")
 
 
 def _count(value: object) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
+from enum import StrEnum
 
 from importer.evidence import (
     backend,
@@ -27,11 +28,19 @@ from importer.evidence.abilities import UNKNOWN, Abilities, Machine
 from importer.evidence.fact import Evidence
 from importer.evidence.formats import translate
 from importer.evidence.kind import KindFinding
+from importer.evidence.rule import Rule
 from importer.hub.snapshot import Snapshot
+from importer.reasons import Reason
 from importer.template.study import Study
 
 PARSERS = ("tool_parser", "reasoning_parser")
 NAMED_FOR = "vllm"  # the engine whose parser names the tables hold
+
+
+class GatherReason(StrEnum):
+    """What becomes of a parser's name on another engine."""
+
+    RENAMED = "renamed"
 
 
 def gather(
@@ -95,7 +104,7 @@ def for_engine(
 
 
 def _shows_thinking(fact: Evidence) -> bool:
-    return fact.key == "reasoning_parser" and fact.rule == "template-format" and fact.value is not None
+    return fact.key == "reasoning_parser" and fact.rule is Rule.TEMPLATE_FORMAT and fact.value is not None
 
 
 def _renamed(fact: Evidence, engine: str, known: Container[str] | None) -> Evidence | None:
@@ -104,4 +113,5 @@ def _renamed(fact: Evidence, engine: str, known: Container[str] | None) -> Evide
     name = translate(fact.key, str(fact.value), NAMED_FOR, engine, known)
     if name is None:
         return None
-    return replace(fact, value=name, says=f"{fact.says}, which is {name} on {engine}")
+    reason = Reason(GatherReason.RENAMED, reason=fact.reason, parser=name, engine=engine)
+    return replace(fact, value=name, reason=reason)

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 
 from importer.evidence.architecture import model_types
 from importer.evidence.fact import Evidence
+from importer.evidence.rule import Rule
 from importer.hub.snapshot import Snapshot
+from importer.reasons import Reason
+
+
+class KinReason(StrEnum):
+    """What a model type says of parsers."""
+
+    NAMED = "named"
 
 
 def evidence(snapshot: Snapshot, parsers: Mapping[str, Mapping[str, str]], *, thinks: bool) -> list[Evidence]:
@@ -22,12 +31,12 @@ def evidence(snapshot: Snapshot, parsers: Mapping[str, Mapping[str, str]], *, th
         tool = exact(model_type, tools)
         thought = of_line(model_type, parsers.get("reasoning_parser", {})) if thinks else None
         for key, name, rule in (
-            ("tool_parser", tool, "type-name"),
-            ("reasoning_parser", thought, "type-line"),
+            ("tool_parser", tool, Rule.TYPE_NAME),
+            ("reasoning_parser", thought, Rule.TYPE_LINE),
         ):
             if name is not None:
-                says = f"config.json says model_type: {model_type}, for which the parser {name} is named"
-                facts.append(Evidence(rule, key, name, "config.json", says, f"model_type: {model_type}"))
+                reason = Reason(KinReason.NAMED, model_type=model_type, parser=name)
+                facts.append(Evidence(rule, key, name, "config.json", reason, f"model_type: {model_type}"))
     return facts
 
 

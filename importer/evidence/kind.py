@@ -9,14 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 
 from importer.errors import RepositoryError
 from importer.evidence.architecture import architectures, config_of, model_types
-from importer.evidence.fact import Evidence
+from importer.evidence.fact import Evidence, Source
 from importer.evidence.name import joined, normalise
 from importer.evidence.names import base_models, match, own_name
+from importer.evidence.rule import Rule
 from importer.evidence.tables import parser_table
 from importer.hub.snapshot import Snapshot
+from importer.reasons import Reason
 
 NOT_CHAT = {
     "embedding": "an embedding model",
@@ -78,6 +81,24 @@ _CHAT_WORDS = re.compile(r"(?:^|-)(?:instruct|chat|it|think(?:ing)?|reasoning|as
 _TEMPLATE_FILES = ("chat_template.jinja", "chat_template.json", "additional_chat_templates/tool_use.jinja")
 
 
+class KindReason(StrEnum):
+    """What says which kind of model it is."""
+
+    ARCHITECTURE = "architecture"
+    KEY = "key"
+    FILE = "file"
+    NAME_SAYS_KIND = "name-says-kind"
+    TAG = "tag"
+    TEMPLATE = "template"
+    MODEL_TYPE = "model-type"
+    CONVERSATIONAL = "conversational"
+    NAME_HAS_WORD = "name-has-word"
+    FAMILY = "family"
+    NO_TEMPLATE = "no-template"
+    NOTHING_ELSE = "nothing-else"
+    ONLY_GGUF = "only-gguf"
+
+
 @dataclass(frozen=True, slots=True)
 class KindFinding:
     """``kind`` and the facts that decided it, the deciding one first.
@@ -128,12 +149,12 @@ def _from_architecture(snapshot: Snapshot) -> Iterator[Evidence]:
     for name in architectures(snapshot):
         kind = next((k for k, parts in _ARCHITECTURES.items() if _has(name.lower(), parts)), None)
         if kind:
-            says = f"the architecture {name} is that of {_a(kind)}"
-            yield _fact("architecture", kind, "config.json", says, name)
+            reason = Reason(KindReason.ARCHITECTURE, name=name, of=kind)
+            yield _fact(Rule.KIND_ARCHITECTURE, kind, "config.json", reason, name)
     config = config_of(snapshot)
     for key in _DRAFT_KEYS:
         if key in config:
-            yield _fact("architecture", "draft", "config.json", f"config.json has {key}", key)
+            yield _fact(Rule.KIND_ARCHITECTURE, "draft", "config.json", Reason(KindReason.KEY, key=key), key)
 
 
 def _has(name: str, parts: str) -> bool:
@@ -143,14 +164,14 @@ def _has(name: str, parts: str) -> bool:
 def _from_files(snapshot: Snapshot) -> Iterator[Evidence]:
     for path, kind in _FILES.items():
         if snapshot.has(path):
-            yield _fact("files", kind, path, f"it has {path}, as {_a(kind)} has", path)
+            yield _fact(Rule.KIND_FILES, kind, path, Reason(KindReason.FILE, file=path, of=kind), path)
 
 
 def _from_name(snapshot: Snapshot) -> Iterator[Evidence]:
     found = match(parser_table(), own_name(snapshot))
     if found is not None and found.kind != "chat":
-        says = f"its name says that it is {_a(found.kind)}"
-        yield _fact("name", found.kind, "parser_defaults.json", says, found.quote)
+        reason = Reason(KindReason.NAME_SAYS_KIND, of=found.kind)
+        yield _fact(Rule.KIND_NAME, found.kind, "parser_defaults.json", reason, found.quote)
 
 
 def _from_tags(snapshot: Snapshot) -> Iterator[Evidence]:
@@ -160,33 +181,33 @@ def _from_tags(snapshot: Snapshot) -> Iterator[Evidence]:
     told += [("tags", tag) for tag in tags] if isinstance(tags, (list, tuple)) else []
     for source, tag in told:
         if isinstance(tag, str) and tag in _TAGS:
-            yield _fact("tag", _TAGS[tag], source, f"the Hub's {source} says {tag}", tag)
+            yield _fact(Rule.KIND_TAG, _TAGS[tag], source, Reason(KindReason.TAG, field=source, tag=tag), tag)
 
 
 def _chats(snapshot: Snapshot, ignore_name: bool) -> Iterator[Evidence]:
     """Facts that a chat model has and a base model mostly lacks."""
     where = _template_place(snapshot)
     if where:
-        yield _fact("template", "chat", where, f"it has a chat template in {where}", where)
+        yield _fact(Rule.KIND_TEMPLATE, "chat", where, Reason(KindReason.TEMPLATE, where=where), where)
     for model_type in model_types(snapshot):
         row = parser_table().find_type(model_type)
         if row is not None:
             quote = f"model_type: {model_type}"
-            says = f"config.json says {quote}, which is {row.label}"
-            yield _fact("model-type", "chat", "config.json", says, quote)
+            reason = Reason(KindReason.MODEL_TYPE, quote=quote, family=row.label)
+            yield _fact(Rule.KIND_MODEL_TYPE, "chat", "config.json", reason, quote)
     if ignore_name:
         return
     tags = snapshot.info.get("tags")
     if isinstance(tags, (list, tuple)) and "conversational" in tags:
-        yield _fact("tag", "chat", "tags", "the Hub's tags say conversational", "conversational")
+        yield _fact(Rule.KIND_TAG, "chat", "tags", Reason(KindReason.CONVERSATIONAL), "conversational")
     words = _CHAT_WORDS.search(normalise(own_name(snapshot)).name)
     if words:
         quote = words.group().strip("-")
-        yield _fact("name", "chat", "name", f"its name says {quote}", quote)
+        yield _fact(Rule.KIND_NAME, "chat", Source.NAME, Reason(KindReason.NAME_HAS_WORD, word=quote), quote)
     found = match(parser_table(), own_name(snapshot))
     if found is not None and found.kind == "chat" and found.parsers:
-        says = f"its name belongs to the family {found.row.label}"
-        yield _fact("name", "chat", "parser_defaults.json", says, found.quote)
+        reason = Reason(KindReason.FAMILY, family=found.row.label)
+        yield _fact(Rule.KIND_NAME, "chat", "parser_defaults.json", reason, found.quote)
 
 
 def _template_place(snapshot: Snapshot) -> str | None:
@@ -202,18 +223,17 @@ def _template_place(snapshot: Snapshot) -> str | None:
     told = snapshot.info.get("config")
     inside = told.get("tokenizer_config") if isinstance(told, dict) else None
     told_template = isinstance(inside, dict) and inside.get("chat_template")
-    return "the Hub's answer" if told_template else None
+    return Source.HUB if told_template else None
 
 
 def _without_template(snapshot: Snapshot) -> tuple[str, tuple[Evidence, ...]]:
     """A tokenizer's settings without any template are a base model's; without them nothing is known."""
     file = "tokenizer_config.json"
     if snapshot.json(file):
-        return "base", (
-            _fact("template", "base", file, f"it has a {file} and no chat template anywhere", ""),
-        )
-    says = "nothing says that it is anything but a chat model"
-    return "chat", (_fact("default", "chat", "the repository", says, ""),)
+        reason = Reason(KindReason.NO_TEMPLATE, file=file)
+        return "base", (_fact(Rule.KIND_TEMPLATE, "base", file, reason, ""),)
+    reason = Reason(KindReason.NOTHING_ELSE)
+    return "chat", (_fact(Rule.KIND_DEFAULT, "chat", Source.REPOSITORY, reason, ""),)
 
 
 def _only_gguf(snapshot: Snapshot) -> bool:
@@ -224,20 +244,10 @@ def _only_gguf(snapshot: Snapshot) -> bool:
 def _gguf(snapshot: Snapshot, ignore_name: bool) -> KindFinding:
     made_from = None if ignore_name else next(iter(base_models(snapshot)), None)
     quote = next(f.path for f in snapshot.files if f.path.lower().endswith(".gguf"))
-    fact = _fact("files", "gguf-only", quote, "its only weights are GGUF files", quote)
+    fact = _fact(Rule.KIND_FILES, "gguf-only", quote, Reason(KindReason.ONLY_GGUF), quote)
     named = made_from if made_from and "/" in joined(normalise(made_from)) else None
     return KindFinding("gguf-only", (fact,), named)
 
 
-def _a(kind: str) -> str:
-    others = {
-        "base": "a base model",
-        "guard": "a guard model",
-        "ocr": "an OCR model",
-        "translation": "a translation model",
-    }
-    return NOT_CHAT.get(kind) or others[kind]
-
-
-def _fact(rule: str, kind: str, source: str, says: str, quote: str) -> Evidence:
-    return Evidence(f"kind-{rule}", "kind", kind, source, says, quote)
+def _fact(rule: Rule, kind: str, source: str, reason: Reason, quote: str) -> Evidence:
+    return Evidence(rule, "kind", kind, source, reason, quote)

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 
 from importer.evidence.abilities import Abilities, Machine
 from importer.evidence.architecture import architectures, config_of, text_config
-from importer.evidence.fact import Evidence
+from importer.evidence.fact import Evidence, warning
 from importer.evidence.quantisation import MLX, Quantised, read
+from importer.evidence.rule import Rule
 from importer.hub.snapshot import Snapshot
+from importer.reasons import Reason
 
 MLX_ENGINES = ("mlx", "mlx-vlm", "vllm-mlx")
 # Names that vLLM resolves to another before it looks a method up.
@@ -29,15 +32,42 @@ NVFP4 = ("nvfp4", "nvfp4a16")
 EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 
 
+class LoadReason(StrEnum):
+    """What an engine's version makes of a model's architecture and weights."""
+
+    TOGETHER = "together"
+    DEPRECATED = "deprecated"
+    REMOVED = "removed"
+    NOT_ITS_OWN = "not-its-own"
+    NO_MODEL_TYPE = "no-model-type"
+    MLX_WEIGHTS = "mlx-weights"
+    NO_METHOD = "no-method"
+    REFUSED = "refused"
+    NOT_NAMED = "not-named"
+    NOT_TRIED = "not-tried"
+    TRIAL_FAILED = "trial-failed"
+    ON_PROCESSORS = "on-processors"
+    TOO_OLD_A_CARD = "too-old-a-card"
+    DETECTED = "detected"
+    NEEDS_CARD = "needs-card"
+    MLX_READS = "mlx-reads"
+    DOES_NOT_READ = "does-not-read"
+    NOT_THE_FORMAT = "not-the-format"
+    NVFP4_ONLY = "nvfp4-only"
+    CONVERTED = "converted"
+    MADE_WHOLE = "made-whole"
+    FP8_NOT_KNOWN = "fp8-not-known"
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``can`` is ``None`` where it is not known; ``says`` is the reason, empty where there is nothing to say.
+    """``can`` is ``None`` where it is not known; ``reason`` is ``None`` where there is nothing to say.
 
     ``here`` tells a refusal that another device would not share.
     """
 
     can: bool | None
-    says: str = ""
+    reason: Reason | None = None
     here: bool = False
 
 
@@ -45,21 +75,23 @@ def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evid
     """What the chosen engine makes of architecture and weights, as reasons of the decisions they concern."""
     facts = []
     served = serves(snapshot, able)
-    if served.says:
-        says = served.says if served.can is not False else f"warning: {served.says}"
-        facts.append(Evidence("engine", "backend", able.engine, able.label, says))
+    if served.reason is not None:
+        facts.append(Evidence(Rule.ENGINE, "backend", able.engine, able.label, _told(served, served.reason)))
     found = read(snapshot)
     if found is not None:
         verdict = loads(found, snapshot, able, machine)
-        says = verdict.says if verdict.can is not False else f"warning: {verdict.says}"
-        if says:
-            facts.append(Evidence("engine", "quantization", found.method, able.label, says))
+        if verdict.reason is not None:
+            reason = _told(verdict, verdict.reason)
+            facts.append(Evidence(Rule.ENGINE, "quantization", found.method, able.label, reason))
         if ALIASES.get(found.method, found.method) in able.deprecated:
-            says = (
-                f"{able.label} refuses {found.method}, which it means to drop, unless it is told to allow it"
-            )
-            facts.append(Evidence("engine", ALLOW, True, able.label, says))
+            reason = Reason(LoadReason.DEPRECATED, engine=able.label, method=found.method)
+            facts.append(Evidence(Rule.ENGINE, ALLOW, True, able.label, reason))
     return facts
+
+
+def _told(verdict: Verdict, reason: Reason) -> Reason:
+    """A refusal is a warning."""
+    return warning(reason) if verdict.can is False else reason
 
 
 def fits(snapshot: Snapshot, able: Abilities, machine: Machine) -> Verdict:
@@ -69,7 +101,8 @@ def fits(snapshot: Snapshot, able: Abilities, machine: Machine) -> Verdict:
     asked += [loads(found, snapshot, able, machine)] if found is not None else []
     refused = next((v for v in asked if v.can is False), None)
     unsure = next((v for v in asked if v.can is None), None)
-    return refused or unsure or Verdict(True, "; ".join(v.says for v in asked if v.says))
+    said = tuple(v.reason for v in asked if v.reason is not None)
+    return refused or unsure or Verdict(True, Reason(LoadReason.TOGETHER, reasons=said) if said else None)
 
 
 def serves(snapshot: Snapshot, able: Abilities) -> Verdict:
@@ -84,9 +117,8 @@ def serves(snapshot: Snapshot, able: Abilities) -> Verdict:
     gone = next((a for a in named if a in able.removed), None)
     if gone is not None:
         last = able.removed[gone]
-        return Verdict(False, f"{able.label} does not serve {gone} any more; {last} was the last that did")
-    says = f"{able.label} has no {named[0]} of its own; it would try transformers' code for it"
-    return Verdict(None, says)
+        return Verdict(False, Reason(LoadReason.REMOVED, engine=able.label, architecture=gone, last=last))
+    return Verdict(None, Reason(LoadReason.NOT_ITS_OWN, engine=able.label, architecture=named[0]))
 
 
 def _serves_mlx(snapshot: Snapshot, able: Abilities) -> Verdict:
@@ -95,7 +127,7 @@ def _serves_mlx(snapshot: Snapshot, able: Abilities) -> Verdict:
         return Verdict(None)
     if able.remapped.get(model_type, model_type) in able.model_types:
         return Verdict(True)
-    return Verdict(False, f"{able.label} has no model type {model_type}")
+    return Verdict(False, Reason(LoadReason.NO_MODEL_TYPE, engine=able.label, model_type=model_type))
 
 
 def loads(found: Quantised, snapshot: Snapshot, able: Abilities, machine: Machine) -> Verdict:
@@ -103,17 +135,19 @@ def loads(found: Quantised, snapshot: Snapshot, able: Abilities, machine: Machin
     if able.engine in MLX_ENGINES:
         return _loads_mlx(found, snapshot, able)
     if found.method == MLX:
-        return Verdict(False, f"{able.engine} does not read weights in MLX's own quantisation")
+        return Verdict(False, Reason(LoadReason.MLX_WEIGHTS, engine=able.engine))
     if not able.methods:
         return Verdict(None)
     method = ALIASES.get(found.method, found.method)
     if method not in able.methods:
-        return Verdict(False, f"{able.label} has no quantisation method {found.method}")
+        return Verdict(False, Reason(LoadReason.NO_METHOD, engine=able.label, method=found.method))
     if found.key in able.refused:
-        return Verdict(False, f"{able.label} refuses {found.label}: {able.refused[found.key]}")
+        why = able.refused[found.key]
+        return Verdict(
+            False, Reason(LoadReason.REFUSED, engine=able.label, quantisation=found.label, words=why)
+        )
     if not found.named:
-        says = "nothing in the files names modelopt where it is looked for"
-        return Verdict(False, f"{able.label} takes the weights for whole: {says}")
+        return Verdict(False, Reason(LoadReason.NOT_NAMED, engine=able.label))
     if machine.kind == "cpu":
         return _on_processors(found, snapshot, able)
     return _on_cards(found, method, able, machine)
@@ -123,13 +157,15 @@ def _on_processors(found: Quantised, snapshot: Snapshot, able: Abilities) -> Ver
     experts = any(key in text_config(config_of(snapshot)) for key in EXPERTS)
     key = next((k for k in _trials(found, experts) if k in able.processors), None)
     if key is None:
-        says = f"whether {able.label} runs {found.label} on processors was not tried"
-        return Verdict(None, f"{says}; it detects the method by itself")
+        return Verdict(None, Reason(LoadReason.NOT_TRIED, engine=able.label, quantisation=found.label))
     why = able.processors[key]
     if why:
-        says = f"{able.label} does not run {found.label} on processors: a trial ended with “{why}”"
-        return Verdict(False, f"{says}; {needs(found, able)}", here=True)
-    return Verdict(True, f"{able.label} loads {found.label} on processors and detects it by itself")
+        reason = Reason(
+            LoadReason.TRIAL_FAILED, engine=able.label, quantisation=found.label, words=why,
+            needs=needs(found, able),
+        )  # fmt: skip
+        return Verdict(False, reason, here=True)
+    return Verdict(True, Reason(LoadReason.ON_PROCESSORS, engine=able.label, quantisation=found.label))
 
 
 def _trials(found: Quantised, experts: bool) -> Iterator[str]:
@@ -143,15 +179,18 @@ def _on_cards(found: Quantised, method: str, able: Abilities, machine: Machine) 
         return Verdict(None)
     least = _least(found, method, able)
     if machine.capability is not None and machine.capability < least:
-        says = f"{able.label} needs {_capability(least)} for {found.label}"
-        return Verdict(False, f"{says}; {machine.name} has {machine.capability / 10:.1f}", here=True)
-    return Verdict(True, f"{able.label} detects it by itself; {needs(found, able)}")
+        reason = Reason(
+            LoadReason.TOO_OLD_A_CARD, engine=able.label, quantisation=found.label, least=least / 10,
+            device=machine.name, capability=machine.capability / 10,
+        )  # fmt: skip
+        return Verdict(False, reason, here=True)
+    return Verdict(True, Reason(LoadReason.DETECTED, engine=able.label, needs=needs(found, able)))
 
 
-def needs(found: Quantised, able: Abilities) -> str:
+def needs(found: Quantised, able: Abilities) -> Reason:
     """The NVIDIA cards that can."""
     least = _least(found, ALIASES.get(found.method, found.method), able)
-    return f"it needs an NVIDIA card{f' of {_capability(least)}' if least > 1 else ''}"
+    return Reason(LoadReason.NEEDS_CARD, least=least / 10 if least > 1 else None)
 
 
 def _least(found: Quantised, method: str, able: Abilities) -> int:
@@ -162,32 +201,27 @@ def _least(found: Quantised, method: str, able: Abilities) -> int:
     return max(able.methods.get(method, 0), by_scheme if method == "compressed-tensors" else 0)
 
 
-def _capability(least: int) -> str:
-    return f"compute capability {least / 10:.1f} or more"
-
-
 def _loads_mlx(found: Quantised, snapshot: Snapshot, able: Abilities) -> Verdict:
     if found.method == MLX:
-        return Verdict(True, f"weights in MLX's own quantisation, which {able.engine} reads")
+        return Verdict(True, Reason(LoadReason.MLX_READS, engine=able.engine))
     if not able.methods:
         return Verdict(None)
     if found.method not in able.methods:
-        return Verdict(False, f"{able.label} does not read {found.label}")
+        return Verdict(False, Reason(LoadReason.DOES_NOT_READ, engine=able.label, quantisation=found.label))
     if found.method == "compressed-tensors" and able.formats and found.form not in able.formats:
-        return Verdict(False, f"{able.label} does not read compressed-tensors in the format {found.form}")
+        return Verdict(False, Reason(LoadReason.NOT_THE_FORMAT, engine=able.label, format=found.form))
     if found.method == "modelopt" and able.engine == "mlx" and found.scheme not in NVFP4:
-        return Verdict(False, f"{able.label} reads ModelOpt's NVFP4 alone, not {found.scheme}")
+        return Verdict(False, Reason(LoadReason.NVFP4_ONLY, engine=able.label, scheme=found.scheme))
     if found.method == "fp8" and able.engine == "mlx":
         return _fp8_mlx(found, snapshot, able)
-    return Verdict(True, f"{able.label} turns {found.label} into its own quantisation while it loads")
+    return Verdict(True, Reason(LoadReason.CONVERTED, engine=able.label, quantisation=found.label))
 
 
 def _fp8_mlx(found: Quantised, snapshot: Snapshot, able: Abilities) -> Verdict:
     model_type = str(config_of(snapshot).get("model_type"))
     if able.remapped.get(model_type, model_type) in able.fp8_types:
-        return Verdict(
-            True, f"{able.label} turns {found.label} of {model_type} into whole weights while it loads"
+        reason = Reason(
+            LoadReason.MADE_WHOLE, engine=able.label, quantisation=found.label, model_type=model_type
         )
-    return Verdict(
-        None, f"{able.label} reads FP8 weights of some model types; {model_type} is not known to be one"
-    )
+        return Verdict(True, reason)
+    return Verdict(None, Reason(LoadReason.FP8_NOT_KNOWN, engine=able.label, model_type=model_type))

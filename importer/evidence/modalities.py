@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Mapping
+from enum import StrEnum
 
 from importer.evidence.abilities import Abilities
 from importer.evidence.architecture import architectures, config_of
 from importer.evidence.fact import Evidence
+from importer.evidence.rule import Rule
 from importer.hub.snapshot import Snapshot
+from importer.reasons import Reason
 
 NAMES = ("image", "video", "audio")
 # Keys of a config (or of the part about the language model) that only a model with this input has.
@@ -28,9 +31,18 @@ MOST = {"image": 16, "video": 2, "audio": 4}
 USUAL = 999  # vLLM's own, in every version since 0.14.1
 
 
-def read(snapshot: Snapshot) -> dict[str, str]:
-    """Each modality with the words that show it; empty for a model of text."""
-    found: dict[str, str] = {}
+class InputReason(StrEnum):
+    """What shows that a model takes more than text."""
+
+    KEY = "key"
+    FILE = "file"
+    TAKES = "takes"
+    LIMITED = "limited"
+
+
+def read(snapshot: Snapshot) -> dict[str, Reason]:
+    """Each modality with what shows it; empty for a model of text."""
+    found: dict[str, Reason] = {}
     config = config_of(snapshot)
     parts = [
         config,
@@ -42,19 +54,22 @@ def read(snapshot: Snapshot) -> dict[str, str]:
             k.endswith("_config") and part[k] is None for part in parts for k in part if shape.fullmatch(k)
         )
         if keys and not absent:
-            found[name] = f"config.json has {max(keys, key=lambda k: k.endswith('_config'))}"
+            shown = max(keys, key=lambda k: k.endswith("_config"))
+            found[name] = Reason(InputReason.KEY, file="config.json", key=shown)
     for path, name in FILES.items():
         if found and snapshot.has(path):
-            found.setdefault(name, f"it has {path}")
+            found.setdefault(name, Reason(InputReason.FILE, file=path))
     return {name: found[name] for name in NAMES if name in found} or _from_processor(snapshot)
 
 
-def _from_processor(snapshot: Snapshot) -> dict[str, str]:
+def _from_processor(snapshot: Snapshot) -> dict[str, Reason]:
     """What the processor's settings say, for a config that says nothing."""
     settings = snapshot.json(PROCESSOR)
     told = {"image": "image_processor_type", "audio": "feature_extractor_type"}
     return {
-        name: f"{PROCESSOR} has {key}" for name, key in told.items() if isinstance(settings.get(key), str)
+        name: Reason(InputReason.KEY, file=PROCESSOR, key=key)
+        for name, key in told.items()
+        if isinstance(settings.get(key), str)
     }
 
 
@@ -73,12 +88,12 @@ def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
     if not shown:
         return []
     named = _of_engine(able.traits(architectures(snapshot)), shown) or dict.fromkeys(shown, None)
-    says = f"it takes {', '.join(named)} beside text: {'; '.join(shown.values())}"
-    facts = [Evidence("config", "modalities", [*named], "config.json", says)]
+    reason = Reason(InputReason.TAKES, names=tuple(named), shown=tuple(shown.values()))
+    facts = [Evidence(Rule.CONFIG, "modalities", [*named], "config.json", reason)]
     if able.engine == "vllm":
         most = {name: min(MOST[name], limit or MOST[name]) for name, limit in named.items()}
-        says = f"a chat sends its images again with every turn; {able.label} would take {USUAL} of each"
-        facts.append(Evidence("importer", "limit_mm_per_prompt", most, able.label, says))
+        reason = Reason(InputReason.LIMITED, engine=able.label, usual=USUAL)
+        facts.append(Evidence(Rule.IMPORTER, "limit_mm_per_prompt", most, able.label, reason))
     return facts
 
 

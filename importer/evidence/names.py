@@ -6,11 +6,13 @@ A name only claims. The template, read by the engine's own parsers, is heard bef
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from typing import Any
 
 from importer.evidence.architecture import config_of, model_types
 from importer.evidence.fact import Evidence
 from importer.evidence.name import normalise
+from importer.evidence.rule import Rule
 from importer.evidence.tables import (
     PARSERS,
     Match,
@@ -21,10 +23,19 @@ from importer.evidence.tables import (
 )
 from importer.evidence.values import MODES_KEY
 from importer.hub.snapshot import Snapshot
+from importer.reasons import Reason
 
 SOURCE = "parser_defaults.json"
 SAMPLING_SOURCE = "inference_defaults.json"
-WORDS = {"tool_parser": "tool parser", "reasoning_parser": "reasoning parser"}
+
+
+class ModelNameReason(StrEnum):
+    """What a name or a model type says by the tables."""
+
+    FAMILY = "family"
+    PARSER = "parser"
+    SAMPLING = "sampling"
+    MODEL_TYPE = "model-type"
 
 
 def match(table: Table, name: str) -> Match | None:
@@ -45,9 +56,9 @@ def evidence(snapshot: Snapshot, ignore_name: bool = False) -> list[Evidence]:
     """
     facts: list[Evidence] = []
     if not ignore_name:
-        facts += from_name(own_name(snapshot), "family-table")
+        facts += from_name(own_name(snapshot))
         for base in base_models(snapshot):
-            facts += _unsaid(facts, from_name(base, "base-model-family"))
+            facts += _unsaid(facts, from_name(base, Rule.BASE_MODEL_FAMILY))
     return facts + _unsaid(facts, _from_type(snapshot))
 
 
@@ -68,44 +79,46 @@ def base_models(snapshot: Snapshot) -> tuple[str, ...]:
     return tuple(dict.fromkeys(b for b in found if normalise(b) != normalise(own_name(snapshot))))
 
 
-def from_name(name: str, rule: str = "family-table") -> list[Evidence]:
+def from_name(name: str, rule: Rule = Rule.FAMILY_TABLE) -> list[Evidence]:
     """What the tables say of one name; ``rule`` tells whose name it is."""
     facts = []
     found = match(parser_table(), name)
-    if found is not None and (rule == "family-table" or found.kind == "chat"):
+    if found is not None and (rule is Rule.FAMILY_TABLE or found.kind == "chat"):
         facts += _claims(found, name, rule)
     sampling = sampling_table().find(normalise(name))
     return facts if sampling is None else facts + _sampling(sampling, name)
 
 
-def _claims(found: Match, name: str, rule: str) -> list[Evidence]:
-    whose = "its name" if rule == "family-table" else f"the model it was made from, {name},"
-    family = found.row.label
-    facts = [Evidence(rule, "family", family, SOURCE, f"{whose} belongs to the family {family}", found.quote)]
-    about = f" ({found.row.notes})" if found.row.notes and found.kind == found.row.kind else ""
-    if found.kind == "base" and found.row.kind == "chat":
-        about = " (a bare name is the base model's)"
+def _claims(found: Match, name: str, rule: Rule) -> list[Evidence]:
+    base, family = None if rule is Rule.FAMILY_TABLE else name, found.row.label
+    reason = Reason(ModelNameReason.FAMILY, base=base, family=family)
+    facts = [Evidence(rule, "family", family, SOURCE, reason, found.quote)]
+    bare = found.kind == "base" and found.row.kind == "chat"
+    note = found.row.notes if not bare and found.row.notes and found.kind == found.row.kind else None
     for key, parser in found.parsers.items():
-        says = f"{whose} says {family}, known to need the {WORDS[key]} {parser}{about}"
-        if parser is None:
-            says = f"{whose} says {family}, known to have no {WORDS[key]}{about}"
-        facts.append(Evidence(rule, key, parser, SOURCE, says, found.quote))
+        reason = Reason(
+            ModelNameReason.PARSER, base=base, family=family, field=key, parser=parser, note=note, bare=bare
+        )
+        facts.append(Evidence(rule, key, parser, SOURCE, reason, found.quote))
     return facts
 
 
 def _sampling(row: SamplingRow, name: str) -> list[Evidence]:
-    origin = f", from {row.source}" if row.source else ""
-    facts = []
-    for key, value in row.values.items():
-        says = f"the sampling table has {key} {value} for {row.family}{origin}"
-        facts.append(Evidence("sampling-table", f"parameters.{key}", value, SAMPLING_SOURCE, says, name))
+    facts = [_of_row(row, name, f"parameters.{key}", key, value) for key, value in row.values.items()]
     for mode, values in row.modes.items():
-        way = mode.replace("_", "-")
-        for key, value in values.items():
-            says = f"the sampling table has {key} {value} for {row.family} when {way}{origin}"
-            place = f"{MODES_KEY}.{mode}.{key}"
-            facts.append(Evidence("sampling-table", place, value, SAMPLING_SOURCE, says, name))
+        facts += [
+            _of_row(row, name, f"{MODES_KEY}.{mode}.{key}", key, value, mode) for key, value in values.items()
+        ]
     return facts
+
+
+def _of_row(
+    row: SamplingRow, name: str, place: str, key: str, value: float, mode: str | None = None
+) -> Evidence:
+    reason = Reason(
+        ModelNameReason.SAMPLING, key=key, value=value, family=row.family, mode=mode, origin=row.source
+    )
+    return Evidence(Rule.SAMPLING_TABLE, place, value, SAMPLING_SOURCE, reason, name)
 
 
 def _from_type(snapshot: Snapshot) -> list[Evidence]:
@@ -114,11 +127,12 @@ def _from_type(snapshot: Snapshot) -> list[Evidence]:
         row = parser_table().find_type(model_type)
         if row is not None:
             quote = f"model_type: {model_type}"
+            reason = Reason(ModelNameReason.MODEL_TYPE, quote=quote, family=row.label)
             return [
-                Evidence("model-type", key, row.parsers[key], "config.json",
-                         f"config.json says {quote}, which is {row.label}", quote)
-                for key in PARSERS if key in row.parsers
-            ]  # fmt: skip
+                Evidence(Rule.MODEL_TYPE, key, row.parsers[key], "config.json", reason, quote)
+                for key in PARSERS
+                if key in row.parsers
+            ]
     return []
 
 

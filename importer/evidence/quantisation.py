@@ -9,11 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from importer.evidence.architecture import FILE, config_of, text_config
 from importer.evidence.fact import Evidence
+from importer.evidence.rule import Rule
 from importer.hub.snapshot import Snapshot
+from importer.reasons import Reason
 
 MODELOPT_FILE = "hf_quant_config.json"
 NAME = re.compile(r"[A-Za-z0-9][\w.+-]{0,63}", re.ASCII)  # how a method or an algorithm is written
@@ -30,6 +33,13 @@ ALGORITHMS = {
 }
 QUARK = {"fp8_e4m3": "fp8", "fp4": "mxfp4", "int4": "w4a16", "uint4": "w4a16", "int8": "w8a8-int8"}
 BITS = re.compile(r"^(?:w|nvfp|mxfp|fp|int|nf|affine-)(\d+)")
+
+
+class QuantReason(StrEnum):
+    """How the files say that weights are quantised."""
+
+    METHOD = "method"
+    SCHEME = "scheme"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +84,12 @@ def evidence(snapshot: Snapshot) -> list[Evidence]:
     found = read(snapshot)
     if found is None:
         return []
-    says = f"{found.source} says {found.quote}"
-    facts = [Evidence("config", "quantization", found.method, found.source, says, found.quote)]
+    reason = Reason(QuantReason.METHOD, file=found.source, quote=found.quote)
+    facts = [Evidence(Rule.CONFIG, "quantization", found.method, found.source, reason, found.quote)]
     if found.scheme is not None:
-        weights = f"weights of {found.bits} bits" if found.bits else "weights of mixed precision"
-        groups = f" in groups of {found.group}" if found.group else ""
-        means = f"{weights}{groups}, by {found.source}"
+        means = Reason(QuantReason.SCHEME, file=found.source, bits=found.bits, group=found.group)
         facts.append(
-            Evidence("config", "quantization_scheme", found.scheme, found.source, means, found.quote)
+            Evidence(Rule.CONFIG, "quantization_scheme", found.scheme, found.source, means, found.quote)
         )
     return facts
 

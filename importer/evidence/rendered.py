@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from enum import StrEnum
 
-from importer.evidence.fact import Evidence
+from importer.evidence.fact import Evidence, Source
 from importer.evidence.formats import Format, block_parser, format_of, has_own_block, instructed
-from importer.messages import render
+from importer.evidence.rule import Rule
+from importer.reasons import Reason
 from importer.template.given import Given
 from importer.template.ours import CONVENTIONS
 from importer.template.study import Sample, Study
 
-SOURCE = "the chat template"
-HOW = {
-    "rendered": "renders reasoning in a block",
-    "prompt": "writes a block into the prompt",
-    "stripped": "cuts reasoning blocks out of past turns",
-    "instructed": "asks for reasoning in its system prompt",
-    None: "shows reasoning",
-}
+
+class ShownReason(StrEnum):
+    """What a rendered template shows."""
+
+    NO_TEMPLATE = "no-template"
+    MADE_FOR = "made-for"
+    NO_CALLS = "no-calls"
+    UNKNOWN_CALLS = "unknown-calls"
+    CALLS = "calls"
+    NO_REASONING = "no-reasoning"
+    NOT_RENDERED = "not-rendered"
+    THINKS = "thinks"
 
 
 def evidence(study: Study | None, source: str | None = None) -> list[Evidence]:
@@ -27,12 +33,11 @@ def evidence(study: Study | None, source: str | None = None) -> list[Evidence]:
     ``source`` names a template that is not the model's own.
     """
     if study is None:
-        says = "the repository has no chat template that could be read"
-        return [Evidence("template", key, None, SOURCE, says) for key in ("tool_parser", "reasoning_parser")]
+        return [_note(key, Reason(ShownReason.NO_TEMPLATE)) for key in ("tool_parser", "reasoning_parser")]
     sample = next((s for s in study.samples if s.case == "one-call"), None)
     calls = None if sample is None else format_of(sample.prompt, sample.completion)
     facts = [_calls(study, sample, calls), _thinking(study, calls)]
-    return [replace(fact, source=source or SOURCE) for fact in facts]
+    return [replace(fact, source=source or Source.TEMPLATE) for fact in facts]
 
 
 def given_by(given: Given, backend: str) -> list[Evidence]:
@@ -40,51 +45,48 @@ def given_by(given: Given, backend: str) -> list[Evidence]:
     if given.name not in CONVENTIONS:
         return []
     parser = CONVENTIONS[given.name].parsers[backend]
-    says = f"{given.source} writes calls for {parser}"
-    return [Evidence("given-template", "tool_parser", parser, given.source, says)]
+    reason = Reason(ShownReason.MADE_FOR, convention=given.name, parser=parser)
+    return [Evidence(Rule.GIVEN_TEMPLATE, "tool_parser", parser, given.source, reason)]
+
+
+def _note(key: str, reason: Reason, quote: str = "") -> Evidence:
+    """What a template shows that names no parser."""
+    return Evidence(Rule.TEMPLATE, key, None, Source.TEMPLATE, reason, quote)
 
 
 def _calls(study: Study, sample: Sample | None, found: Format | None) -> Evidence:
     if sample is None:
-        says = "the template renders no tool calls"
-        if study.problems.get("one-call"):
-            says += f" ({render(study.problems['one-call'])})"
         told = instructed(study.tools_prompt)
-        if told is not None:
-            says += f", but asks for them in the format {told.name}"
-            quote = study.tools_prompt[:160]
-            return Evidence(
-                "template-instructions", "tool_parser", told.parsers["vllm"][0], SOURCE, says, quote
-            )
-        return Evidence("template", "tool_parser", None, SOURCE, says)
+        asked = None if told is None else told.name
+        reason = Reason(ShownReason.NO_CALLS, problem=study.problems.get("one-call"), asked=asked)
+        if told is None:
+            return _note("tool_parser", reason)
+        parser, quote = told.parsers["vllm"][0], study.tools_prompt[:160]
+        return Evidence(Rule.TEMPLATE_INSTRUCTIONS, "tool_parser", parser, Source.TEMPLATE, reason, quote)
     quote = sample.completion[:160]
     if found is None:
-        says = "the template renders tool calls in a format that is not known by its markers"
-        return Evidence("template", "tool_parser", None, SOURCE, says, quote)
-    says = f"the template writes tool calls in the format {found.name}"
-    return Evidence("template-format", "tool_parser", found.parsers["vllm"][0], SOURCE, says, quote)
+        return _note("tool_parser", Reason(ShownReason.UNKNOWN_CALLS), quote)
+    reason, parser = Reason(ShownReason.CALLS, format=found.name), found.parsers["vllm"][0]
+    return Evidence(Rule.TEMPLATE_FORMAT, "tool_parser", parser, Source.TEMPLATE, reason, quote)
 
 
 def _thinking(study: Study, calls: Format | None) -> Evidence:
-    thinking = study.thinking
+    thinking, key = study.thinking, "reasoning_parser"
     if thinking.markers is None:
-        says = "the template renders no reasoning"
         if not study.samples:
-            first = next(map(render, study.problems.values()), "unknown")
-            says = f"the template could not be rendered: {first}"
-            return Evidence("template", "reasoning_parser", None, SOURCE, says)
-        return Evidence("template-format", "reasoning_parser", None, SOURCE, says)
+            return _note(
+                key, Reason(ShownReason.NOT_RENDERED, problem=next(iter(study.problems.values()), None))
+            )
+        return Evidence(Rule.TEMPLATE_FORMAT, key, None, Source.TEMPLATE, Reason(ShownReason.NO_REASONING))
     quote = " … ".join(thinking.markers)
-    says = f"the template {'opens a block in the prompt' if thinking.opened else HOW[thinking.source]}"
-    if thinking.switch:
-        default = {True: "on", False: "off", None: "unsaid"}[thinking.default]
-        says += f", switched by {thinking.switch}, by default {default}"
-    elif calls is not None and has_own_block(calls):
-        says += f", as models that write {calls.name} calls do"
-    elif thinking.source == "rendered" and not thinking.opened and thinking.default is None:
-        says += ", but neither opens one nor switches it: nothing shows that this model thinks"
-        return Evidence("template-format", "reasoning_parser", None, SOURCE, says, quote)
-    parser = block_parser(thinking.markers[0], calls)
-    return Evidence(
-        "template" if parser is None else "template-format", "reasoning_parser", parser, SOURCE, says, quote
-    )
+    alike = calls.name if not thinking.switch and calls is not None and has_own_block(calls) else None
+    shown = thinking.source == "rendered" and not thinking.opened and thinking.default is None
+    idle = shown and not thinking.switch and alike is None
+    reason = Reason(
+        ShownReason.THINKS, opened=thinking.opened, by=thinking.source, switch=thinking.switch,
+        default=thinking.default, alike=alike, idle=idle,
+    )  # fmt: skip
+    parser = None if idle else block_parser(thinking.markers[0], calls)
+    if parser is None and not idle:
+        return _note(key, reason, quote)
+    return Evidence(Rule.TEMPLATE_FORMAT, key, parser, Source.TEMPLATE, reason, quote)

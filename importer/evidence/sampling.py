@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from importer.evidence.fact import Evidence
-from importer.evidence.values import is_number, usable
+from importer.evidence.rule import Rule
+from importer.evidence.values import GenerationReason, is_number, usable
 from importer.hub.snapshot import Snapshot
+from importer.reasons import Reason
 
 FILE = "generation_config.json"
 
@@ -21,13 +23,15 @@ KEYS = (
     ("presence_penalty", "presence_penalty"),
     ("frequency_penalty", "frequency_penalty"),
 )
-# transformers' limits on length; what each counts.
-LENGTHS = (("max_new_tokens", "new tokens"), ("max_length", "tokens of prompt and answer together"))
 # What transformers does and the engines do not, each with the value that asks for nothing.
 OTHERS = {
     "num_beams": 1, "typical_p": 1, "epsilon_cutoff": 0, "eta_cutoff": 0, "no_repeat_ngram_size": 0,
     "encoder_repetition_penalty": 1, "diversity_penalty": 0, "num_beam_groups": 1, "penalty_alpha": 0,
 }  # fmt: skip
+
+
+# transformers' limits on length, each by what it counts: the answer, or prompt and answer together.
+LENGTHS = (("max_new_tokens", GenerationReason.NEW_TOKENS), ("max_length", GenerationReason.ALL_TOKENS))
 
 
 def evidence(snapshot: Snapshot) -> list[Evidence]:
@@ -51,25 +55,26 @@ def _values(data: Mapping[str, Any]) -> Iterator[Evidence]:
         if said is not None:
             yield _fact(f"parameters.{ours}", said, quote)
         else:
-            says = f"the vendor's {FILE} says {quote:.60}, which is no value that an engine takes"
-            yield Evidence("generation-config-unusable", f"parameters.{ours}", None, FILE, says, quote[:60])
+            reason = Reason(GenerationReason.UNUSABLE, file=FILE, quote=quote[:60])
+            key = f"parameters.{ours}"
+            yield Evidence(Rule.GENERATION_CONFIG_UNUSABLE, key, None, FILE, reason, quote[:60])
 
 
 def _implied(data: Mapping[str, Any]) -> Iterator[Evidence]:
     """Sampling without a temperature is sampling at 1: the library's default, heard after the tables."""
     if data.get("do_sample") is True and not is_number(data.get("temperature")):
         quote = "do_sample: true"
-        says = f"the vendor's {FILE} says {quote} and no temperature, which is 1 in transformers"
-        yield Evidence("generation-config-implied", "parameters.temperature", 1.0, FILE, says, quote)
+        reason = Reason(GenerationReason.IMPLIED, file=FILE, quote=quote)
+        yield Evidence(Rule.GENERATION_CONFIG_IMPLIED, "parameters.temperature", 1.0, FILE, reason, quote)
 
 
 def _lengths(data: Mapping[str, Any]) -> Iterator[Evidence]:
-    for key, counted in LENGTHS:
+    for key, kind in LENGTHS:
         said = usable("max_tokens", data.get(key))
         if said is not None:
             quote = f"{key}: {said}"
-            says = f"the vendor's {FILE} says {quote} ({counted}), a limit for transformers' own generate()"
-            yield Evidence("generation-config-length", "parameters.max_tokens", said, FILE, says, quote)
+            reason = Reason(kind, file=FILE, quote=quote)
+            yield Evidence(Rule.GENERATION_CONFIG_LENGTH, "parameters.max_tokens", said, FILE, reason, quote)
 
 
 def _others(data: Mapping[str, Any]) -> Iterator[Evidence]:
@@ -77,9 +82,11 @@ def _others(data: Mapping[str, Any]) -> Iterator[Evidence]:
         value = data.get(key)
         if is_number(value) and value != neutral:
             quote = f"{key}: {value}"[:60]
-            says = f"the vendor's {FILE} says {quote}, which no engine here does"
-            yield Evidence("generation-config-other", f"generation_config.{key}", None, FILE, says, quote)
+            reason = Reason(GenerationReason.NOT_DONE, file=FILE, quote=quote)
+            place = f"generation_config.{key}"
+            yield Evidence(Rule.GENERATION_CONFIG_OTHER, place, None, FILE, reason, quote)
 
 
 def _fact(key: str, value: float, quote: str) -> Evidence:
-    return Evidence("generation-config", key, value, FILE, f"the vendor's {FILE} says {quote}", quote)
+    reason = Reason(GenerationReason.VALUE, file=FILE, quote=quote)
+    return Evidence(Rule.GENERATION_CONFIG, key, value, FILE, reason, quote)

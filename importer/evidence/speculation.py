@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from importer.evidence import quantisation
 from importer.evidence.abilities import Abilities, Machine
 from importer.evidence.architecture import architectures, config_of, text_config
 from importer.evidence.fact import Evidence
 from importer.evidence.names import base_models
+from importer.evidence.rule import Rule
 from importer.hub.snapshot import Snapshot
+from importer.reasons import Reason
 
 KEY = "engine_args.speculative_config"
 KEYS = ("mtp_num_hidden_layers", "num_nextn_predict_layers")
@@ -20,6 +23,21 @@ TOKENS = 1
 AS_TRAINED = ("fp8", "mxfp4", "mxfp8")  # quantisations in which vendors publish the original
 # How families name the tensors and files of these heads; others append layers behind the last.
 NAMED = re.compile(r"(?:^|[._/-])(?:mtp|nextn|eh_proj)(?:[._/-]|$)|(?:^|\.)mtp_\w+\.", re.IGNORECASE)
+
+
+class DraftReason(StrEnum):
+    """Why heads for multi-token prediction draft, or do not."""
+
+    NOT_OF_THIS_TYPE = "not-of-this-type"
+    NOT_ON_PROCESSORS = "not-on-processors"
+    NOT_HELD = "not-held"
+    DRAFTED = "drafted"
+    FILE_HOLDS = "file-holds"
+    TENSOR_HOLDS = "tensor-holds"
+    NO_TENSOR = "no-tensor"
+    MADE_FROM = "made-from"
+    QUANTISED_LATER = "quantised-later"
+    AS_TRAINED = "as-trained"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,24 +59,24 @@ def read(config: Mapping[str, object]) -> Heads | None:
 
 
 def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evidence]:
-    """The setting for vLLM, or in one sentence why there is none."""
+    """The setting for vLLM, or the reason why there is none."""
     found = read(config_of(snapshot))
     if found is None or able.engine != "vllm":
         return []
     quote = found.quote
     if not _drafts(snapshot, able):
-        says = f"config.json says {quote}, and {able.label} does not draft with this model type's own heads"
-        return [Evidence("engine", KEY, None, able.label, says, quote)]
+        reason = Reason(DraftReason.NOT_OF_THIS_TYPE, quote=quote, engine=able.label)
+        return [Evidence(Rule.ENGINE, KEY, None, able.label, reason, quote)]
     if machine.kind == "cpu" and not able.drafts_on_processors:
-        says = f"config.json says {quote}, and {able.label} does not draft on processors"
-        return [Evidence("engine", KEY, None, able.label, says, quote)]
+        reason = Reason(DraftReason.NOT_ON_PROCESSORS, quote=quote, engine=able.label)
+        return [Evidence(Rule.ENGINE, KEY, None, able.label, reason, quote)]
     held, how = holds(snapshot)
     if not held:
-        says = f"config.json says {quote}, but {how}, so nothing is drafted"
-        return [Evidence("config", KEY, None, INDEX if held is False else "config.json", says, quote)]
-    says = f"config.json says {quote}, and {how}; one token a step is safe, more may be faster"
+        reason, source = Reason(DraftReason.NOT_HELD, quote=quote, how=how), "config.json"
+        return [Evidence(Rule.CONFIG, KEY, None, INDEX if held is False else source, reason, quote)]
+    reason = Reason(DraftReason.DRAFTED, quote=quote, how=how)
     value = {"method": "mtp", "num_speculative_tokens": TOKENS}
-    return [Evidence("config", KEY, value, "config.json", says, quote)]
+    return [Evidence(Rule.CONFIG, KEY, value, "config.json", reason, quote)]
 
 
 def _drafts(snapshot: Snapshot, able: Abilities) -> bool:
@@ -69,27 +87,26 @@ def _drafts(snapshot: Snapshot, able: Abilities) -> bool:
     )
 
 
-def holds(snapshot: Snapshot) -> tuple[bool | None, str]:
+def holds(snapshot: Snapshot) -> tuple[bool | None, Reason]:
     """Whether the weights hold the heads, and how that is known; re-uploads often leave them out."""
     named = next(
         (f.path for f in snapshot.files if f.path.endswith(".safetensors") and NAMED.search(f.path)), None
     )
     if named is not None:
-        return True, f"the weights hold them ({named})"
+        return True, Reason(DraftReason.FILE_HOLDS, file=named)
     tensors = snapshot.json(INDEX).get("weight_map")
     if isinstance(tensors, Mapping) and tensors:
         one = next((t for t in tensors if NAMED.search(t) or _behind_the_last(t, snapshot)), None)
         if one is None:
-            return False, f"none of the {len(tensors)} tensors in {INDEX} is of such heads"
-        return True, f"the weights hold them ({one})"
-    unseen = f"whether its weights still hold them was not seen (no {INDEX} was read)"
+            return False, Reason(DraftReason.NO_TENSOR, count=len(tensors), file=INDEX)
+        return True, Reason(DraftReason.TENSOR_HOLDS, tensor=str(one))
     made_from = next(iter(base_models(snapshot)), None)
     if made_from is not None:
-        return None, f"it was made from {made_from}, and {unseen}"
+        return None, Reason(DraftReason.MADE_FROM, base=made_from, file=INDEX)
     found = quantisation.read(snapshot)
     if found is not None and found.method not in AS_TRAINED:
-        return None, f"it was quantised after its training ({found.method}), and {unseen}"
-    return True, "nothing shows that its weights were made again without them"
+        return None, Reason(DraftReason.QUANTISED_LATER, method=found.method, file=INDEX)
+    return True, Reason(DraftReason.AS_TRAINED)
 
 
 def _behind_the_last(tensor: str, snapshot: Snapshot) -> bool:

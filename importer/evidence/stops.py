@@ -7,19 +7,29 @@ tokenizer's ``eos_token``. A template whose end of turn is neither gives answers
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
 from typing import Any
 
-from importer.evidence.fact import Evidence
+from importer.evidence.fact import Evidence, Source
+from importer.evidence.rule import Rule
 from importer.evidence.sampling import FILE as GENERATION
 from importer.hub.snapshot import Snapshot
+from importer.reasons import Reason
 from importer.template import vocabulary
 from importer.template.study import Study
 from importer.template.vocabulary import Token
 
 CONFIG = "config.json"
 TOKENIZER = "tokenizer_config.json"
-TEMPLATE = "the chat template"
 MOST = 32  # end tokens that are believed
+
+
+class StopReason(StrEnum):
+    """Where answers end."""
+
+    LISTED = "listed"
+    END_OF_TURN = "end-of-turn"
+    UNNAMED = "unnamed"
 
 
 def evidence(snapshot: Snapshot, study: Study | None) -> list[Evidence]:
@@ -38,24 +48,19 @@ def evidence(snapshot: Snapshot, study: Study | None) -> list[Evidence]:
         facts.append(_stop(study, [t.content for t in missing], _shown(ids, texts)))
         ids += [t.id for t in missing if t.id is not None]
     if ids:
-        says = "the tokenizer's eos_token"
-        if source != TOKENIZER:
-            says = f"eos_token_id in {source} and {says}"
-        says += ", and the template's end of turn" if facts else ""
+        reason = Reason(StopReason.LISTED, file=None if source == TOKENIZER else source, template=bool(facts))
         ends = {str(i): texts.get(i) for i in ids}
-        facts.append(Evidence("end-tokens", "end_tokens", ends, source, says))
+        facts.append(Evidence(Rule.END_TOKENS, "end_tokens", ends, source, reason))
     return facts
 
 
-def _stop(study: Study, words: list[str], listed: str) -> Evidence:
-    how = "ends an answer with" if study.end_of_turn else "goes straight on with"
-    shown = " and ".join(words)
-    says = f"the template {how} {shown}, which no list of end tokens has ({listed})"
-    return Evidence("end-of-turn", "stopwords", words, TEMPLATE, says, shown)
+def _stop(study: Study, words: list[str], listed: tuple[str | Reason, ...]) -> Evidence:
+    reason = Reason(StopReason.END_OF_TURN, ends=bool(study.end_of_turn), words=tuple(words), listed=listed)
+    return Evidence(Rule.END_OF_TURN, "stopwords", words, Source.TEMPLATE, reason, " and ".join(words))
 
 
-def _shown(ids: Iterable[int], texts: Mapping[int, str]) -> str:
-    return ", ".join(texts.get(i) or f"token {i}" for i in ids) or "none is listed"
+def _shown(ids: Iterable[int], texts: Mapping[int, str]) -> tuple[str | Reason, ...]:
+    return tuple(texts.get(i) or Reason(StopReason.UNNAMED, id=i) for i in ids)
 
 
 def _listed(snapshot: Snapshot) -> tuple[str, list[int]]:

@@ -8,16 +8,31 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 
 from importer.evidence.abilities import Abilities
-from importer.evidence.fact import Evidence
+from importer.evidence.fact import Evidence, Source
+from importer.evidence.rule import Rule
 from importer.hub.snapshot import Snapshot
+from importer.reasons import Reason
 
 MODE, CONFIG, LOAD = "engine_args.tokenizer_mode", "engine_args.config_format", "load_format"
 WEIGHTS = re.compile(r"consolidated[^/]*\.safetensors")
 OWN_TOKENIZER = re.compile(r"tekken\.json|tokenizer\.model\.v\d+[^/]*")
 OTHER_WEIGHTS = re.compile(r"(?!consolidated)[^/]+\.safetensors")
 OTHER_TOKENIZER = re.compile(r"tokenizer\.json|tokenizer\.model|vocab\.json")
+
+
+class FormReason(StrEnum):
+    """Why the files of one form are to be read."""
+
+    ONLY_OWN_TOKENIZER = "only-own-tokenizer"
+    BOTH_TOKENIZERS = "both-tokenizers"
+    NO_CONFIG = "no-config"
+    NO_OTHER_WEIGHTS = "no-other-weights"
+    ONLY_OWN_WEIGHTS = "only-own-weights"
+    BOTH_FORMS = "both-forms"
+    BOTH_WEIGHTS = "both-weights"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +76,19 @@ def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
         return []
     facts = []
     if found.own_tokenizer and not found.tokenizer:
-        facts.append(_fact(MODE, "mistral", "its only tokenizer is Mistral's own"))
+        facts.append(_fact(MODE, "mistral", FormReason.ONLY_OWN_TOKENIZER))
     elif found.own_tokenizer:
-        facts.append(_fact(MODE, "hf", "it has both tokenizers, and the chat template goes with this one"))
+        facts.append(_fact(MODE, "hf", FormReason.BOTH_TOKENIZERS))
     own = found.own_config and (found.own_weights or not found.weights)
     if own and not (found.config and found.weights):
-        lacking = "no config.json" if not found.config else "no other weights"
-        facts.append(_fact(CONFIG, "mistral", f"it has params.json and {lacking}"))
-        facts += [
-            _fact(LOAD, "mistral", "its only weights are Mistral's own (consolidated)")
-        ] * found.own_weights
+        lacking = FormReason.NO_OTHER_WEIGHTS if found.config else FormReason.NO_CONFIG
+        facts.append(_fact(CONFIG, "mistral", lacking))
+        facts += [_fact(LOAD, "mistral", FormReason.ONLY_OWN_WEIGHTS)] * found.own_weights
     elif found.config and found.weights and (found.own_config or found.own_weights):
-        both = "it has Mistral's own form too, which versions of vLLM would take by themselves"
-        facts += [_fact(CONFIG, "hf", both), _fact(LOAD, "safetensors", f"{both}; only these are downloaded")]
+        facts.append(_fact(CONFIG, "hf", FormReason.BOTH_FORMS))
+        facts.append(_fact(LOAD, "safetensors", FormReason.BOTH_WEIGHTS))
     return facts
 
 
-def _fact(key: str, value: str, says: str) -> Evidence:
-    return Evidence("files", key, value, "the listed files", says)
+def _fact(key: str, value: str, why: FormReason) -> Evidence:
+    return Evidence(Rule.FILES, key, value, Source.LISTING, Reason(why))

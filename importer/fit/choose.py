@@ -15,22 +15,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Literal
 
 from importer.evidence.architecture import FILE, config_of, model_types
-from importer.evidence.fact import Evidence
+from importer.evidence.fact import Evidence, Source, warning
+from importer.evidence.rule import Rule
 from importer.fit.devices import Device
 from importer.fit.place import CACHE, PIPELINE, SHARE, TENSOR, Case, Placed, Wanted, cache_bytes
 from importer.fit.result import Fit, Unknown
 from importer.fit.shape import Shape
 from importer.fit.weights import Weights
-from importer.fit.words import either, gib, parts, usable
+from importer.fit.words import gib, parts, usable
 from importer.hub.snapshot import Snapshot
-from importer.messages import worded_field
+from importer.messages import render
 from importer.reasons import Reason
 
 Verdict = Literal["fits", "shortened", "too-large", "unknown"]
-SOURCE = "fit"
 CONTEXT = "max_model_len"
 SHORTEST = 1024  # tokens; a context below that serves nobody
 STEPS = ((4096, 1024), (0, 256))  # from so many tokens on, a context is a multiple of
@@ -39,6 +40,28 @@ CPU_PART = 8  # else it is this part of the memory, or what one sequence needs
 MIB = 2**20
 # Model types that vLLM refuses to run in float16 (_FLOAT16_NOT_SUPPORTED_MODELS in its config/model.py).
 OVERFLOWS = frozenset({"gemma2", "gemma3", "gemma3_text", "glm4"})
+
+
+class FitReason(StrEnum):
+    """Why a model is placed on a device as it is."""
+
+    HOLDS = "holds"
+    WOULD_HOLD_ALL = "would-hold-all"
+    TOO_LARGE = "too-large"
+    WOULD_HOLD = "would-hold"
+    QUANTISED_IS_SMALLER = "quantised-is-smaller"
+    TENSOR_SPLIT = "tensor-split"
+    PIPELINE_SPLIT = "pipeline-split"
+    SHARE = "share"
+    LARGER_SHARE = "larger-share"
+    CACHE = "cache"
+    NO_BFLOAT16 = "no-bfloat16"
+    NO_BFLOAT16_OVERFLOWS = "no-bfloat16-overflows"
+    HALVED = "halved"
+    OVERFLOWS = "overflows"
+    STORED = "stored"
+    NOT_KNOWN = "not-known"
+    NO_LENGTH = "no-length"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +76,7 @@ class Choice:
 
     device: Device
     verdict: Verdict
-    says: str
+    reason: Reason
     evidence: tuple[Evidence, ...] = ()
     wanted: int | None = None
     weights: Weights | None = None
@@ -62,6 +85,11 @@ class Choice:
     pool: Mapping[str, int] | None = None
     holds: tuple[Device, ...] = ()
 
+    @property
+    def says(self) -> str:
+        """The reason in one line."""
+        return render(self.reason)
+
     def to_json(self) -> dict[str, Any]:
         """As it stands in receipts."""
         data: dict[str, Any] = {
@@ -69,7 +97,7 @@ class Choice:
             "verdict": self.verdict,
             "says": self.says,
             "wanted": self.wanted,
-            "chosen": {e.key: e.value for e in self.evidence if e.rule == "fit"},
+            "chosen": {e.key: e.value for e in self.evidence if e.rule is Rule.FIT},
         }
         if self.weights is not None:
             data["weights"] = self.weights.to_json()
@@ -105,7 +133,7 @@ def choose(
         return Choice(device, "unknown", _unknown(device, weights.reason), said)
     context = wanted.count(CONTEXT) or shape.context
     if context is None:
-        return Choice(device, "unknown", _unknown(device, "no file names a context length"), said)
+        return Choice(device, "unknown", _unknown(device, Reason(FitReason.NO_LENGTH)), said)
     told = wanted.get("dtype") if dtype is None else dtype.value
     case = Case(config_of(snapshot), shape, weights, device, backend, wanted, context, str(told or "auto"))
     placed = case.best()
@@ -119,23 +147,24 @@ def choose(
 
 def _fits(case: Case, placed: Placed, said: tuple[Evidence, ...]) -> Choice:
     fit = case.fit(case.context, placed.split)
-    says = f"{usable(case.device, placed)} hold {case.context:,} tokens: {parts(fit)}"
+    says = _holds(case, placed, fit, case.context)
     facts = [*said, *_settings(case, placed, fit)]
     if not case.wanted.is_fixed(CONTEXT) and case.wanted.get(CONTEXT) is not None:
-        facts.append(Evidence("fits", CONTEXT, case.context, SOURCE, says))
+        facts.append(Evidence(Rule.FITS, CONTEXT, case.context, Source.FIT, says))
     pool = case.pool(fit)
     return Choice(case.device, "fits", says, tuple(facts), case.context, case.weights, placed, fit, pool)
 
 
 def _shortened(case: Case, placed: Placed, length: int, said: tuple[Evidence, ...]) -> Choice:
     fit = case.fit(length, placed.split)
-    says = f"{usable(case.device, placed)} hold {length:,} tokens: {parts(fit)}"
-    facts = [*said, *_settings(case, placed, fit), Evidence("fit", CONTEXT, length, SOURCE, says)]
+    says = _holds(case, placed, fit, length)
+    facts = [*said, *_settings(case, placed, fit), Evidence(Rule.FIT, CONTEXT, length, Source.FIT, says)]
     holds = case.would_hold()
-    whole = f"; {either(holds)} would hold all {case.context:,}" if holds else ""
+    devices = tuple(device.label for device in holds)
+    all_of_it = Reason(FitReason.WOULD_HOLD_ALL, held=says, devices=devices, tokens=case.context)
     return Choice(
-        case.device, "shortened", says + whole, tuple(facts), case.context, case.weights, placed, fit,
-        case.pool(fit), holds,
+        case.device, "shortened", all_of_it if holds else says, tuple(facts), case.context, case.weights,
+        placed, fit, case.pool(fit), holds,
     )  # fmt: skip
 
 
@@ -144,17 +173,23 @@ def _too_large(case: Case, said: tuple[Evidence, ...]) -> Choice:
     fit, whole = (case.fit(n, placed.split) for n in (min(SHORTEST, case.context), case.context))
     over = fit.total.likely + placed.spare - placed.budget
     holds = case.would_hold()
-    ways = [f"{either(holds)} would hold {case.context:,} tokens"] if holds else []
-    ways += [] if case.shape.quantisation else ["a repository with quantised weights takes less"]
-    each = " on each" if placed.split.cards > 1 else ""
-    says = (
-        f"warning: it does not fit {case.device.label}: {parts(whole)}{each}, "
-        f"{gib(over)} more than the {gib(placed.budget)} that can be used; {'; '.join(ways)}"
-    ).rstrip("; ")
+    devices = tuple(device.label for device in holds)
+    ways = [Reason(FitReason.WOULD_HOLD, devices=devices, tokens=case.context)] if holds else []
+    ways += [] if case.shape.quantisation else [Reason(FitReason.QUANTISED_IS_SMALLER)]
+    says = warning(
+        Reason(
+            FitReason.TOO_LARGE, device=case.device.label, parts=parts(whole), each=placed.split.cards > 1,
+            over=gib(over), budget=gib(placed.budget), ways=tuple(ways),
+        )
+    )  # fmt: skip
     kept = None if case.wanted.is_fixed(CONTEXT) else case.wanted.get(CONTEXT)
     heard = case.wanted.get(CONTEXT) is not None  # where nobody names a context, none is written
-    facts = (*said, *([Evidence("fits", CONTEXT, kept, SOURCE, says)] if heard else ()))
+    facts = (*said, *([Evidence(Rule.FITS, CONTEXT, kept, Source.FIT, says)] if heard else ()))
     return Choice(case.device, "too-large", says, facts, case.context, case.weights, placed, fit, holds=holds)
+
+
+def _holds(case: Case, placed: Placed, fit: Fit, tokens: int) -> Reason:
+    return Reason(FitReason.HOLDS, usable=usable(case.device, placed), tokens=tokens, parts=parts(fit))
 
 
 def _settings(case: Case, placed: Placed, fit: Fit) -> list[Evidence]:
@@ -166,17 +201,22 @@ def _settings(case: Case, placed: Placed, fit: Fit) -> list[Evidence]:
 def _cards(case: Case, placed: Placed, fit: Fit) -> Iterator[Evidence]:
     """How many cards, how much of each, or how much of a processor's memory for the cache."""
     split, device = placed.split, case.device
-    of = f" of {device.count}" if device.count > split.cards else ""
-    why = f"{split.cards}{of} {device.name} together hold the model"
+    of = device.count if device.count > split.cards else None
     if split.tensor > 1:
-        yield Evidence("fit", TENSOR, split.tensor, SOURCE, f"{why}; {case.shape.heads} heads divide by it")
+        why = Reason(
+            FitReason.TENSOR_SPLIT, cards=split.cards, of=of, device=device.name, heads=case.shape.heads
+        )
+        yield Evidence(Rule.FIT, TENSOR, split.tensor, Source.FIT, why)
     if split.pipeline > 1:
-        yield Evidence("fit", PIPELINE, split.pipeline, SOURCE, f"{why}; no wider split divides the layers")
+        why = Reason(FitReason.PIPELINE_SPLIT, cards=split.cards, of=of, device=device.name)
+        yield Evidence(Rule.FIT, PIPELINE, split.pipeline, Source.FIT, why)
     if device.is_card:
-        says = f"{gib(placed.budget)} of the {gib(device.memory or 0)} of {device.name}"
-        if placed.share > device.share:
-            says += f"; with the usual {device.share} the context would be shorter"
-        yield Evidence("fit", SHARE, placed.share, SOURCE, says)
+        kind = FitReason.LARGER_SHARE if placed.share > device.share else FitReason.SHARE
+        why = Reason(
+            kind, budget=gib(placed.budget), memory=gib(device.memory or 0), device=device.name,
+            usual=device.share,
+        )  # fmt: skip
+        yield Evidence(Rule.FIT, SHARE, placed.share, Source.FIT, why)
     else:
         yield _cpu_cache(case, placed, fit)
 
@@ -188,8 +228,8 @@ def _cpu_cache(case: Case, placed: Placed, fit: Fit) -> Evidence:
     size = min(room, SEQUENCES * one, max(one, (case.device.memory or 0) // CPU_PART))
     size = -(-size // MIB) * MIB
     count = size // one if one else 0
-    says = f"{max(1, count)} x {fit.load.context:,} tokens; left to itself, vLLM would take all memory"
-    return Evidence("fit", CACHE, size, SOURCE, says)
+    reason = Reason(FitReason.CACHE, count=max(1, count), tokens=fit.load.context)
+    return Evidence(Rule.FIT, CACHE, size, Source.FIT, reason)
 
 
 def _dtype(snapshot: Snapshot, shape: Shape, device: Device, backend: str, wanted: Wanted) -> Evidence | None:
@@ -200,22 +240,18 @@ def _dtype(snapshot: Snapshot, shape: Shape, device: Device, backend: str, wante
     stored, short = shape.dtype, {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
     if stored == "bfloat16" and "bf16" not in device.native:
         if overflows:
-            says = f"{device.name} does not calculate in bfloat16, and float16 overflows with this model"
-            return Evidence("fit", "dtype", "float32", SOURCE, says)
-        says = f"{device.name} does not calculate in bfloat16; warning: float16 ends at 65,504"
-        return Evidence("fit", "dtype", "float16", SOURCE, says)
+            reason = Reason(FitReason.NO_BFLOAT16_OVERFLOWS, device=device.name)
+            return Evidence(Rule.FIT, "dtype", "float32", Source.FIT, reason)
+        reason = Reason(FitReason.NO_BFLOAT16, device=device.name)
+        return Evidence(Rule.FIT, "dtype", "float16", Source.FIT, reason)
     if stored == "float32" or (stored == "float16" and overflows):
         usual = "bfloat16" if "bf16" in device.native else "float32" if overflows else "float16"
-        why = (
-            "which takes half the memory"
-            if stored == "float32"
-            else "since float16 overflows with this model"
-        )
-        return Evidence(
-            "fit", "dtype", usual, SOURCE, f"the weights are in {stored}; vLLM takes {usual}, {why}"
-        )
+        kind = FitReason.HALVED if stored == "float32" else FitReason.OVERFLOWS
+        reason = Reason(kind, stored=stored, usual=usual)
+        return Evidence(Rule.FIT, "dtype", usual, Source.FIT, reason)
     if stored in short:
-        return Evidence("config", "dtype", stored, FILE, f"{FILE} says the weights are in {stored}", stored)
+        reason = Reason(FitReason.STORED, file=FILE, stored=stored)
+        return Evidence(Rule.CONFIG, "dtype", stored, FILE, reason, stored)
     return None
 
 
@@ -224,5 +260,5 @@ def _rounded(context: int) -> int:
     return context // step * step
 
 
-def _unknown(device: Device, reason: str | Reason) -> str:
-    return f"not known what {device.label} holds: {worded_field(reason)}"
+def _unknown(device: Device, why: str | Reason) -> Reason:
+    return Reason(FitReason.NOT_KNOWN, device=device.label, why=why)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from importer.fit.devices import GIB, Device
 from importer.fit.place import Placed
 from importer.fit.result import Amount, Fit
@@ -24,11 +22,6 @@ def usable(device: Device, placed: Placed) -> str:
     of = f" of {device.count}" if device.count > cards else ""
     what = f"memory nodes of {device.name}" if device.kind == "cpu" else device.name
     return f"{cards}{of} {what}, {gib(placed.budget)} of each,"
-
-
-def either(devices: Sequence[Device]) -> str:
-    """``h200 or 4xrtx5090``."""
-    return " or ".join(device.label for device in devices)
 
 
 def parts(fit: Fit) -> str:

@@ -46,9 +46,10 @@ def standing(stored: Stored) -> Standing:
         return Standing("stale", review, held.state, f"it was edited since it was approved by {said}")
     if held.state == "passed":
         return _published(stored, review)
+    why = "it was never validated" if held.why is None else render(held.why)
     if held.state == "stale":
-        return Standing("stale", review, held.state, f"its validation does not hold: {held.why}")
-    return Standing("approved", review, held.state, held.why or "it was never validated")
+        return Standing("stale", review, held.state, f"its validation does not hold: {why}")
+    return Standing("approved", review, held.state, why)
 
 
 def _published(stored: Stored, review: str) -> Standing:

@@ -61,6 +61,20 @@ def row(text: Text) -> str:
     return "".join(literal + (f"{{{name}}}" if name else "") for literal, name, _, _ in WORDS.parse(text))
 
 
+def rendered(kept: Mapping[str, Any]) -> str | None:
+    """The sentence of a reason as ``Reason.to_json`` gave it; ``None`` for a kind that has none here."""
+    text = catalogue().get(str(kept.get("kind")))
+    if text is None:
+        return None
+    return worded(text, {name: _worded_kept(value) for name, value in kept.items() if name != "kind"})
+
+
+def _worded_kept(value: Any) -> Any:
+    if isinstance(value, Mapping) and "kind" in value:
+        return rendered(value) or ""
+    return tuple(_worded_kept(item) for item in value) if isinstance(value, list) else value
+
+
 def worded_field(value: object, instead: Mapping[str, Text] | None = None) -> Any:
     """A field as sentences show it: reasons as sentences, sequences element by element.
 

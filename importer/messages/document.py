@@ -77,4 +77,14 @@ TEXTS: dict[str, dict[str, Text]] = {
         "no-text": "no case gave a text",
         "nothing": "it has no config, no tokenizer settings, no chat template and no weights",
     },
+    "HoldingReason": {
+        "edited": "it was edited since it was validated",
+        "failed": lambda told: f"its validation failed: {', '.join(told['probes']) or 'no probe applied'}",
+        "other-engine": "it ran on {ran}, and the document is for {meant}",
+        "other-version": "it ran on {engine} {ran}, and the document is for {meant}",
+    },
+    "OfferReason": {
+        "clients-send": "{engine} cannot be started with it: clients have to send it",
+        "no-stop-words": "{engine} heeds no stop words, neither at its start nor in requests",
+    },
 }

@@ -1,10 +1,292 @@
-"""Sentences about evidence."""
+"""Sentences about evidence: what files, tables, templates and engines say of a model."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from importer.messages import Text
 
-TEXTS: dict[str, dict[str, Text]] = {}
+KINDS = {
+    "embedding": "an embedding model",
+    "reranker": "a reranker or classifier",
+    "reward": "a reward model",
+    "speech": "a speech or audio model",
+    "image": "an image or video model",
+    "draft": "a draft model for speculative decoding",
+    "base": "a base model",
+    "guard": "a guard model",
+    "ocr": "an OCR model",
+    "translation": "a translation model",
+}
+FIELDS = {"tool_parser": "tool parser", "reasoning_parser": "reasoning parser"}
+WAYS = {
+    "decoder": "a decoder",
+    "hybrid": "a hybrid of attention and state-space or linear layers",
+    "attention_free": "a model without attention",
+    "encoder_decoder": "an encoder with a decoder",
+}
+THINKING = {
+    "rendered": "renders reasoning in a block",
+    "prompt": "writes a block into the prompt",
+    "stripped": "cuts reasoning blocks out of past turns",
+    "instructed": "asks for reasoning in its system prompt",
+    None: "shows reasoning",
+}
+MODES = {None: "", "thinking": " with thinking", "non_thinking": " without thinking"}
+
+
+def _of_kind(text: str) -> Text:
+    """A format string in which ``{of}`` is the kind of model with its article."""
+    return lambda told: text.format_map({**told, "of": KINDS[told["of"]]})
+
+
+def _whose(base: str | None) -> str:
+    return "its name" if base is None else f"the model it was made from, {base},"
+
+
+def _parser(told: Mapping[str, Any]) -> str:
+    noun, note = FIELDS[told["field"]], ""
+    if told["bare"]:
+        note = " (a bare name is the base model's)"
+    elif told["note"]:
+        note = f" ({told['note']})"
+    says = f"{_whose(told['base'])} says {told['family']}, known to"
+    if told["parser"] is None:
+        return f"{says} have no {noun}{note}"
+    return f"{says} need the {noun} {told['parser']}{note}"
+
+
+def _row(told: Mapping[str, Any]) -> str:
+    way = "" if told["mode"] is None else f" when {told['mode'].replace('_', '-')}"
+    origin = f", from {told['origin']}" if told["origin"] else ""
+    return f"the sampling table has {told['key']} {told['value']} for {told['family']}{way}{origin}"
+
+
+def _recommended(start: str) -> Text:
+    return lambda told: f"{start} {told['key']} {told['value']}{MODES[told['mode']]}"
+
+
+def _unclear(start: str) -> Text:
+    return lambda told: (
+        f"{start} {told['key']} {' and '.join(map(str, told['values']))}{MODES[told['mode']]}, "
+        "and nothing tells which is meant"
+    )
+
+
+def _no_calls(told: Mapping[str, Any]) -> str:
+    problem = f" ({told['problem']})" if told["problem"] else ""
+    asked = f", but asks for them in the format {told['asked']}" if told["asked"] else ""
+    return f"the template renders no tool calls{problem}{asked}"
+
+
+def _thinks(told: Mapping[str, Any]) -> str:
+    says = f"the template {'opens a block in the prompt' if told['opened'] else THINKING[told['by']]}"
+    if told["switch"]:
+        default = {True: "on", False: "off", None: "unsaid"}[told["default"]]
+        return f"{says}, switched by {told['switch']}, by default {default}"
+    if told["alike"]:
+        return f"{says}, as models that write {told['alike']} calls do"
+    if told["idle"]:
+        return f"{says}, but neither opens one nor switches it: nothing shows that this model thinks"
+    return says
+
+
+def _ends(told: Mapping[str, Any]) -> str:
+    says = "the tokenizer's eos_token"
+    if told["file"] is not None:
+        says = f"eos_token_id in {told['file']} and {says}"
+    return f"{says}, and the template's end of turn" if told["template"] else says
+
+
+def _end_of_turn(told: Mapping[str, Any]) -> str:
+    how = "ends an answer with" if told["ends"] else "goes straight on with"
+    listed = ", ".join(told["listed"]) or "none is listed"
+    return f"the template {how} {' and '.join(told['words'])}, which no list of end tokens has ({listed})"
+
+
+def _by_itself(what: str) -> Text:
+    return lambda told: (
+        f"{told['engine']} has {what} {'on' if told['on'] else 'off'} by itself for {WAYS[told['way']]}"
+    )
+
+
+def _scheme(told: Mapping[str, Any]) -> str:
+    weights = f"weights of {told['bits']} bits" if told["bits"] else "weights of mixed precision"
+    groups = f" in groups of {told['group']}" if told["group"] else ""
+    return f"{weights}{groups}, by {told['file']}"
+
+
+def _card(told: Mapping[str, Any]) -> str:
+    least = "" if told["least"] is None else f" of compute capability {told['least']:.1f} or more"
+    return f"it needs an NVIDIA card{least}"
+
+
+_UNSEEN = "whether its weights still hold them was not seen (no {file} was read)"
+_ALLOWED = "the document's trust_remote_code: true allows it, after a look at the files"
+
+TEXTS: dict[str, dict[str, Text]] = {
+    "Severity": {"warning": "warning: {reason}"},
+    "GatherReason": {"renamed": "{reason}, which is {parser} on {engine}"},
+    "ClaimReason": {
+        "tool-parser-type": "the repository's {file} says {quote}",
+        "response-template": "the repository's {file} has a response_template with {field}",
+    },
+    "GenerationReason": {
+        "value": "the vendor's {file} says {quote}",
+        "unusable": "the vendor's {file} says {quote}, which is no value that an engine takes",
+        "implied": "the vendor's {file} says {quote} and no temperature, which is 1 in transformers",
+        "new-tokens": "the vendor's {file} says {quote} (new tokens), "
+        "a limit for transformers' own generate()",
+        "all-tokens": "the vendor's {file} says {quote} (tokens of prompt and answer together), "
+        "a limit for transformers' own generate()",
+        "not-done": "the vendor's {file} says {quote}, which no engine here does",
+    },
+    "FormReason": {
+        "only-own-tokenizer": "its only tokenizer is Mistral's own",
+        "both-tokenizers": "it has both tokenizers, and the chat template goes with this one",
+        "no-config": "it has params.json and no config.json",
+        "no-other-weights": "it has params.json and no other weights",
+        "only-own-weights": "its only weights are Mistral's own (consolidated)",
+        "both-forms": "it has Mistral's own form too, which versions of vLLM would take by themselves",
+        "both-weights": "it has Mistral's own form too, which versions of vLLM would take by themselves; "
+        "only these are downloaded",
+    },
+    "CacheReason": {
+        "scales-to-set": "the checkpoint has scales for a KV cache in {cache}, which {engine} must be told",
+        "scales-taken": "the checkpoint has scales for a KV cache in {cache}, which {engine} takes by itself",
+        "prefix-caching": _by_itself("prefix caching"),
+        "chunked-prefill": _by_itself("chunked prefill"),
+        "latent-attention": "on processors without AMX it is off for models with multi-head latent attention "
+        "(kv_lora_rank)",
+    },
+    "KinReason": {
+        "named": "config.json says model_type: {model_type}, for which the parser {parser} is named"
+    },
+    "ShownReason": {
+        "no-template": "the repository has no chat template that could be read",
+        "made-for": "the chat template {convention} of ours writes calls for {parser}",
+        "no-calls": _no_calls,
+        "unknown-calls": "the template renders tool calls in a format that is not known by its markers",
+        "calls": "the template writes tool calls in the format {format}",
+        "no-reasoning": "the template renders no reasoning",
+        "not-rendered": lambda told: f"the template could not be rendered: {told['problem'] or 'unknown'}",
+        "thinks": _thinks,
+    },
+    "ModelNameReason": {
+        "family": lambda told: f"{_whose(told['base'])} belongs to the family {told['family']}",
+        "parser": _parser,
+        "sampling": _row,
+        "model-type": "config.json says {quote}, which is {family}",
+    },
+    "DraftReason": {
+        "not-of-this-type": "config.json says {quote}, and {engine} does not draft with this model type's "
+        "own heads",
+        "not-on-processors": "config.json says {quote}, and {engine} does not draft on processors",
+        "not-held": "config.json says {quote}, but {how}, so nothing is drafted",
+        "drafted": "config.json says {quote}, and {how}; one token a step is safe, more may be faster",
+        "file-holds": "the weights hold them ({file})",
+        "tensor-holds": "the weights hold them ({tensor})",
+        "no-tensor": "none of the {count} tensors in {file} is of such heads",
+        "made-from": "it was made from {base}, and " + _UNSEEN,
+        "quantised-later": "it was quantised after its training ({method}), and " + _UNSEEN,
+        "as-trained": "nothing shows that its weights were made again without them",
+    },
+    "InputReason": {
+        "key": "{file} has {key}",
+        "file": "it has {file}",
+        "takes": "it takes {names} beside text: {shown:;}",
+        "limited": "a chat sends its images again with every turn; {engine} would take {usual} of each",
+    },
+    "StopReason": {"listed": _ends, "end-of-turn": _end_of_turn, "unnamed": "token {id}"},
+    "KindReason": {
+        "architecture": _of_kind("the architecture {name} is that of {of}"),
+        "key": "config.json has {key}",
+        "file": _of_kind("it has {file}, as {of} has"),
+        "name-says-kind": _of_kind("its name says that it is {of}"),
+        "tag": "the Hub's {field} says {tag}",
+        "template": "it has a chat template in {where}",
+        "model-type": "config.json says {quote}, which is {family}",
+        "conversational": "the Hub's tags say conversational",
+        "name-has-word": "its name says {word}",
+        "family": "its name belongs to the family {family}",
+        "no-template": "it has a {file} and no chat template anywhere",
+        "nothing-else": "nothing says that it is anything but a chat model",
+        "only-gguf": "its only weights are GGUF files",
+    },
+    "LengthReason": {
+        "named": "{file} says {quote}",
+        "by-class": "{file} names no {key}; {model_type} has {tokens} by default",
+        "assumed": "{file} names no length, and {engine} then assumes {tokens}",
+        "in-it-already": "rope scaling {rope} with factor {factor:g} is in this length already",
+        "multiplied": "rope scaling {rope} multiplies {tokens} by {factor:g}",
+        "longrope": "with longrope up to {tokens} can be asked for, at some cost to short prompts",
+        "original": "{key}: {tokens}",
+        "window": "layers with a sliding window look back {tokens} tokens only (sliding_window)",
+        "stretchable": "the card tells how YaRN stretches it to {tokens}, at a cost to short prompts; "
+        "it stays off",
+        "tokenizer": "{file} says model_max_length: {tokens}, which engines do not heed when they generate",
+    },
+    "CardReason": {
+        "header": "the card's header says {quote}",
+        "recommends": _recommended("the card recommends"),
+        "example": _recommended("the card's example has"),
+        "unclear": _unclear("the card recommends"),
+        "unclear-example": _unclear("the card's example has"),
+    },
+    "CodeReason": {
+        "named": "code of the repository is named in {places:and} for {parts}",
+        "unlisted": "the repository does not list {files}",
+        "elsewhere": "code of other repositories is named, which no commit pins: {repos}",
+        "needed": "{engine} will not start without this code: " + _ALLOWED,
+        "own-type": "{engine} has the model type {model_type} itself, so the code is not needed for it",
+        "not-known": "whether {engine} starts without this code is not known; the document's "
+        "trust_remote_code: true allows it",
+        "lacking": lambda told: (
+            f"{told['engine']} has no {' and no '.join(told['parts'])} of its own; "
+            f"it will not start without this code: {_ALLOWED}"
+        ),
+        "not-needed": "{engine} has all of it itself, so the code is not needed and not run",
+        "configuration": "configuration for {model_type}",
+        "model": "model for it",
+        "tokenizer": "tokenizer for it",
+    },
+    "QuantReason": {"method": "{file} says {quote}", "scheme": _scheme},
+    "LoadReason": {
+        "together": "{reasons:;}",
+        "deprecated": "{engine} refuses {method}, which it means to drop, unless it is told to allow it",
+        "removed": "{engine} does not serve {architecture} any more; {last} was the last that did",
+        "not-its-own": "{engine} has no {architecture} of its own; it would try transformers' code for it",
+        "no-model-type": "{engine} has no model type {model_type}",
+        "mlx-weights": "{engine} does not read weights in MLX's own quantisation",
+        "no-method": "{engine} has no quantisation method {method}",
+        "refused": "{engine} refuses {quantisation}: {words}",
+        "not-named": "{engine} takes the weights for whole: nothing in the files names modelopt where it is "
+        "looked for",
+        "not-tried": "whether {engine} runs {quantisation} on processors was not tried; it detects the "
+        "method by itself",
+        "trial-failed": "{engine} does not run {quantisation} on processors: a trial ended with “{words}”; "
+        "{needs}",
+        "on-processors": "{engine} loads {quantisation} on processors and detects it by itself",
+        "too-old-a-card": "{engine} needs compute capability {least:.1f} or more for {quantisation}; "
+        "{device} has {capability:.1f}",
+        "detected": "{engine} detects it by itself; {needs}",
+        "needs-card": _card,
+        "mlx-reads": "weights in MLX's own quantisation, which {engine} reads",
+        "does-not-read": "{engine} does not read {quantisation}",
+        "not-the-format": "{engine} does not read compressed-tensors in the format {format}",
+        "nvfp4-only": "{engine} reads ModelOpt's NVFP4 alone, not {scheme}",
+        "converted": "{engine} turns {quantisation} into its own quantisation while it loads",
+        "made-whole": "{engine} turns {quantisation} of {model_type} into whole weights while it loads",
+        "fp8-not-known": "{engine} reads FP8 weights of some model types; {model_type} is not known to be "
+        "one",
+    },
+    "BackendReason": {
+        "mlx-weights": "the weights are in MLX's own quantisation ({quote})",
+        "mlx-is-native": "MLX is native to Apple machines",
+        "vllm-serves": "vLLM serves on CPU and CUDA machines",
+        "other-could": "{engine} could load it there",
+        "other-can": "{refusal}; {engine} can load it",
+    },
+}

@@ -1,4 +1,4 @@
-"""Sentences about recheck."""
+"""Sentences about rechecks: why a decision is another one now."""
 
 from __future__ import annotations
 
@@ -7,4 +7,25 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from importer.messages import Text
 
-TEXTS: dict[str, dict[str, Text]] = {}
+FIELDS = {"tool_parser": "tool parser", "reasoning_parser": "reasoning parser"}
+
+TEXTS: dict[str, dict[str, Text]] = {
+    "RecheckReason": {
+        "backend": "it is decided for {backend} now",
+        "no-such-parser": lambda told: (
+            f"{told['engine']} has no {FIELDS[told['field']]} named {told['parser']}"
+        ),
+        "new-parser": lambda told: (
+            f"{told['engine']} has the {FIELDS[told['field']]} {told['parser']}, "
+            f"which {told['before']} has not"
+        ),
+        "not-proved": "not proved now",
+        "not-read": "{engine} does not read the template with {parser}: {problem}",
+        "read-otherwise": "{says}",
+        "new": "new: {says}",
+        "changed": "{source} now says {now}; it said {then}",
+        "gone": "no longer: {says}",
+        "other-importer": "importer {now} weighs the same evidence otherwise than {then} did",
+        "weighed-otherwise": "the same evidence is weighed otherwise now",
+    },
+}

@@ -13,6 +13,7 @@ from importer.decide.target import Target
 from importer.document.files import write_all
 from importer.engines.parsers import Tokens
 from importer.errors import DocumentError
+from importer.proof.reasons import JudgeReason
 from importer.proof.result import Proof
 from importer.settings import home
 from importer.template.study import Study
@@ -20,8 +21,6 @@ from importer.template.study import Study
 ROOT = Path(__file__).resolve().parents[1]
 CODE = ("proof", "template", "engines/parser_worker", "engines/parser_plugin", "engines/parsers.py")
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "tekken.json", "tokenizer.model")
-# How the worker begins what it says of a parser that a busy or full machine may have stopped.
-ACCIDENTS = ("Overrun:", "Hang:", "Death:", "MemoryError")
 
 
 def cached(study: Study, tokens: Tokens, declared: bool, target: Target, ask: Callable[[], Proof]) -> Proof:
@@ -43,7 +42,7 @@ def cached(study: Study, tokens: Tokens, declared: bool, target: Target, ask: Ca
 
 def _had_accident(proof: Proof) -> bool:
     verdicts = (v for listed in proof.verdicts.values() for v in listed)
-    return any(reason.startswith(ACCIDENTS) for v in verdicts for reason in v.failed.values())
+    return any(reason.kind is JudgeReason.ACCIDENT for v in verdicts for reason in v.failed.values())
 
 
 def _key(study: Study, tokens: Tokens, declared: bool, target: Target) -> str:

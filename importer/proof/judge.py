@@ -6,7 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from importer.proof.reasons import JudgeReason
+from importer.reasons import Reason
 from importer.template.study import Call, Sample
+
+# How the worker begins what it says of a parser that a busy or full machine may have stopped.
+ACCIDENTS = ("Overrun:", "Hang:", "Death:", "MemoryError")
 
 
 class ReadCall(Protocol):
@@ -31,66 +36,68 @@ class Reading(Protocol):
     def error(self) -> str | None: ...
 
 
-def judge_tool(sample: Sample, reading: Reading) -> str | None:
+def judge_tool(sample: Sample, reading: Reading) -> Reason | None:
     """Why the reading differs from what was written, or ``None``."""
     if reading.error:
-        return reading.error
+        return _stopped(reading.error)
     got, want = reading.calls, sample.calls
     if sample.at_least:
         got = [read for read in got if any(_reads(read, written, sample) is None for written in want)]
     if len(got) != len(want):
-        return f"read {_calls(len(got))} where {_calls(len(want))} stood"
+        return Reason(JudgeReason.OTHER_COUNT, read=len(got), stood=len(want))
     for read, written in zip(got, want, strict=True):
         problem = _reads(read, written, sample)
         if problem:
             return problem
     if not want and sample.content is not None and _text(reading.content) != sample.content:
-        return "did not return the answer as content"
+        return Reason(JudgeReason.NO_ANSWER)
     return None
 
 
-def judge_reasoning(sample: Sample, reading: Reading) -> str | None:
+def judge_reasoning(sample: Sample, reading: Reading) -> Reason | None:
     """Why reasoning and answer were not told apart as they were written, or ``None``."""
     if reading.error:
-        return reading.error
+        return _stopped(reading.error)
     if sample.reasoning is not None and _text(reading.reasoning) != sample.reasoning:
         got = _text(reading.reasoning)
-        return (
-            "read no reasoning"
-            if not got
-            else f"read the reasoning {_short(got)}, not {_short(sample.reasoning)}"
-        )
+        if not got:
+            return Reason(JudgeReason.NO_REASONING)
+        return Reason(JudgeReason.OTHER_REASONING, got=_short(got), want=_short(sample.reasoning))
     if sample.content is not None and _text(reading.content) != sample.content:
         got = _text(reading.content)
-        return (
-            "left no content" if not got else f"left the content {_short(got)}, not {_short(sample.content)}"
-        )
+        if not got:
+            return Reason(JudgeReason.NO_CONTENT)
+        return Reason(JudgeReason.OTHER_CONTENT, got=_short(got), want=_short(sample.content))
     return None
 
 
-def _reads(read: ReadCall, written: Call, sample: Sample) -> str | None:
+def _stopped(words: str) -> Reason:
+    return Reason(JudgeReason.ACCIDENT if words.startswith(ACCIDENTS) else JudgeReason.ERROR, words=words)
+
+
+def _reads(read: ReadCall, written: Call, sample: Sample) -> Reason | None:
     if read.name != written.name:
-        return f"read the name {read.name!r}, not {written.name!r}"
+        return Reason(JudgeReason.OTHER_NAME, got=repr(read.name), want=repr(written.name))
     return _arguments(read.arguments, written, sample)
 
 
-def _arguments(text: str, written: Call, sample: Sample) -> str | None:
+def _arguments(text: str, written: Call, sample: Sample) -> Reason | None:
     try:
         got = json.loads(text)
     except (ValueError, RecursionError):
-        return f"returned arguments that are no JSON: {_short(text)}"
+        return Reason(JudgeReason.NOT_JSON, got=_short(text))
     if not isinstance(got, dict):
-        return "returned arguments that are no object"
+        return Reason(JudgeReason.NOT_AN_OBJECT)
     schema = _schema(sample, written.name) if sample.text_arguments else {}
     for key, value in written.arguments.items():
         if key not in got:
-            return f"lost the argument {key!r}"
+            return Reason(JudgeReason.LOST_ARGUMENT, name=repr(key))
         if not same(got[key], value) and not (
             sample.text_arguments and _as_text(got[key], value, schema.get(key))
         ):
-            return f"returned {key} = {_shown(got[key])}, not {_shown(value)}"
+            return Reason(JudgeReason.OTHER_VALUE, name=key, got=_shown(got[key]), want=_shown(value))
     extra = set(got) - set(written.arguments)
-    return f"invented the argument {min(extra)!r}" if extra else None
+    return Reason(JudgeReason.INVENTED_ARGUMENT, name=repr(min(extra))) if extra else None
 
 
 def same(got: Any, want: Any) -> bool:
@@ -126,10 +133,6 @@ def _schema(sample: Sample, name: str) -> Mapping[str, Any]:
 
 def _text(value: str | None) -> str:
     return (value or "").strip()
-
-
-def _calls(number: int) -> str:
-    return {0: "no call", 1: "one call"}.get(number, f"{number} calls")
 
 
 def _shown(value: Any) -> str:

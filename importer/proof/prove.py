@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 
 from importer.engines.parsers import Ask, Parser, ParserWorker, Reading, Replay, Tokens
 from importer.proof.judge import judge_reasoning, judge_tool
-from importer.proof.result import Proof, Verdict
+from importer.proof.reasons import ProofReason
+from importer.proof.result import NO_CALLS, NO_THINKING, Proof, Verdict
+from importer.reasons import Reason
 from importer.template.study import Sample, Study
 
 KINDS = {"tool_parser": "tool", "reasoning_parser": "reasoning"}
@@ -28,8 +30,6 @@ STREAMED = {
 }  # fmt: skip
 MARKER = re.compile(r"</?[^<>\s/][^<>\n]{0,60}>|\[/?[A-Z_]{3,24}\]|\]<\][a-z]+\[>\[")
 TOLD = ("vllm", "vllm-mlx")  # engines that infer no parser
-NO_CALLS = "the template renders no tool calls"
-NO_THINKING = "the template renders no reasoning"
 
 
 def prove(study: Study, tokens: Tokens, declared: bool, worker: ParserWorker) -> Proof:
@@ -148,7 +148,7 @@ def _streamed(
     question: _Question, found: Mapping[str, tuple[Verdict, Tokens]], worker: ParserWorker
 ) -> list[Verdict]:
     """The passing verdicts with what differs in pieces; streaming removes no parser that reads the whole."""
-    findings: dict[str, str | None] = {}
+    findings: dict[str, Reason | None] = {}
     verdicts = []
     for verdict, tokens in found.values():
         if not verdict.reads:
@@ -162,16 +162,20 @@ def _streamed(
     return verdicts
 
 
-def _finding(samples: Sequence[Sample], replays: Iterable[Replay]) -> str | None:
+def _finding(samples: Sequence[Sample], replays: Iterable[Replay]) -> Reason | None:
     told = []
     for sample, replay in zip(samples, replays, strict=True):
         if replay.whole.error:
-            told.append(f"{sample.case}: not replayed, {replay.whole.error}")
+            words = replay.whole.error
+            told.append(Reason(ProofReason.NOT_REPLAYED, case=sample.case, words=words))
         elif replay.different:
-            first = replay.examples[0]
-            where = "token by token" if first.split == 0 else f"cut after token {first.split}"
-            told.append(f"{sample.case}: {replay.different} of {replay.count} splits differ, first {where}")
-    return f"whole-only ({'; '.join(told)})" if told else None
+            told.append(
+                Reason(
+                    ProofReason.SPLITS_DIFFER, case=sample.case, different=replay.different,
+                    count=replay.count, split=replay.examples[0].split,
+                )
+            )  # fmt: skip
+    return Reason(ProofReason.WHOLE_ONLY, cases=tuple(told)) if told else None
 
 
 def _one_per_class(parsers: Sequence[Parser]) -> list[Parser]:

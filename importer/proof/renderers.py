@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from importer.decide.target import Target
 from importer.evidence.architecture import architectures
 from importer.evidence.fact import Evidence
+from importer.evidence.rule import Rule
 from importer.hub.snapshot import Snapshot
+from importer.proof.reasons import ProofReason
 from importer.proof.result import Proof
+from importer.reasons import Reason
 
 # vLLM 0.32 ``config/model.py``: architecture to tokenizer mode, for modes that bring a renderer; and the tool
 # parsers that belong to these renderers, by which a known family is recognised where no config is at hand.
@@ -22,6 +25,8 @@ MODES = {
     "InklingForConditionalGeneration": "inkling",
 }
 
+BY_FAMILY = (Rule.MODEL_TYPE, Rule.FAMILY_TABLE)
+
 
 def own_renderer(snapshot: Snapshot, facts: Sequence[Evidence], target: Target) -> str | None:
     """The tokenizer mode in which the engine renders this model itself, or ``None``."""
@@ -31,16 +36,16 @@ def own_renderer(snapshot: Snapshot, facts: Sequence[Evidence], target: Target) 
         (f.value for f in facts if f.key == "engine_args.tokenizer_mode" and f.value == "mistral"), None
     )
     by_type = told or next((MODES[a] for a in architectures(snapshot) if a in MODES), None)
-    named = (f.value for f in facts if f.key == "tool_parser" and f.rule in ("model-type", "family-table"))
+    named = (f.value for f in facts if f.key == "tool_parser" and f.rule in BY_FAMILY)
     return by_type or next((v for v in named if v in MODES.values()), None)
 
 
-def rendered_by(mode: str, target: Target) -> str:
+def rendered_by(mode: str, target: Target) -> Reason:
     """Why a template proves nothing for this model."""
-    return f"{target.backend} renders this model by its own code (tokenizer mode {mode}), not by a template"
+    return Reason(ProofReason.OWN_RENDERER, engine=target.backend, mode=mode)
 
 
-def unproved(reason: str, target: Target, template: str) -> Proof:
+def unproved(reason: Reason, target: Target, template: str) -> Proof:
     """A proof that asked nobody, and says why."""
     unasked = dict.fromkeys(("tool_parser", "reasoning_parser"), reason)
     return Proof(target.backend, str(target.version), template, {}, {}, unasked)

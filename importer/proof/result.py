@@ -8,9 +8,16 @@ from typing import Any
 
 from importer.evidence.fact import Evidence
 from importer.evidence.formats import liberal
+from importer.evidence.rule import Rule
+from importer.messages import render
+from importer.proof.reasons import ProofReason, recorded
+from importer.reasons import Reason
 
 FIELDS = ("tool_parser", "reasoning_parser")
-NOUNS = {"tool_parser": "tool parsers", "reasoning_parser": "reasoning parsers"}
+NO_CALLS, NO_THINKING = Reason(ProofReason.NO_CALLS), Reason(ProofReason.NO_THINKING)
+NOTHING = Reason(ProofReason.NOTHING_RENDERED)
+RENDERS_NONE: Mapping[str, Reason] = dict(zip(FIELDS, (NO_CALLS, NO_THINKING), strict=True))
+SHOWN = 6  # parsers that are named one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +31,9 @@ class Verdict:
     parser: str
     class_name: str
     passed: tuple[str, ...]
-    failed: Mapping[str, str]
+    failed: Mapping[str, Reason]
     needed: tuple[str, ...]
-    streaming: str | None = None
+    streaming: Reason | None = None
     forbidden: str | None = None
 
     @property
@@ -35,9 +42,10 @@ class Verdict:
         return bool(self.needed) and not any(case in self.failed for case in self.needed)
 
     @property
-    def reason(self) -> str:
-        """Why it does not read the template."""
-        return next((f"{case}: {self.failed[case]}" for case in self.needed if case in self.failed), "")
+    def reason(self) -> Reason | None:
+        """Why it does not read the template; ``None`` where it does."""
+        case = next((case for case in self.needed if case in self.failed), None)
+        return None if case is None else Reason(ProofReason.CASE, case=case, problem=self.failed[case])
 
     @property
     def merit(self) -> tuple[int, bool, bool]:
@@ -45,27 +53,34 @@ class Verdict:
         return len(self.passed), self.streaming is None, self.forbidden is None
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in a receipt."""
+        """As it stands in a receipt: texts, and under ``reasons`` their kinds with fields."""
+        streaming = self.streaming
         return {
             "parser": self.parser,
             "class": self.class_name,
             "reads": self.reads,
             "passed": list(self.passed),
-            "failed": dict(self.failed),
-            "streaming": self.streaming,
+            "failed": {case: render(reason) for case, reason in self.failed.items()},
+            "streaming": None if streaming is None else render(streaming),
             "forbidden": self.forbidden,
+            "reasons": {
+                "failed": {case: reason.to_json() for case, reason in self.failed.items()},
+                "streaming": None if streaming is None else streaming.to_json(),
+            },
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], needed: tuple[str, ...]) -> Verdict:
-        """The verdict that ``to_json`` gave."""
+        """The verdict that ``to_json`` gave; older receipts have texts alone."""
+        twins = data.get("reasons", {})
+        failed, streaming = twins.get("failed", {}), data["streaming"]
         return cls(
             data["parser"],
             data["class"],
             tuple(data["passed"]),
-            data["failed"],
+            {case: recorded(text, failed.get(case)) for case, text in data["failed"].items()},
             needed,
-            data["streaming"],
+            None if streaming is None else recorded(streaming, twins.get("streaming")),
             data["forbidden"],
         )
 
@@ -85,7 +100,7 @@ class Proof:
     template: str
     verdicts: Mapping[str, tuple[Verdict, ...]]
     written: Mapping[str, str]
-    unasked: Mapping[str, str] = field(default_factory=dict)
+    unasked: Mapping[str, Reason] = field(default_factory=dict)
     assumed: bool = False
     inferred: Mapping[str, str | None] = field(default_factory=dict)
 
@@ -101,29 +116,26 @@ class Proof:
             reads = self.reads(key)
             value = {
                 "reads": reads,
-                "refuted": {v.parser: v.reason for v in verdicts if not v.reads},
+                "refuted": {v.parser: v.reason for v in verdicts if v.reason is not None},
                 "asked": bool(verdicts),
                 "forbidden": {v.parser: v.forbidden for v in verdicts if v.reads and v.forbidden},
                 # Made for calls without markers, so they find one in almost any text.
                 "liberal": [name for name in reads if name in liberal(self.engine)],
             } | ({"inferred": self.inferred[key]} if key in self.inferred else {})
-            facts.append(
-                Evidence("proof", key, value, f"{self.engine} {self.version}", self._says(key, reads))
-            )
+            engine = f"{self.engine} {self.version}"
+            facts.append(Evidence(Rule.PROOF, key, value, engine, self._reason(key, reads)))
         return facts
 
-    def _says(self, key: str, reads: list[str]) -> str:
+    def _reason(self, key: str, reads: list[str]) -> Reason:
         verdicts = self.verdicts.get(key, ())
         if not verdicts:
-            return f"not proved: {self.unasked.get(key, 'there was nothing to render')}"
-        vocabulary = ", vocabulary assumed" if self.assumed else ""
-        who = ", ".join(reads[:6]) + (" …" if len(reads) > 6 else "") if reads else "none"
-        return (
-            f"{len(reads)} of {len(verdicts)} {NOUNS[key]} of {self.engine} {self.version} read what the "
-            f"template writes: {who}{vocabulary}"
-        )
+            return Reason(ProofReason.NOT_PROVED, why=self.unasked.get(key, NOTHING))
+        return Reason(
+            ProofReason.READ, count=len(reads), of=len(verdicts), field=key, engine=self.engine,
+            version=self.version, parsers=tuple(reads[:SHOWN]), more=len(reads) > SHOWN, assumed=self.assumed,
+        )  # fmt: skip
 
-    def streaming(self, key: str, parser: str | None) -> str | None:
+    def streaming(self, key: str, parser: str | None) -> Reason | None:
         """What the chosen parser reads differently in pieces."""
         return next((v.streaming for v in self.verdicts.get(key, ()) if v.parser == parser), None)
 
@@ -142,7 +154,8 @@ class Proof:
             "template": self.template,
             "assumed": self.assumed,
             "written": dict(self.written),
-            "unasked": dict(self.unasked),
+            "unasked": {key: render(reason) for key, reason in self.unasked.items()},
+            "reasons": {"unasked": {key: reason.to_json() for key, reason in self.unasked.items()}},
             "inferred": dict(self.inferred),
             "needed": {k: list(v[0].needed) for k, v in self.verdicts.items() if v},
             "verdicts": {k: [v.to_json() for v in vs] for k, vs in self.verdicts.items()},
@@ -161,7 +174,7 @@ class Proof:
             data["template"],
             verdicts,
             data["written"],
-            data["unasked"],
+            {key: _unasked(data, key, text) for key, text in data["unasked"].items()},
             data["assumed"],
             data["inferred"],
         )
@@ -173,12 +186,20 @@ class Proof:
             yield f"  {case} writes {text!r}"
         for key, verdicts in self.verdicts.items():
             for v in verdicts:
-                told = "reads it" if v.reads else f"does not: {v.reason}"
-                rest = "; ".join(f"{c}: {r}" for c, r in v.failed.items()) if v.reads else ""
+                told = "reads it" if v.reason is None else f"does not: {render(v.reason)}"
+                rest = "; ".join(f"{c}: {render(r)}" for c, r in v.failed.items()) if v.reads else ""
                 yield f"  {key} {v.parser} ({v.class_name}) {told}" + (f"; but {rest}" if rest else "")
                 if v.streaming:
-                    yield f"    streaming: {v.streaming}"
+                    yield f"    streaming: {render(v.streaming)}"
                 if v.forbidden:
                     yield f"    the engine forbids {v.forbidden}"
         for key, reason in self.unasked.items():
-            yield f"  {key}: not asked: {reason}"
+            yield f"  {key}: not asked: {render(reason)}"
+
+
+def _unasked(data: Mapping[str, Any], key: str, text: str) -> Reason:
+    """Why nobody was asked. In older receipts a proof that rendered anything asked whatever it could."""
+    twins = data.get("reasons", {}).get("unasked", {})
+    if not twins and data["written"] and key in RENDERS_NONE:
+        return RENDERS_NONE[key]
+    return recorded(text, twins.get(key))

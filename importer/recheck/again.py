@@ -7,25 +7,27 @@ from dataclasses import replace
 from typing import Any
 
 from importer import __version__
-from importer.decide.decision import to_json
+from importer.decide.decision import Decision
 from importer.decide.target import Target
 from importer.document import options
+from importer.document.decisions import kept, warnings
 from importer.document.diff import ABSENT, Change, Path, differences, same
 from importer.document.merge import Conflict
 from importer.document.naming import Names
 from importer.document.places import FACTS, OPTIONS, path_of
 from importer.document.receipt import Receipt, evidence_json
-from importer.document.review import OVERDUE
 from importer.document.store import Store, Stored
 from importer.errors import DocumentError, RepositoryError, UsageError
+from importer.evidence.fact import is_warning
 from importer.pipeline import Plan, Request, lay_out, resolve_and_decide
+from importer.reasons import Reason
 from importer.recheck.finding import Altered, Cause, Finding, Moved, Yours
 from importer.recheck.reasons import Side, reasons
 from importer.target import bind
 from importer.workbench import Workbench
 from importer.writing import settle
 
-GONE: Mapping[str, Any] = {"value": None, "why": ()}  # a decision that nobody makes
+GONE: Mapping[str, Any] = {"value": None, "why": (), "reasons": ()}  # a decision that nobody makes
 
 
 def recheck(store: Store, name: str, bench: Workbench, *, offline: bool = False) -> Finding:
@@ -98,7 +100,7 @@ def _device(fit: Mapping[str, Any] | None) -> str | None:
 
 
 def _altered(stored: Stored, receipt: Receipt, planned: Plan, edits: tuple[Change, ...]) -> Iterator[Altered]:
-    decided = {key: to_json(decision) for key, decision in planned.decisions.items()}
+    decided = {key: kept(decision) for key, decision in planned.decisions.items()}
     evidence = evidence_json(planned.evidence)
     target = _recorded(receipt)
     for key in dict.fromkeys((*receipt.decisions, *decided)):
@@ -110,12 +112,23 @@ def _altered(stored: Stored, receipt: Receipt, planned: Plan, edits: tuple[Chang
             decided.get(key, GONE), [e for e in evidence if e["key"] == key], planned.target, __version__
         )
         if same(old.value, new.value):
-            known = old.decision["why"]
-            why = tuple(w for w in new.decision["why"] if w.startswith(OVERDUE) and w not in known)
+            why = _new_warnings(old.decision, planned.decisions.get(key))
         else:
-            why = reasons(key, old, new)
+            why = reasons(key, old, new, _why(planned.decisions.get(key)))
         if why:
             yield Altered(key, old.value, new.value, why, _yours(stored, _place(key), edits))
+
+
+def _why(decision: Decision | None) -> tuple[Reason, ...]:
+    return () if decision is None else decision.why
+
+
+def _new_warnings(old: Mapping[str, Any], new: Decision | None) -> tuple[Reason, ...]:
+    """Warnings that were not there. A receipt without kinds tells only whether there was any."""
+    found = tuple(reason for reason in _why(new) if is_warning(reason))
+    if "reasons" not in old:
+        return () if any(warnings(old)) else found
+    return tuple(reason for reason in found if reason.to_json() not in old["reasons"])
 
 
 def _recorded(receipt: Receipt) -> Target:

@@ -10,6 +10,8 @@ from importer.document.diff import ABSENT, Change
 from importer.document.merge import Conflict
 from importer.document.review import change_json
 from importer.errors import ImporterError
+from importer.messages import render
+from importer.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +45,17 @@ class Altered:
     key: str
     before: Any
     after: Any
-    why: tuple[str, ...]
+    why: tuple[Reason, ...]
     yours: Yours | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As ``--json`` prints it."""
-        said = {"key": self.key, "before": self.before, "after": self.after, "why": list(self.why)}
+        said = {
+            "key": self.key,
+            "before": self.before,
+            "after": self.after,
+            "why": [render(reason) for reason in self.why],
+        }
         return said | ({"covered": False} if self.yours is None else self.yours.to_json())
 
 

@@ -5,13 +5,37 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
+from importer.decide.parsers import Unavailable
 from importer.decide.target import Target
 from importer.document.diff import shown
 from importer.document.places import OPTIONS
+from importer.evidence.rule import Rule
+from importer.proof.reasons import ProofReason
+from importer.reasons import Reason
 
 Facts = Sequence[Mapping[str, Any]]  # evidence as it stands in receipts
+UNPROVED = (
+    ProofReason.NOT_PROVED, Unavailable.NOTHING_RENDERED, Unavailable.NOT_RUN_HERE, Unavailable.NOT_INSTALLED,
+)  # fmt: skip
+
+
+class RecheckReason(StrEnum):
+    """What changed that a decision rests on."""
+
+    BACKEND = "backend"
+    NO_SUCH_PARSER = "no-such-parser"
+    NEW_PARSER = "new-parser"
+    NOT_PROVED = "not-proved"
+    NOT_READ = "not-read"
+    READ_OTHERWISE = "read-otherwise"
+    NEW = "new"
+    CHANGED = "changed"
+    GONE = "gone"
+    OTHER_IMPORTER = "other-importer"
+    WEIGHED_OTHERWISE = "weighed-otherwise"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,65 +54,65 @@ class Side:
 
     def proof(self) -> Mapping[str, Any] | None:
         """What the engine's parsers read, where they were asked."""
-        found = next((f for f in self.facts if f["rule"] == "proof"), None)
+        found = next((f for f in self.facts if f["rule"] == Rule.PROOF), None)
         return found if found is not None and found["value"].get("asked") else None
 
 
-def reasons(key: str, old: Side, new: Side) -> tuple[str, ...]:
-    """What changed that this decision rests on; never empty."""
-    found = [*_registries(key, old, new), *_proofs(old, new), *_facts(old, new)]
+def reasons(key: str, old: Side, new: Side, why: Sequence[Reason]) -> tuple[Reason, ...]:
+    """What changed that this decision rests on, whose own reasons now are ``why``; never empty."""
+    found = [*_registries(key, old, new), *_proofs(old, new, why), *_facts(old, new)]
     if not found and old.target.backend != new.target.backend:
-        found = [f"it is decided for {new.target.backend} now"]
+        found = [Reason(RecheckReason.BACKEND, backend=new.target.backend)]
     if not found and not new.facts:
-        found = list(new.decision.get("why", ()))[:1]
+        found = list(why[:1])
     return tuple(found) or (_weighed(old, new),)
 
 
-def _registries(key: str, old: Side, new: Side) -> Iterator[str]:
+def _registries(key: str, old: Side, new: Side) -> Iterator[Reason]:
     """A name that one version of the engine has and the other lacks."""
     if key not in OPTIONS or old.target.backend != new.target.backend:
         return
-    noun = key.replace("_", " ")
     if old.value is not None and not new.target.has(key, old.value):
-        yield f"{_engine(new)} has no {noun} named {old.value}"
+        yield Reason(RecheckReason.NO_SUCH_PARSER, engine=_engine(new), field=key, parser=old.value)
     if new.value is not None and not old.target.has(key, new.value):
-        yield f"{_engine(new)} has the {noun} {new.value}, which {_engine(old)} has not"
+        yield Reason(
+            RecheckReason.NEW_PARSER, engine=_engine(new), field=key, parser=new.value, before=_engine(old)
+        )
 
 
-def _proofs(old: Side, new: Side) -> Iterator[str]:
+def _proofs(old: Side, new: Side, why: Sequence[Reason]) -> Iterator[Reason]:
     before, after = old.proof(), new.proof()
     if after is None:
         if before is not None:
-            yield from [w for w in new.decision.get("why", ()) if w.startswith("not proved")] or [
-                "not proved now"
-            ]
+            unproved = [reason for reason in why if reason.kind in UNPROVED]
+            yield from unproved or [Reason(RecheckReason.NOT_PROVED)]
         return
     refuted = after["value"].get("refuted", {}).get(old.value)
     if refuted:
-        yield f"{after['source']} does not read the template with {old.value}: {refuted}"
+        yield Reason(RecheckReason.NOT_READ, engine=after["source"], parser=old.value, problem=refuted)
     elif before is None or before["value"].get("reads") != after["value"].get("reads"):
-        yield str(after["says"])
+        yield Reason(RecheckReason.READ_OTHERWISE, says=after["says"])
 
 
-def _facts(old: Side, new: Side) -> Iterator[str]:
+def _facts(old: Side, new: Side) -> Iterator[Reason]:
     """What a file or a table says otherwise, says for the first time, or says no more."""
     gone = _unmatched(old.facts, new.facts)
     for fact in _unmatched(new.facts, old.facts):
         was = next((g for g in gone if (g["rule"], g["source"]) == (fact["rule"], fact["source"])), None)
         if was is None:
-            yield f"new: {fact['says']}"
+            yield Reason(RecheckReason.NEW, says=fact["says"])
         else:
             gone.remove(was)
             now, then = _brief(fact, was)
-            yield f"{fact['source']} now says {now}; it said {then}"
+            yield Reason(RecheckReason.CHANGED, source=fact["source"], now=now, then=then)
     for fact in gone:
-        yield f"no longer: {fact['says']}"
+        yield Reason(RecheckReason.GONE, says=fact["says"])
 
 
 def _unmatched(facts: Facts, others: Facts) -> list[Mapping[str, Any]]:
     """Facts that have no equal among the others, wording aside; the proof is told by itself."""
     known = {_identity(f) for f in others}
-    return [f for f in facts if f["rule"] != "proof" and _identity(f) not in known]
+    return [f for f in facts if f["rule"] != Rule.PROOF and _identity(f) not in known]
 
 
 def _identity(fact: Mapping[str, Any]) -> str:
@@ -102,10 +126,10 @@ def _brief(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, str]:
     return shown(one["value"]), shown(other["value"])
 
 
-def _weighed(old: Side, new: Side) -> str:
+def _weighed(old: Side, new: Side) -> Reason:
     if old.importer != new.importer:
-        return f"importer {new.importer} weighs the same evidence otherwise than {old.importer} did"
-    return "the same evidence is weighed otherwise now"
+        return Reason(RecheckReason.OTHER_IMPORTER, now=new.importer, then=old.importer)
+    return Reason(RecheckReason.WEIGHED_OTHERWISE)
 
 
 def _engine(side: Side) -> str:

@@ -11,8 +11,7 @@ from dataclasses import replace
 
 from importer.engines import surroundings
 from importer.messages import render
-from importer.proof.prove import NO_CALLS, NO_THINKING
-from importer.proof.result import Proof
+from importer.proof.result import NO_CALLS, NO_THINKING, Proof
 from importer.validation import proved, thoughts
 from importer.validation.context import Context
 from importer.validation.errors import (
@@ -343,7 +342,9 @@ def parser_mend(key: str, ctx: Context, proof: Proof, case: str | None = None) -
     engine = f"{proof.engine} {proof.version}"
     if not proof.verdicts.get(key):
         reason = proof.unasked.get(key)
-        return f"Leave {key} out of options: {reason}." if reason in (NO_CALLS, NO_THINKING) else None
+        if reason is None or reason not in (NO_CALLS, NO_THINKING):
+            return None
+        return f"Leave {key} out of options: {render(reason)}."
     if not reads:
         return f"No {kind} of {engine} reads what the template writes: use another template, or no {kind}."
     inferring, wanted = proof.engine in proved.INFERRING, getattr(ctx.promise, key)
@@ -361,6 +362,6 @@ def parser_mend(key: str, ctx: Context, proof: Proof, case: str | None = None) -
     if inferring and key == "tool_parser":
         why = f"it names {claimed}" if claimed else f"{engine} infers {named or 'none'}"
         return f'Set "tool_parser_type": "{best}" in tokenizer_config.json; {why}.'
-    wrong = next((v.reason for v in proof.verdicts[key] if v.parser == named), "")
-    why = f"; {named} does not ({wrong})" if named and wrong else ""
+    wrong = next((v.reason for v in proof.verdicts[key] if v.parser == named), None)
+    why = f"; {named} does not ({render(wrong)})" if named and wrong else ""
     return f"Set {key}:{best} in options: it reads what the template writes{why}."

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from importer.document import options
-from importer.proof.prove import NO_THINKING
-from importer.proof.result import Proof
+from importer.proof.result import NO_THINKING, Proof
 from importer.validation.context import Context
 from importer.validation.prompts import SUM, WEATHER, WEATHER_ANSWERED, Prompt
 from importer.validation.signs import call_markup, control_token, thinking_markup, untagged

@@ -19,6 +19,7 @@ from importer.gallery.jobs import Job
 from importer.hub import parse, resolve
 from importer.hub.pace import Pace
 from importer.hub.snapshot import Snapshot
+from importer.messages import render
 from importer.pipeline import Progress, Request, lay_out
 from importer.proof.result import Proof
 from importer.service.asked import Import, request_of
@@ -52,7 +53,11 @@ class Importing:
         studied = self._studied(job, said, progress)
         need_choice(studied, self._settings)
         backend = studied.backend
-        return {"backend": backend.value, "because": list(backend.why), "version": studied.target.version}
+        return {
+            "backend": backend.value,
+            "because": [render(w) for w in backend.why],
+            "version": studied.target.version,
+        }
 
     def prove(self, job: Job, said: Said, progress: Progress) -> Said:
         """What the engine's own parsers make of the template."""
@@ -131,4 +136,4 @@ def _why(found: Verdict, snapshot: Snapshot) -> str:
     plainly = (
         f"it serves {what}" if found.can else f"nothing is known against it; whether it serves {what} is not"
     )
-    return found.says or plainly
+    return plainly if found.reason is None else render(found.reason)

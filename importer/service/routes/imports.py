@@ -8,8 +8,8 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from importer.decide.decision import to_json
 from importer.deciding import Studied, conclude, prove_studied
+from importer.document.decisions import to_json
 from importer.document.diff import Change
 from importer.document.naming import Names
 from importer.document.receipt import evidence_json

@@ -1,0 +1,23 @@
+"""Reasons in tests: any text as one, and the texts of those that decisions have."""
+
+from __future__ import annotations
+
+from importer.decide.decision import Decision
+from importer.messages import render
+from importer.proof.reasons import ProofReason
+from importer.reasons import Reason
+
+
+def as_reason(text: str) -> Reason:
+    """A reason that says the text, as an older receipt has it."""
+    return Reason(ProofReason.RECORDED, text=text)
+
+
+def whys(decision: Decision) -> list[str]:
+    """The texts of a decision's reasons."""
+    return [render(reason) for reason in decision.why]
+
+
+def losses(decision: Decision) -> list[str]:
+    """The texts of what lost, and why."""
+    return [render(lost.why) for lost in decision.overruled]
