@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any
 
 Value = object  # JSON values, paths, other reasons, and sequences of them
@@ -25,7 +24,7 @@ class Reason:
 
     def __init__(self, kind: StrEnum, /, **fields: Value) -> None:
         object.__setattr__(self, "kind", kind)
-        object.__setattr__(self, "fields", MappingProxyType(fields))
+        object.__setattr__(self, "fields", fields)
 
     def __hash__(self) -> int:
         return hash((self.kind, tuple(sorted((name, str(value)) for name, value in self.fields.items()))))
