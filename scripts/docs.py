@@ -103,7 +103,7 @@ def errors() -> str:
 def doctor() -> str:
     """The table of traps."""
     rows = [
-        f"| `{c.name}` | {c.about} | {c.trap} | {c.remedy} | {'yes' if c.before else 'no'} |" for c in CHECKS
+        f"| `{c.name}` | {c.about} | {c.trap} | {c.helps} | {'yes' if c.before else 'no'} |" for c in CHECKS
     ]
     return DOCTOR + "\n".join(rows) + "\n"
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from importer.errors import UsageError
 from importer.template import cases
-from importer.template.given import FILE, Given, read, template_of
+from importer.template.given import FILE, Given, by_name, read, template_of
 from importer.template.learn import learn
 from importer.template.ours import CONVENTIONS, offered
 from importer.template.ours.dress import Traits, compose, dress
@@ -323,8 +323,8 @@ def test_a_template_that_shows_less_is_refused(renderer: Renderer, own: str, wor
 
 def test_names_and_files(tmp_path: Any, renderer: Renderer) -> None:
     assert read(None) is None
-    assert read("none") == Given("none", "--template none")
-    assert read("pythonic") == Given("pythonic", "--template pythonic")
+    assert read("none") == by_name("none")
+    assert read("pythonic") == Given("pythonic", "the convention pythonic")
     file = tmp_path / "mine.jinja"
     file.write_text(texts.CHATML)
     mine = read(str(file))
@@ -360,7 +360,7 @@ def test_a_file_that_is_no_template(tmp_path: Any, content: bytes | None, words:
 def test_what_no_file_can_hold_is_refused(renderer: Renderer, char: str) -> None:
     own = Template(texts.CHATML + "{# " + char + " #}", "own")
     with pytest.raises(UsageError, match="characters that no file of text has"):
-        template_of(Given("json", "--template json"), own, VOCABULARY, renderer)
+        template_of(by_name("json"), own, VOCABULARY, renderer)
     with pytest.raises(UsageError, match="characters that no file of text has"):
         template_of(Given(FILE, "/x", own.text), None, VOCABULARY, renderer)
 

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,6 +26,7 @@ from importer.engines import libraries
 from importer.engines.base import Engine, Pip, Step, steps
 from importer.errors import DocumentError, EngineError
 from importer.launcher import Purpose, isolated
+from importer.reasons import Reason
 
 Progress = Callable[[str], None]
 Origin = Literal["managed", "variable", "current"]
@@ -36,6 +38,13 @@ QUESTION_SECONDS = 30.0
 PIP = (sys.executable, "-P", "-m", "pip")
 ASK_VERSION = "import sys, importlib.metadata as m; print(m.version(sys.argv[1]))"
 ASK_PATH = "import sys; print(*sys.path, sep='\\n')"
+
+
+class InstallReason(StrEnum):
+    """Why an install failed, where pip does not say it."""
+
+    COMMAND_ENDED = "command-ended"
+    PACKAGE_ABSENT = "package-absent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +183,8 @@ def _make(engine: Engine, root: Path, tell: Progress) -> Installed:
             _perform(engine, step, root, tell)
         version = _version(_python(root), engine.distributions)
         if version is None:
-            raise EngineError(
-                "install-failed", name=engine.name, problem="the package is not there afterwards", log=log
-            )
+            absent = Reason(InstallReason.PACKAGE_ABSENT)
+            raise EngineError("install-failed", name=engine.name, problem=absent, log=log)
         made = Installed(engine.name, version, _python(root), "managed", root)
         brought = libraries.bring(root, made.python, dict(engine.system), tell)
         stamp = {"digest": digest(engine), "engine": engine.name, "version": version, "python": sys.version}
@@ -235,7 +243,8 @@ def _run(engine: Engine, command: Sequence[str], log: Path, tell: Progress) -> N
         finally:  # after Ctrl-C pip must not go on behind the user's back
             launcher.end(process)
     if status != 0:
-        problem = last_error or f"'{' '.join(command[1:4])}' ended with {status}"
+        ended = Reason(InstallReason.COMMAND_ENDED, command=" ".join(command[1:4]), status=status)
+        problem = last_error or ended
         raise EngineError("install-failed", name=engine.name, problem=problem, log=log)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -15,6 +16,7 @@ from typing import Any, Literal, Self
 from importer.engines.lines import Conversation, LostError, RefusedError
 from importer.errors import EngineError
 from importer.launcher import Purpose, isolated
+from importer.reasons import Reason
 from importer.template.study import Sample
 
 SCRIPT = Path(__file__).with_name("parser_worker") / "__main__.py"
@@ -60,6 +62,13 @@ class ReadCall:
 
     name: str
     arguments: str
+
+
+class WorkerReason(StrEnum):
+    """Why a worker answers nothing, beside its own words."""
+
+    LOST_AGAIN = "lost-again"
+    NOT_STARTED = "not-started"
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +217,7 @@ class ParserWorker:
                 if pending:
                     answers[pending.pop(0)] = [{"error": str(loss)}] * len(samples)
         if pending:
-            raise self._failed(f"it was lost {MAX_STARTS} times in one question")
+            raise self._failed(Reason(WorkerReason.LOST_AGAIN, times=MAX_STARTS))
         return answers
 
     def _plain(self, operation: str, **fields: Any) -> Sequence[Mapping[str, Any]]:
@@ -237,11 +246,13 @@ class ParserWorker:
             for _ in self._conversation.ask("hello", START_SECONDS):
                 pass
         except OSError as error:
-            raise self._failed(f"{self._python} could not be started ({error.strerror})") from None
+            raise self._failed(
+                Reason(WorkerReason.NOT_STARTED, python=self._python, problem=error.strerror)
+            ) from None
         except (LostError, RefusedError) as error:
             raise self._failed(str(error)) from None
 
-    def _failed(self, problem: str) -> EngineError:
+    def _failed(self, problem: Reason | str) -> EngineError:
         self.close()
         return EngineError("worker-failed", name=self.engine, problem=problem)
 

@@ -10,11 +10,13 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 from importer.errors import Setting, UsageError
+from importer.reasons import Reason
 
 Kind = Literal["tool", "reasoning"]
 FOLDER = Path(__file__).with_name("registries")
@@ -26,6 +28,12 @@ FAMILY = {
     "mlx-lm": "mlx",
 }  # other names under which an engine is known
 NEAR = 5
+
+
+class RegistryReason(StrEnum):
+    """Why there is no registry."""
+
+    UNKNOWN_VERSION = "unknown-version"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +107,7 @@ def load(engine: str, version: str | None = None) -> Registry:
             "bad-value",
             setting=Setting.ENGINE_VERSION,
             value=wanted,
-            problem=f"the parsers of {engine} {wanted} are not known here, only those of {', '.join(known)}",
+            problem=Reason(RegistryReason.UNKNOWN_VERSION, engine=engine, version=wanted, known=known),
         )
     return _read(family, found[-1])
 

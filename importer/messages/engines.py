@@ -91,6 +91,17 @@ TEXTS: dict[str, dict[str, Text]] = {
         "variable-lost": "chat_template_kwargs.{key} does not reach the template on mlx-vlm, "
         "only {only} does",
     },
+    "RegistryReason": {
+        "unknown-version": "the parsers of {engine} {version} are not known here, only those of {known}",
+    },
+    "WorkerReason": {
+        "lost-again": "it was lost {times} times in one question",
+        "not-started": "{python} could not be started ({problem})",
+    },
+    "InstallReason": {
+        "command-ended": "'{command}' ended with {status}",
+        "package-absent": "the package is not there afterwards",
+    },
     "Exit": {
         "answers": "none, its server answers {status}",
         "first-request": "none, its first request got {status}",

@@ -18,7 +18,7 @@ from importer.hub.reference import parse
 from importer.pipeline import Request
 from importer.service.checking import LONGEST
 from importer.service.settings import Settings
-from importer.template.given import NONE, Given
+from importer.template.given import NONE, Given, by_name
 from importer.template.ours import CONVENTIONS
 
 AUTO = "auto"
@@ -214,4 +214,4 @@ def _template(word: str | None) -> Given | None:
     """A convention of ours; never a file, which would be one of the server's."""
     if word is None:
         return None
-    return Given(word, f"--template {word}") if word == NONE or word in CONVENTIONS else None
+    return by_name(word) if word == NONE or word in CONVENTIONS else None

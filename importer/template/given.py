@@ -14,7 +14,7 @@ from importer.template.render import Renderer
 from importer.template.source import MAX_CHARACTERS, Template
 from importer.template.vocabulary import Vocabulary
 
-NONE = "none"  # what --template says for the model's own
+NONE = "none"  # the name of the model's own
 FILE = "file"  # the name of a template that is neither the model's nor ours
 
 
@@ -43,16 +43,21 @@ class Given:
 
     @property
     def word(self) -> str:
-        """What --template was given, so that it can be given again."""
+        """The name or the path, so that it can be given again."""
         return self.source if self.name == FILE else self.name
 
 
+def by_name(name: str) -> Given:
+    """A convention of ours, or ``none``."""
+    return Given(name, f"the convention {name}")
+
+
 def read(word: str | None) -> Given | None:
-    """What --template names, ``None`` where it is not given. Raises UsageError("bad-value")."""
+    """The template of this name or in this file, ``None`` where none is given. Raises UsageError("bad-value")."""
     if word is None:
         return None
     if word == NONE or word in CONVENTIONS:
-        return Given(word, f"--template {word}")
+        return by_name(word)
     text = _file(word)
     if not text.strip():
         raise _refused(word, Reason(GivenReason.EMPTY))
@@ -65,7 +70,7 @@ def again(word: str | None, text: str | None) -> Given | None:
     """What an earlier import was given; ``text`` is what lies beside its document, wherever it came from."""
     if word is None or (word not in CONVENTIONS and text is None):
         return None
-    return Given(word, f"--template {word}") if word in CONVENTIONS else Given(FILE, word, text or "")
+    return by_name(word) if word in CONVENTIONS else Given(FILE, word, text or "")
 
 
 def template_of(given: Given, own: Template | None, vocabulary: Vocabulary, renderer: Renderer) -> Template:

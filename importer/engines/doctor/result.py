@@ -74,7 +74,7 @@ class Check:
     name: str
     about: About
     trap: str
-    remedy: str
+    helps: str
     look: Callable[[Case], Result]
     before: bool = True
 
