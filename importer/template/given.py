@@ -53,7 +53,7 @@ def by_name(name: str) -> Given:
 
 
 def read(word: str | None) -> Given | None:
-    """The template of this name or in this file, ``None`` where none is given. Raises UsageError("bad-value")."""
+    """The template of this name or file, ``None`` without one. Raises UsageError("bad-value")."""
     if word is None:
         return None
     if word == NONE or word in CONVENTIONS:
