@@ -12,7 +12,7 @@ import pytest
 from importer.engines import get
 from importer.engines.doctor import files
 from importer.engines.doctor.case import Case
-from importer.engines.doctor.kinds import CheckRemedy
+from importer.engines.doctor.kinds import DoctorRemedy
 from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble
 from tests.judging import MODEL, copied
 
@@ -80,7 +80,7 @@ def test_an_end_token_that_is_a_word(tmp_path: Path) -> None:
     told = files.ends(case)
     assert isinstance(told, Trouble)
     assert told.stops
-    assert told.remedy.kind is CheckRemedy.DROP_END
+    assert told.remedy.kind is DoctorRemedy.DROP_END
     assert told.remedy.fields["file"] == "generation_config.json"
     (folder / "generation_config.json").write_text('{"eos_token_id": "end"}')
     assert isinstance(files.ends(case), Fine)

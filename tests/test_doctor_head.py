@@ -11,7 +11,7 @@ import pytest
 from importer.demo import MODEL
 from importer.engines.doctor import files
 from importer.engines.doctor.case import Case
-from importer.engines.doctor.kinds import CheckReason
+from importer.engines.doctor.kinds import DoctorReason
 from importer.engines.doctor.result import Fine, NotApplicable, Trouble
 from importer.messages import render
 from importer.reasons import Reason
@@ -40,7 +40,7 @@ def test_one_that_is_not_there_is_told_before_the_start(tmp_path: Path, config: 
     assert found.stops
     assert found.part == "configuration"
     assert found.reason == Reason(
-        CheckReason.HEAD_LACKING, key="tie_word_embeddings", tensor="model.embed_tokens"
+        DoctorReason.HEAD_LACKING, key="tie_word_embeddings", tensor="model.embed_tokens"
     )
     assert '"tie_word_embeddings": true' in render(found.remedy)
 

@@ -12,29 +12,29 @@ from importer.messages.errors import STEPS
 
 # What the doctor says of what can be typed here.
 DOCTOR: dict[str, Text] = {
-    "CheckReason.login-not-asked": "asked with --check-token only",
-    "CheckRemedy.check-hub": "Check the network and HF_ENDPOINT; directories and --offline work without.",
-    "CheckRemedy.correct-variable": "Correct {variable}, or unset it and run 'importer engine install "
+    "DoctorReason.login-not-asked": "asked with --check-token only",
+    "DoctorRemedy.check-hub": "Check the network and HF_ENDPOINT; directories and --offline work without.",
+    "DoctorRemedy.correct-variable": "Correct {variable}, or unset it and run 'importer engine install "
     "{name}'.",
-    "CheckRemedy.fewer-cards": "Import again for this machine, without --device, or run it where the"
+    "DoctorRemedy.fewer-cards": "Import again for this machine, without --device, or run it where the"
     " cards are.",
-    "CheckRemedy.fetch-snapshot": "Remove {folder} and run again with --fetch.",
-    "CheckRemedy.give-cards": "Start the container with --gpus all, or as your runtime says it.",
-    "CheckRemedy.import-weights": "Import a snapshot that has both, or skip validation with --no-validate.",
-    "CheckRemedy.install": "Run 'importer engine install {name}'.",
-    "CheckRemedy.install-again": "Run 'importer engine remove {name}', then 'importer engine install "
+    "DoctorRemedy.fetch-snapshot": "Remove {folder} and run again with --fetch.",
+    "DoctorRemedy.give-cards": "Start the container with --gpus all, or as your runtime says it.",
+    "DoctorRemedy.import-weights": "Import a snapshot that has both, or skip validation with --no-validate.",
+    "DoctorRemedy.install": "Run 'importer engine install {name}'.",
+    "DoctorRemedy.install-again": "Run 'importer engine remove {name}', then 'importer engine install "
     "{name}'.",
-    "CheckRemedy.less-memory": "End other programs, raise the container's limit, or import again "
+    "DoctorRemedy.less-memory": "End other programs, raise the container's limit, or import again "
     "with --memory {gib}GiB.",
-    "CheckRemedy.less-memory-on-cpu": "End other programs, raise the container's limit, or import again "
+    "DoctorRemedy.less-memory-on-cpu": "End other programs, raise the container's limit, or import again "
     "with --memory {gib}GiB. A smaller VLLM_CPU_KVCACHE_SPACE or "
     "kv_cache_memory_bytes leaves more for the weights.",
-    "CheckRemedy.other-port": "Choose another --port, or leave it out for a free one.",
-    "CheckRemedy.raise-files": "Run 'ulimit -n {limit}', or give the container --ulimit nofile={limit}.",
-    "CheckRemedy.raise-processors": "Raise --cpus, or give whole processors with --cpuset-cpus: engines "
+    "DoctorRemedy.other-port": "Choose another --port, or leave it out for a free one.",
+    "DoctorRemedy.raise-files": "Run 'ulimit -n {limit}', or give the container --ulimit nofile={limit}.",
+    "DoctorRemedy.raise-processors": "Raise --cpus, or give whole processors with --cpuset-cpus: engines "
     "count those that they see.",
-    "CheckRemedy.raise-shared": "Give the container --ipc=host or --shm-size={gib}g.",
-    "CheckRemedy.recheck": "Run 'importer recheck' to see what differs, and import it again.",
+    "DoctorRemedy.raise-shared": "Give the container --ipc=host or --shm-size={gib}g.",
+    "DoctorRemedy.recheck": "Run 'importer recheck' to see what differs, and import it again.",
 }
 # What to do instead of an export.
 EXPORTS: dict[str, Text] = {

@@ -260,5 +260,5 @@ def _rounded(context: int) -> int:
     return context // step * step
 
 
-def _unknown(device: Device, why: str | Reason) -> Reason:
+def _unknown(device: Device, why: Reason) -> Reason:
     return Reason(FitReason.NOT_KNOWN, device=device.label, why=why)

@@ -18,7 +18,7 @@ def _several(told: Mapping[str, Any]) -> str:
 
 
 TEXTS: dict[str, dict[str, Text]] = {
-    "CheckReason": {
+    "DoctorReason": {
         "added-tokens": "{file} and {settings} agree on {count} tokens",
         "added-tokens-differ": "the tokenizer's files differ: token {number} is {given!r} in {file} "
         "and {told!r} in {settings}",
@@ -185,7 +185,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "weights-unmeasured": "how large the weights are is not known",
         "weights-whole": _whole,
     },
-    "CheckRemedy": {
+    "DoctorRemedy": {
         "arm-python": "Use a Python for arm64, or a Mac with Apple silicon.",
         "change-parser": "Change {key} in the document's options. Near names: {near}.",
         "check-firewall": "Check the firewall or the sandbox this runs in.",

@@ -12,7 +12,16 @@ if TYPE_CHECKING:
 def _too_large(told: Mapping[str, Any]) -> str:
     each = " on each" if told["each"] else ""
     over = f"{told['over']} more than the {told['budget']} that can be used"
-    return "; ".join((f"it does not fit {told['device']}: {told['parts']}{each}, {over}", *told["ways"]))
+    parts = ", ".join(told["parts"])
+    return "; ".join((f"it does not fit {told['device']}: {parts}{each}, {over}", *told["ways"]))
+
+
+def _several(what: str) -> Text:
+    def says(told: Mapping[str, Any]) -> str:
+        of = "" if told["of"] is None else f" of {told['of']}"
+        return f"{told['cards']}{of} {what}{told['device']}, {told['budget']} of each,"
+
+    return says
 
 
 def _split(why: str) -> Text:
@@ -24,6 +33,14 @@ def _split(why: str) -> Text:
 
 
 TEXTS: dict[str, dict[str, Text]] = {
+    "AmountReason": {
+        "of-nodes": _several("memory nodes of "),
+        "of-one": "{budget} of {device}",
+        "of-several": _several(""),
+        "cache": "KV cache {size} per token",
+        "rest": "the rest {likely:.1f} to {high}",
+        "weights": "weights {size}",
+    },
     "FitReason": {
         "holds": "{usable} hold {tokens:,} tokens: {parts}",
         "would-hold-all": "{held}; {devices:or} would hold all {tokens:,}",

@@ -19,7 +19,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "refused": "{words}",
         "text-dropped": "text beside the call is dropped",
     },
-    "GivenReason": {
+    "OverrideReason": {
         "characters": "it holds characters that no file of text has",
         "empty": "the file is empty",
         "no-file": "there is no such file, and the names are {known}",

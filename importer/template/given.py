@@ -18,7 +18,7 @@ NONE = "none"  # the name of the model's own
 FILE = "file"  # the name of a template that is neither the model's nor ours
 
 
-class GivenReason(StrEnum):
+class OverrideReason(StrEnum):
     """Why a template cannot be taken in place of the model's own."""
 
     CHARACTERS = "characters"
@@ -60,9 +60,9 @@ def read(word: str | None) -> Given | None:
         return by_name(word)
     text = _file(word)
     if not text.strip():
-        raise _refused(word, Reason(GivenReason.EMPTY))
+        raise _refused(word, Reason(OverrideReason.EMPTY))
     if len(text) > MAX_CHARACTERS:
-        raise _refused(word, Reason(GivenReason.TOO_LONG, limit=MAX_CHARACTERS))
+        raise _refused(word, Reason(OverrideReason.TOO_LONG, limit=MAX_CHARACTERS))
     return Given(FILE, str(Path(word).absolute()), text)
 
 
@@ -78,11 +78,11 @@ def template_of(given: Given, own: Template | None, vocabulary: Vocabulary, rend
     if given.name == FILE:
         text = given.text
     elif own is None:
-        raise _refused(given.name, Reason(GivenReason.NOTHING_TO_DRESS))
+        raise _refused(given.name, Reason(OverrideReason.NOTHING_TO_DRESS))
     else:
         text = dress(own, given.name, vocabulary, renderer)
     if any(char == "\0" or "\ud800" <= char <= "\udfff" for char in text):
-        raise _refused(given.word, Reason(GivenReason.CHARACTERS))
+        raise _refused(given.word, Reason(OverrideReason.CHARACTERS))
     return Template(text, given.source)
 
 
@@ -90,13 +90,13 @@ def _file(word: str) -> str:
     path = Path(word)
     try:
         if not path.is_file():
-            raise _refused(word, Reason(GivenReason.NO_FILE, known=(*CONVENTIONS, NONE)))
+            raise _refused(word, Reason(OverrideReason.NO_FILE, known=(*CONVENTIONS, NONE)))
         with path.open(encoding="utf-8") as file:
             return file.read(MAX_CHARACTERS + 1)
     except UnicodeDecodeError:
-        raise _refused(word, Reason(GivenReason.NOT_TEXT)) from None
+        raise _refused(word, Reason(OverrideReason.NOT_TEXT)) from None
     except OSError as error:
-        raise _refused(word, Reason(GivenReason.UNREADABLE, problem=error.strerror)) from None
+        raise _refused(word, Reason(OverrideReason.UNREADABLE, problem=error.strerror)) from None
 
 
 def _refused(word: str, problem: Reason) -> UsageError:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from importer.engines import ENGINES
 from importer.engines.doctor import cards, files, host, hubs, memory, model, packages, processor
 from importer.engines.doctor.case import Case, of_engine
-from importer.engines.doctor.kinds import CheckRemedy
+from importer.engines.doctor.kinds import DoctorRemedy
 from importer.engines.doctor.result import (
     Check,
     Finding,
@@ -148,7 +148,7 @@ def refuse(case: Case, name: str, *, fetched: bool = True) -> list[Finding]:
         name=name,
         engine=case.about("engine"),
         problem=tuple(trouble.reason for _, trouble in found),
-        remedy=Reason(CheckRemedy.SEVERAL, remedies=[trouble.remedy for _, trouble in found]),
+        remedy=Reason(DoctorRemedy.SEVERAL, remedies=[trouble.remedy for _, trouble in found]),
         troubles=tuple(finding for finding, _ in found),
     )
 

@@ -8,7 +8,7 @@ import re
 from importer.engines import machine
 from importer.engines.deaths import CONFIGURATION
 from importer.engines.doctor.case import GB, MLX, Case, text_of, version
-from importer.engines.doctor.kinds import CheckReason, CheckRemedy
+from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
 from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble, TroubleSeverity
 from importer.reasons import Reason
 
@@ -23,32 +23,32 @@ def driver(case: Case) -> Result:
     """Whether the driver is new enough for the CUDA that the engine's torch was built with."""
     first = case.text(DRIVER).partition("\n")[0].removeprefix("NVRM version:").strip()
     if not case.runs("vllm-cuda"):
-        none = NotApplicable(Reason(CheckReason.DRIVER_NONE))
-        return Fine(Reason(CheckReason.DRIVER, driver=first)) if first else none
+        none = NotApplicable(Reason(DoctorReason.DRIVER_NONE))
+        return Fine(Reason(DoctorReason.DRIVER, driver=first)) if first else none
     if not first:
-        return Trouble(Reason(CheckReason.DRIVER_MISSING), Reason(CheckRemedy.INSTALL_DRIVER))
+        return Trouble(Reason(DoctorReason.DRIVER_MISSING), Reason(DoctorRemedy.INSTALL_DRIVER))
     devices = sorted((case.root / "dev").glob("nvidia[0-9]*"))
     if not devices and not (case.root / "dev/dxg").exists():
-        return Trouble(Reason(CheckReason.DRIVER_WITHOUT_CARD), Reason(CheckRemedy.GIVE_CARDS))
+        return Trouble(Reason(DoctorReason.DRIVER_WITHOUT_CARD), Reason(DoctorRemedy.GIVE_CARDS))
     cuda = _cuda(case)
     if cuda is None:
-        return NotApplicable(Reason(CheckReason.CUDA_UNKNOWN))
+        return NotApplicable(Reason(DoctorReason.CUDA_UNKNOWN))
     if not cuda:
-        remedy = Reason(CheckRemedy.INSTALL_AGAIN, name="vllm-cuda")
-        return Trouble(Reason(CheckReason.TORCH_FOR_PROCESSORS), remedy)
+        remedy = Reason(DoctorRemedy.INSTALL_AGAIN, name="vllm-cuda")
+        return Trouble(Reason(DoctorReason.TORCH_FOR_PROCESSORS), remedy)
     have = re.search(r"\b(\d{3}\.\d+(?:\.\d+)?)\b", first)
     oldest = OLDEST_DRIVER.get(cuda[0])
     if have is None or oldest is None:
-        return NotApplicable(Reason(CheckReason.DRIVER_UNKNOWN, cuda=cuda[0]))
+        return NotApplicable(Reason(DoctorReason.DRIVER_UNKNOWN, cuda=cuda[0]))
     built = ".".join(map(str, cuda))
     if version(have[1]) >= oldest:
-        return Fine(Reason(CheckReason.DRIVER_AND_CUDA, driver=have[1], cuda=built))
+        return Fine(Reason(DoctorReason.DRIVER_AND_CUDA, driver=have[1], cuda=built))
     wanted = ".".join(str(part) for part in oldest)
-    old = Reason(CheckReason.DRIVER_OLD, driver=have[1], cuda=built, wanted=wanted)
+    old = Reason(DoctorReason.DRIVER_OLD, driver=have[1], cuda=built, wanted=wanted)
     # NVIDIA's package for forward compatibility lets some cards do with an older driver.
     helped = any((case.root / "usr/local").glob("cuda*/compat/libcuda.so*"))
     severity = TroubleSeverity.WARNING if helped else TroubleSeverity.STOPS
-    return Trouble(old, Reason(CheckRemedy.NEWER_DRIVER, wanted=wanted), severity)
+    return Trouble(old, Reason(DoctorRemedy.NEWER_DRIVER, wanted=wanted), severity)
 
 
 def _cuda(case: Case) -> tuple[int, ...] | None:
@@ -63,10 +63,10 @@ def _cuda(case: Case) -> tuple[int, ...] | None:
 def card_memory(case: Case) -> Result:
     """Whether as many cards have as much free memory as the document takes of each."""
     if not case.runs("vllm-cuda") or case.document is None:
-        return NotApplicable(Reason(CheckReason.CARDS_ELSEWHERE))
+        return NotApplicable(Reason(DoctorReason.CARDS_ELSEWHERE))
     cards = machine.card_memory()
     if not cards:
-        return NotApplicable(Reason(CheckReason.CARDS_UNKNOWN))
+        return NotApplicable(Reason(DoctorReason.CARDS_UNKNOWN))
     return judge_cards(case, cards)
 
 
@@ -76,30 +76,30 @@ def judge_cards(case: Case, cards: list[tuple[int, int]]) -> Result:
     pipeline = (document.get("engine_args") or {}).get("pipeline_parallel_size") or 1
     wanted = int(document.get("tensor_parallel_size") or 1) * int(pipeline)
     if wanted > len(cards):
-        few = Reason(CheckReason.CARDS_FEW, wanted=wanted, count=len(cards))
-        return Trouble(few, Reason(CheckRemedy.FEWER_CARDS), part=CONFIGURATION)
+        few = Reason(DoctorReason.CARDS_FEW, wanted=wanted, count=len(cards))
+        return Trouble(few, Reason(DoctorRemedy.FEWER_CARDS), part=CONFIGURATION)
     share = float(document.get("gpu_memory_utilization") or SHARE)
     short = [(free, total) for free, total in cards[:wanted] if free < share * total]
     if not short:
         free = cards[0][0] / GB
-        return Fine(Reason(CheckReason.CARDS_FREE, wanted=wanted, count=len(cards), free=free))
-    used = Reason(CheckReason.CARDS_IN_USE, free=short[0][0] / GB, total=short[0][1] / GB, share=share)
-    return Trouble(used, Reason(CheckRemedy.FREE_THE_CARD))
+        return Fine(Reason(DoctorReason.CARDS_FREE, wanted=wanted, count=len(cards), free=free))
+    used = Reason(DoctorReason.CARDS_IN_USE, free=short[0][0] / GB, total=short[0][1] / GB, share=share)
+    return Trouble(used, Reason(DoctorRemedy.FREE_THE_CARD))
 
 
 def apple(case: Case, release: str | None = None) -> Result:
     """Whether MLX can use Apple's graphics: macOS new enough, and a Python that is not translated."""
     if case.system != "darwin" or (case.engine is not None and not case.runs(*MLX)):
-        return NotApplicable(Reason(CheckReason.APPLE_ELSEWHERE))
+        return NotApplicable(Reason(DoctorReason.APPLE_ELSEWHERE))
     if case.arch != "arm64":
-        return Trouble(Reason(CheckReason.ROSETTA, arch=case.arch), Reason(CheckRemedy.ARM_PYTHON))
+        return Trouble(Reason(DoctorReason.ROSETTA, arch=case.arch), Reason(DoctorRemedy.ARM_PYTHON))
     have = version(release or platform.mac_ver()[0])
     oldest, here = _built_for(case), ".".join(map(str, have))
     if have >= oldest:
-        return Fine(Reason(CheckReason.MACOS, version=here))
+        return Fine(Reason(DoctorReason.MACOS, version=here))
     wanted = ".".join(str(part) for part in oldest)
-    old = Reason(CheckReason.MACOS_OLD, version=here, wanted=wanted)
-    return Trouble(old, Reason(CheckRemedy.UPDATE_MACOS, wanted=wanted))
+    old = Reason(DoctorReason.MACOS_OLD, version=here, wanted=wanted)
+    return Trouble(old, Reason(DoctorRemedy.UPDATE_MACOS, wanted=wanted))
 
 
 def _built_for(case: Case) -> tuple[int, ...]:

