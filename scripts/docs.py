@@ -73,7 +73,9 @@ files and figures only. The oldest drivers are those of NVIDIA's page on minor v
 the package and by the version of numpy.
 
 Adding a check is a function that takes a `Case` and gives a result, one line in
-`importer/engines/doctor/__init__.py`, and a test that plants the trap. This page is generated from that
+`importer/engines/doctor/__init__.py`, its kinds in `kinds.py` there with their sentences in
+`importer/messages/doctor.py`, and a test that plants the trap. What names a command or a flag is worded in
+`DOCTOR` of `importer/cli/messages.py`. This page is generated from that
 registry by `python -m scripts.docs`.
 
 | check | about | trap | what helps | before a validation |
