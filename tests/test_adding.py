@@ -17,10 +17,14 @@ from gen_defaults.checks import Subject
 from gen_defaults.place import Place
 from gen_defaults.place import load as load_file
 from gen_defaults.sources import SOURCES
+from importer.decide.choose import decide
+from importer.decide.target import Preferences, Target
 from importer.engines.registries import load, versions
 from importer.evidence import formats, pattern
 from importer.evidence.names import match
 from importer.evidence.tables import parse_parsers, raw
+from importer.hub.snapshot import Snapshot
+from importer.messages import worded
 from tests.package_index import wheel
 
 pytestmark = pytest.mark.slow  # each test makes a copy
@@ -177,3 +181,15 @@ def test_what_a_source_may_not_say(
     assert regenerate.main(["--only", "acme", "--offline", str(folder)], place) == 1
     assert says in capsys.readouterr().err
     assert everything(place) == before
+
+
+def test_a_reader_of_evidence() -> None:
+    """Its fact is decided by the rule's place in the order, and its sentence is that of the kind."""
+    found, texts = module("reader"), eval(f"{{{EXAMPLES['sentence']}}}")
+    [fact] = found["evidence"](Snapshot("r", "a/b", None, (), {}, {"card": {"datasets": ["c4", "dolma"]}}))
+    assert found["evidence"](Snapshot("r", "a/b", None, (), {})) == []
+    decided = decide([fact], Preferences(), Target("vllm"))["datasets"]
+    assert (decided.value, decided.status) == (["c4", "dolma"], fact.rule.status)
+    kind = fact.reason.kind
+    assert texts[type(kind).__name__].keys() == {kind.value}
+    assert worded(texts[type(kind).__name__][kind.value], fact.reason.fields) == "the card names c4 and dolma"
