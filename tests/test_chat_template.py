@@ -27,13 +27,13 @@ def parser(ran: Ran) -> Any:
 
 def test_it_is_offered_and_not_applied_unasked(desk: Desk) -> None:
     ran = imported(desk, "--json")
-    offer = "--template pythonic or --template json would offer it tools in words of ours"
+    offer = "a chat template of ours (pythonic or json) would offer it tools in words of ours"
     assert parser(ran)["why"][-1] == offer
     assert "chat_template" not in ran.line["document"]["importer"]
     assert not beside(desk).exists()
     assert "would offer it tools" in desk("acme/chat", *ASK, "--dry-run").out
     assert parser(desk("acme/chat", "--backend", "mlx", "--dry-run", "--json"))["why"][-1].startswith(
-        "--template json "
+        "a chat template of ours (json) "
     )
 
 
@@ -89,12 +89,14 @@ def test_with_it_the_parser_is_claimed_and_the_file_lies_beside(
 def test_who_knows_it_to_have_no_tools_is_overruled_and_shown(desk: Desk) -> None:
     desk.hub.repos["google/gemma-3-4b-it"] = Repo({**BASE, "chat_template.jinja": IMAGES})
     line = parser(desk("google/gemma-3-4b-it", *ASK, "--dry-run", "--json"))
-    assert (line["status"], "--template pythonic" in line["why"][-1]) == ("none", True)
+    assert (line["status"], "(pythonic" in line["why"][-1]) == ("none", True)
     ran = desk("google/gemma-3-4b-it", *ASK, "--template", "pythonic", "--dry-run", "--json")
     line = parser(ran)
     assert (line["value"], line["status"]) == (PYTHONIC, "claimed")
     told = next(o for o in line["overruled"] if o["value"] is None)
-    assert told["why"].startswith("the user gives it tools with --template; it said: its name says gemma-3")
+    assert told["why"].startswith(
+        "the user gives it tools with a chat template; it said: its name says gemma-3"
+    )
     assert ran.line["decisions"]["reasoning_parser"]["status"] == "none"
 
 

@@ -194,4 +194,4 @@ def test_an_engine_that_is_gone_costs_the_proof_only(desk: Desk, mlx_engine: Ins
     desk.monkeypatch.delenv("IMPORTER_MLX_PYTHON")
     found = {d["key"]: d for d in one(desk, 1)["decisions"]}
     assert found["tool_parser"]["before"] == "json_tools"
-    assert found["tool_parser"]["why"][0].startswith("not proved: 'importer engine install mlx'")
+    assert found["tool_parser"]["why"][0].startswith("not proved: mlx is not installed")

@@ -35,8 +35,8 @@ def kept(decision: Decision) -> dict[str, Any]:
 def warnings(decision: Mapping[str, Any]) -> Iterator[str]:
     """What a decision in a receipt warns of; receipts that have no kinds mark it in the text."""
     if "reasons" in decision:
-        for reason, text in zip(decision["reasons"], decision["why"], strict=True):
+        for reason, text in zip(decision["reasons"], decision["why"], strict=False):
             if reason["kind"] == WARNING:
-                yield rendered(reason["reason"]) or text
+                yield rendered(reason.get("reason", {})) or text
         return
     yield from (text[len(MARK) :] for text in decision["why"] if text.startswith(MARK))
