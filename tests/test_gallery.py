@@ -30,6 +30,7 @@ from importer.gallery.executors import Executor
 from importer.gallery.gallery import Filters, Gallery
 from importer.gallery.migrations import NUMBERED, migrate
 from importer.gallery.standing import standing
+from importer.messages import render
 from importer.service.checking import merged
 from importer.service.etags import numbers, same
 from importer.service.jobs.place import born, gone, here
@@ -166,7 +167,7 @@ def test_states_follow_from_the_receipt(stored: Stored) -> None:
     def of(receipt: Receipt | None, data: Mapping[str, Any] = stored.data) -> tuple[str, str, str]:
         found = standing(Stored(stored.path, stored.text, dict(data), digest(data), receipt))
         assert (found.state == "published") == (found.reason is None) == (found.entry is not None)
-        return found.state, found.validation, found.reason or ""
+        return found.state, found.validation, "" if found.reason is None else render(found.reason)
 
     assert of(None) == ("draft", "never", "it has no receipt")
     assert of(receipt)[:2] == ("draft", "never")

@@ -21,6 +21,7 @@ from importer.gallery.counting import Counts, changed, marked
 from importer.gallery.database import Database
 from importer.gallery.entry import Summary, Version
 from importer.gallery.standing import standing
+from importer.messages import render
 from importer.pipeline import now
 
 T = tables.configs.c
@@ -214,7 +215,8 @@ def _save(connection: Connection, checkout: Checkout, name: str, act: Act) -> in
     row = about | {
         "version": number, "digest": stored.digest, "model": stored.model, "backend": stored.backend,
         "state": found.state, "review": found.review, "validation": found.validation,
-        "reason": found.reason, "updated_at": at, "deleted_at": None,
+        "reason": None if found.reason is None else render(found.reason),
+        "updated_at": at, "deleted_at": None,
         "search": "\n".join(filter(None, (name, stored.model, about["family"]))).lower(),
     }  # fmt: skip
     if connection.execute(update(tables.configs).where(T.name == name).values(row)).rowcount == 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Literal, get_args
 
 from importer.document.holding import validation
@@ -10,10 +11,24 @@ from importer.document.store import Stored
 from importer.errors import DocumentError
 from importer.exports.base import Refused
 from importer.exports.localai_gallery import Entry, entry
-from importer.messages import render
+from importer.reasons import Reason
 
 State = Literal["draft", "approved", "validated", "published", "rejected", "stale"]
 STATES: tuple[State, ...] = get_args(State)
+
+
+class StandingReason(StrEnum):
+    """Why a document is not published."""
+
+    NO_RECEIPT = "no-receipt"
+    REJECTED = "rejected"
+    NOT_APPROVED = "not-approved"
+    EDITED = "edited"
+    OUTDATED = "outdated"
+    NEVER_VALIDATED = "never-validated"
+    FAILED = "failed"
+    NO_ENTRY = "no-entry"
+    NOT_FOR_LOCALAI = "not-for-localai"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +41,7 @@ class Standing:
     state: State
     review: str
     validation: str
-    reason: str | None = None
+    reason: Reason | None = None
     entry: Entry | None = None
 
 
@@ -34,29 +49,32 @@ def standing(stored: Stored) -> Standing:
     """A document is published while it is approved, its validation holds, and LocalAI can be given it."""
     receipt = stored.receipt
     if receipt is None:
-        return Standing("draft", "no receipt", "never", "it has no receipt")
+        return Standing("draft", "no receipt", "never", Reason(StandingReason.NO_RECEIPT))
     review = receipt.state(stored.digest)
     held = validation(receipt, stored.data, stored.digest)
-    said = f"{receipt.review.get('by')}, {receipt.review.get('at')}"
+    word = {name: receipt.review.get(name) for name in ("by", "at", "note")}
     if review == "rejected":
-        return Standing("rejected", review, held.state, f"rejected by {said}: {receipt.review.get('note')}")
+        return Standing("rejected", review, held.state, Reason(StandingReason.REJECTED, **word))
     if review == "draft":
-        return Standing("draft", review, held.state, "nobody has approved it as it is now")
+        return Standing("draft", review, held.state, Reason(StandingReason.NOT_APPROVED))
     if review == "stale":
-        return Standing("stale", review, held.state, f"it was edited since it was approved by {said}")
+        return Standing("stale", review, held.state, Reason(StandingReason.EDITED, **word))
     if held.state == "passed":
         return _published(stored, review)
-    why = "it was never validated" if held.why is None else render(held.why)
     if held.state == "stale":
-        return Standing("stale", review, held.state, f"its validation does not hold: {why}")
-    return Standing("approved", review, held.state, why)
+        return Standing("stale", review, held.state, Reason(StandingReason.OUTDATED, why=held.why))
+    if held.why is None:
+        return Standing("approved", review, held.state, Reason(StandingReason.NEVER_VALIDATED))
+    return Standing("approved", review, held.state, Reason(StandingReason.FAILED, why=held.why))
 
 
 def _published(stored: Stored, review: str) -> Standing:
     try:
         made = entry(stored.data, stored.receipt)
     except DocumentError as error:
-        return Standing("validated", review, "passed", error.message)
+        no = Reason(StandingReason.NO_ENTRY, problem=error.message)
+        return Standing("validated", review, "passed", no)
     if isinstance(made, Refused):
-        return Standing("validated", review, "passed", f"LocalAI cannot be given it: {render(made.reason)}")
+        no = Reason(StandingReason.NOT_FOR_LOCALAI, problem=made.reason)
+        return Standing("validated", review, "passed", no)
     return Standing("published", review, "passed", None, made)
