@@ -12,9 +12,10 @@ import pytest
 from importer import errors
 from importer.cli import messages as cli
 from importer.errors import BRANCHES, KINDS, one_line
-from importer.messages import Text
+from importer.messages import Text, catalogue
 from importer.messages.errors import TEXTS
 from importer.service import messages as service
+from tests.test_messages import USES
 from tests.test_structure import MODULES, tree
 
 FRONT_ENDS: Mapping[str, tuple[Mapping[str, Text], frozenset[str]]] = {
@@ -105,9 +106,13 @@ def test_a_front_ends_own_texts_replace_some(front_end: str) -> None:
         owner, _, name = key.partition(".")
         if owner == "Setting":
             assert name in {*errors.Setting}
-        else:
+        elif owner in TEXTS:
             assert placeholders(text) <= {*KINDS[name].kinds[name].fields}, key
             assert KINDS[name].__name__ == owner
+        else:
+            given = [use.fields for use in USES if use.key == key and use.fields is not None]
+            assert key in catalogue()
+            assert all(placeholders(text) <= fields for fields in given), key
 
 
 def test_what_is_met_elsewhere_is_raised_there() -> None:

@@ -14,7 +14,7 @@ from importer.reasons import Reason
 LONGEST = 480  # characters of all problems in one sentence
 
 
-class CheckReason(StrEnum):
+class DocumentReason(StrEnum):
     """What is wrong with a document."""
 
     PROBLEMS = "problems"
@@ -53,5 +53,5 @@ def reason(found: list[Problem]) -> Reason:
         shown += 1
     problems = [problem.reason for problem in found[:shown]]
     if shown == len(found):
-        return Reason(CheckReason.PROBLEMS, problems=problems)
-    return Reason(CheckReason.PROBLEMS_AND_MORE, problems=problems, more=len(found) - shown)
+        return Reason(DocumentReason.PROBLEMS, problems=problems)
+    return Reason(DocumentReason.PROBLEMS_AND_MORE, problems=problems, more=len(found) - shown)

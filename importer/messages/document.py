@@ -30,7 +30,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "no-json": "{value} is a {type}, which JSON does not have; quote it",
         "not-utf8": "it is not UTF-8 text",
     },
-    "CheckReason": {
+    "DocumentReason": {
         "problems": "{problems:;}",
         "problems-and-more": "{problems:;}; and {more} more",
     },
