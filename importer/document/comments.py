@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importer.decide.decision import Decision
+from importer.errors import one_line
 from importer.messages import render
 
 LONGEST = 100  # characters
@@ -10,7 +11,7 @@ LONGEST = 100  # characters
 
 def comment(decision: Decision) -> str:
     """One short line: the status, the first reason, and the first number that lost to another."""
-    first = " ".join(render(decision.why[0]).split()) if decision.why else ""
+    first = one_line(render(decision.why[0])) if decision.why else ""
     beside = _beside(decision)
     room = LONGEST - len(beside)
     text = f"{decision.status}: {first}"
