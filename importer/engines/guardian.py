@@ -6,6 +6,7 @@ owner holds: the system closes it however the owner ends, by ``kill -9`` too, an
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -37,6 +38,9 @@ def _end(engine: subprocess.Popen[bytes], grace: float) -> None:
     deadline = time.monotonic() + grace
     while engine.poll() is None and time.monotonic() < deadline:
         time.sleep(LOOK)
+    engine.kill()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        engine.wait(grace)  # its owner's descriptors, locks among them, stay open until it is gone
     os.killpg(0, signal.SIGKILL)
 
 
