@@ -9,6 +9,7 @@ import threading
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from importer import launcher
@@ -193,6 +194,23 @@ def test_what_a_group_holds_until_it_is_gone() -> None:
         launcher.end(process)
         shared.unlink()
     assert (group.resident(process.pid), group.shared(process.pid)) == (0, set())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads that outlive the first, as Linux shows them")
+def test_a_process_is_there_while_one_of_its_threads_is() -> None:
+    code = (
+        "import ctypes, os, threading, time; threading.Thread(target=time.sleep, args=(600,)).start();"
+        "os.write(1, b'.'); ctypes.CDLL(None).pthread_exit(None)"
+    )
+    process = launcher.start(isolated("-c", code), Purpose.QUESTION, stdout=PIPE)
+    try:
+        assert process.stdout is not None
+        process.stdout.read(1)
+        assert wait_until(lambda: psutil.Process(process.pid).status() == psutil.STATUS_ZOMBIE)
+        assert group.alive(process.pid)
+    finally:
+        launcher.end(process)
+    assert not group.alive(process.pid)
 
 
 def test_what_cannot_be_started_is_an_error_of_the_system() -> None:

@@ -56,8 +56,13 @@ def shared(group: int) -> set[Path]:
 def _members(group: int) -> Iterator[psutil.Process]:
     for pid in psutil.pids():
         with suppress(OSError, psutil.Error):
-            if os.getpgid(pid) == group and (process := psutil.Process(pid)).status() not in ENDED:
+            if os.getpgid(pid) == group and not _ended(process := psutil.Process(pid)):
                 yield process
+
+
+def _ended(process: psutil.Process) -> bool:
+    """Whether only its exit status is left; threads that are still ending hold its files and ports."""
+    return process.status() in ENDED and process.num_threads() <= 1
 
 
 def _text(path: Path) -> str:
