@@ -9,18 +9,37 @@ import pytest
 
 from importer import demo
 from importer.hub import local
+from importer.messages import render
+from importer.reasons import Reason
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.outcome import Outcome
+from importer.validation.own import OwnReason
 from importer.validation.promise import Promise
 from importer.validation.rendering import Rendering
 from importer.validation.reply import Reply, Usage
+from importer.validation.report import told
 
 MODEL = Path(demo.__file__).with_name("model")
 
 
 def verdict(outcome: Outcome) -> str:
     return f"{outcome.outcome} {outcome.attribution or ''}".strip()
+
+
+def because(text: str) -> Reason:
+    """A reason in any words."""
+    return Reason(OwnReason.ANSWER, text=text)
+
+
+def words(outcome: Outcome) -> str:
+    """The reason of an outcome as a report has it."""
+    return told(outcome)
+
+
+def remedy(outcome: Outcome) -> str:
+    """The change that is asked for, as a report has it."""
+    return "" if outcome.remedy is None else render(outcome.remedy)
 
 
 def said(content: str, finish: str = "stop", *, reasoning: str = "", wrote: int = 9) -> Reply:

@@ -9,11 +9,14 @@ from typing import Any
 
 from importer.document.receipt import Receipt, parse
 from importer.document.store import Store
+from importer.reasons import Reason
 from importer.reports.html.markup import ATTRIBUTES, ELEMENTS
 from importer.reports.sheet import Found, Run, Sheet
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
+from importer.validation.remedy import Remedy
 from importer.validation.report import Report, Row
 from tests.commandline import Desk, desk
+from tests.judging import because
 
 __all__ = ["desk"]
 EXCHANGE = {
@@ -34,15 +37,19 @@ def report(
 
 
 ALL = (
-    ("health", Pass("up", evidence=(EXCHANGE,))),
+    ("health", Pass(because("up"), evidence=(EXCHANGE,))),
     (
         "tool-call",
         Fail(
-            "no call", "configuration", "Set tool_parser:hermes in options.", trials=3, evidence=(EXCHANGE,)
+            because("no call"),
+            "configuration",
+            Reason(Remedy.SET_PARSER, key="tool_parser", parser="hermes", named=None),
+            trials=3,
+            evidence=(EXCHANGE,),
         ),
     ),
-    ("history", Inconclusive("it forgot", "model", trials=3, agreed=2)),
-    ("stop-strings", NotApplicable("the engine does not offer: stop")),
+    ("history", Inconclusive(because("it forgot"), "model", trials=3, agreed=2)),
+    ("stop-strings", NotApplicable(because("the engine does not offer: stop"))),
 )
 
 

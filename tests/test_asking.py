@@ -15,13 +15,14 @@ import pytest
 from importer.document.holding import validation
 from importer.document.receipt import Receipt, parse
 from importer.document.store import load
+from importer.reasons import Reason
 from importer.validation.catalogue import listed, named
 from importer.validation.client import Client, Exchange
 from importer.validation.errors import Unreachable
 from importer.validation.journal import without
 from importer.validation.own import OwnQuestion, judge
 from importer.validation.probes import PROBES
-from importer.validation.promise import Promise
+from importer.validation.promise import Promise, PromiseReason
 from importer.validation.reply import Reply
 from tests.commandline import Desk, desk
 from tests.openai_api import api
@@ -219,7 +220,7 @@ def test_an_own_question_fails_where_nothing_is_answered() -> None:
     assert judge(Reply("42.", finish_reason="stop")).outcome == "pass"
     assert judge(Reply("", finish_reason="stop")).outcome == "inconclusive"
     assert judge(Reply("", reasoning="42.", finish_reason="stop")).attribution == "configuration"
-    assert OwnQuestion("?", ({},)).needs(Promise()) == "the document names no tool parser"
+    assert OwnQuestion("?", ({},)).needs(Promise()) == Reason(PromiseReason.NO_TOOL_PARSER)
 
 
 def test_an_exchange_ends_when_its_client_hangs_up() -> None:

@@ -19,6 +19,7 @@ from importer.reports.compare import compare
 from importer.reports.sheet import of_receipt, sheet
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Pass
 from tests.commandline import Desk, desk
+from tests.judging import because
 from tests.reporting import ALL, RECEIPT, looked_at, receipt, report, stored
 from tests.test_asking import WRITTEN
 
@@ -51,7 +52,10 @@ def test_junit_tells_blame_mend_and_exchanges(desk: Desk) -> None:
     failure, error = cases["tool-call"].find("failure"), cases["history"].find("error")
     assert failure is not None
     assert error is not None
-    assert failure.get("message") == "no call [configuration] Mend: Set tool_parser:hermes in options."
+    assert (
+        failure.get("message")
+        == "no call [configuration] Mend: Set tool_parser:hermes in options: it reads what the template writes."
+    )
     assert failure.get("type") == "configuration"
     assert "the lesson: lesson of tool-call" in str(failure.text)
     assert (error.get("message"), error.get("type")) == ("it forgot [model]", "model")
@@ -161,12 +165,17 @@ def test_a_receipt_of_another_time_or_hand_is_read_all_the_same(odd: dict[str, A
 
 def test_a_comparison_tells_worse_better_other_new_and_gone() -> None:
     before = report(
-        ("a", Pass("1")), ("b", Fail("x", "engine")), ("c", Fail("x", "engine")), ("d", Pass("1")),
-        ("e", Pass("1")), ("f", NotApplicable("1")), ("g", Inconclusive("x", "model")),
-    )  # fmt: skip
+        ("a", Pass(because("1"))),
+        ("b", Fail(because("x"), "engine")),
+        ("c", Fail(because("x"), "engine")),
+        ("d", Pass(because("1"))),
+        ("e", Pass(because("1"))),
+        ("f", NotApplicable(because("1"))),
+        ("g", Inconclusive(because("x"), "model")),
+    )
     after = report(
-        ("a", Fail("2", "engine")), ("b", Pass("2")), ("c", Fail("y", "engine")), ("d", Pass("2")),
-        ("n", Fail("x", "model")), ("f", Pass("2")), ("g", Fail("x", "model")), version="2.0",
+        ("a", Fail(because("2"), "engine")), ("b", Pass(because("2"))), ("c", Fail(because("y"), "engine")), ("d", Pass(because("2"))),
+        ("n", Fail(because("x"), "model")), ("f", Pass(because("2"))), ("g", Fail(because("x"), "model")), version="2.0",
     )  # fmt: skip
     found = compare(
         of_receipt(receipt(before, tool_parser="a", kind="chat")), of_receipt(receipt(after, kind="chat"))
@@ -184,7 +193,7 @@ def test_two_receipts_are_compared_and_the_exit_code_says_worse(desk: Desk) -> N
     stored(desk, report(*ALL))
     kept = desk.folder / "before.receipt.json"
     kept.write_bytes((desk.folder / "models" / "chat.receipt.json").read_bytes())
-    stored(desk, report(ALL[0], ("tool-call", Pass("a call")), *ALL[2:], version="2.0"))
+    stored(desk, report(ALL[0], ("tool-call", Pass(because("a call"))), *ALL[2:], version="2.0"))
     better = desk("report", "--compare", kept, "chat")
     assert better.code == 0
     assert "better: tool-call: fail → pass" in better.out

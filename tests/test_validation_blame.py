@@ -9,21 +9,33 @@ from pathlib import Path
 import pytest
 
 from importer.engines.deaths import Death, Died
+from importer.messages import render
 from importer.proof.result import NO_CALLS, Proof, Verdict
+from importer.reasons import Reason
 from importer.run import rendering
 from importer.validation import blame, proved
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
-from importer.validation.errors import Refused, ReplyError, TemplateRefusedError, TimedOut, Unreachable
+from importer.validation.errors import (
+    ExchangeReason,
+    Refused,
+    ReplyError,
+    TemplateRefusedError,
+    TimedOut,
+    Unreachable,
+)
 from importer.validation.journal import Journal, complaining, hidden
 from importer.validation.outcome import Fail, Outcome, Pass
 from importer.validation.probes import PROBES
 from importer.validation.promise import Promise
 from importer.validation.prompts import GREETING, TWO_USERS
+from importer.validation.remedy import END_TOKEN, OTHER_TOOL_PARSER, Remedy
 from importer.validation.reply import Reply
 from importer.validation.run import probe
+from importer.validation.silence import SilenceReason
 from tests.facts import as_reason
 from tests.framing import context, repository
+from tests.judging import because, remedy, words
 from tests.test_validation_client import BODY, http, say, server
 
 TRACEBACK = """INFO: POST /v1/chat/completions
@@ -79,14 +91,17 @@ def dead(tmp_path: Path, text: str, *, alive: bool = False) -> Journal:
 
 
 def test_a_lost_connection_to_an_engine_that_is_gone_is_its_death(tmp_path: Path) -> None:
-    gone = blame.failed(Unreachable("refused"), context(journal=dead(tmp_path, "Bang: memory\n")))
+    gone = blame.failed(
+        Unreachable(Reason(ExchangeReason.UNREACHABLE, problem="refused")),
+        context(journal=dead(tmp_path, "Bang: memory\n")),
+    )
     assert (gone.outcome, gone.attribution) == ("fail", "engine")
-    assert "Bang: memory" in gone.reason
-    alive = blame.failed(TimedOut("late"), context(journal=dead(tmp_path, "Bang: x\n", alive=True)))
-    assert (alive.outcome, alive.attribution, alive.reason) == ("inconclusive", "environment", "late")
-    hangs = blame.failed(TimedOut("late"), context(journal=dead(tmp_path, TRACEBACK, alive=True)))
+    assert "Bang: memory" in words(gone)
+    alive = blame.failed(TimedOut(because("late")), context(journal=dead(tmp_path, "Bang: x\n", alive=True)))
+    assert (alive.outcome, alive.attribution, words(alive)) == ("inconclusive", "environment", "late")
+    hangs = blame.failed(TimedOut(because("late")), context(journal=dead(tmp_path, TRACEBACK, alive=True)))
     assert (hangs.outcome, hangs.attribution) == ("fail", "engine")
-    assert hangs.reason == "late; its log: ValueError: shapes (3,4) and (5,) do not fit"
+    assert words(hangs) == "late; its log: ValueError: shapes (3,4) and (5,) do not fit"
 
 
 def test_an_engine_that_answers_nothing_is_not_asked_for_ever() -> None:
@@ -108,22 +123,24 @@ def test_an_engine_that_answers_nothing_is_not_asked_for_ever() -> None:
         rows = probe(Context(Promise(), "m", client), PROBES, lambda _: None)
         over.set()
         hung.shutdown()
-    told = [row.outcome for row in rows if row.outcome.reason.startswith("not asked: ")]
+    told = [row.outcome for row in rows if row.outcome.gives(SilenceReason.NO_ANSWERS)]
     assert len(told) > 20
     assert {(one.outcome, one.attribution, one.trials) for one in told} == {
         ("inconclusive", "environment", 0)
     }
 
 
-@pytest.mark.parametrize("error", [Refused(500, "oops"), ReplyError("the engine reports an error: oops")])
+@pytest.mark.parametrize(
+    "error", [Refused(500, "oops"), ReplyError(Reason(ExchangeReason.REPORTS_ERROR, says="oops"))]
+)
 def test_a_server_error_is_told_with_the_logs_last_exception(
     tmp_path: Path, error: Refused | ReplyError
 ) -> None:
     told = blame.failed(error, context(journal=dead(tmp_path, TRACEBACK, alive=True)))
     assert told.attribution == "engine"
-    assert told.reason.endswith("its log: ValueError: shapes (3,4) and (5,) do not fit")
+    assert words(told).endswith("its log: ValueError: shapes (3,4) and (5,) do not fit")
     quiet = blame.failed(Refused(400, "no"), context(journal=dead(tmp_path, TRACEBACK, alive=True)))
-    assert (quiet.attribution, "log" in quiet.reason) == ("configuration", False)
+    assert (quiet.attribution, "log" in words(quiet)) == ("configuration", False)
 
 
 ALTERNATING = (
@@ -138,29 +155,38 @@ def test_a_refusal_by_the_template_is_told_in_its_words(tmp_path: Path, status: 
     with rendering(repository(tmp_path, ALTERNATING), {}) as render:
         ctx = context(render, log=[Exchange("POST", "/x", {"messages": list(TWO_USERS.messages)})])
         told = blame.failed(Refused(status, "Bad Request"), ctx)
-        assert (told.attribution, "roles must alternate" in told.reason) == ("configuration", True)
-        assert told.mend
+        assert (told.attribution, "roles must alternate" in words(told)) == ("configuration", True)
+        assert remedy(told)
         with pytest.raises(TemplateRefusedError, match="roles must alternate"):
             render(TWO_USERS)
         fine = context(render, log=[Exchange("POST", "/x", {"messages": list(GREETING.messages)})])
-        assert blame.failed(Refused(400, "no"), fine).reason == "the engine answered 400: no"
+        assert words(blame.failed(Refused(400, "no"), fine)) == "the engine answered 400: no"
 
 
 def test_what_fails_without_a_template_is_the_files_fault(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     asked = [Exchange("POST", "/x", {"messages": list(GREETING.messages)})]
     with rendering(tmp_path, {}) as render:
-        for error in (Refused(500, "no template"), Refused(400, "no"), ReplyError("Internal server error")):
+        for error in (
+            Refused(500, "no template"),
+            Refused(400, "no"),
+            ReplyError(because("Internal server error")),
+        ):
             told = blame.failed(error, context(render, log=asked))
-            assert (told.attribution, told.mend) == ("configuration", blame.FETCH_TEMPLATE)
+            assert (told.attribution, told.remedy) == ("configuration", Reason(Remedy.FETCH_TEMPLATE))
         assert (
             blame.failed(Refused(500, "broke"), context(render)).attribution == "engine"
         )  # no chat was asked
 
 
+def instead(options: list[str], known: Proof) -> str:
+    change = proved.instead({"options": options}, known)
+    return "" if change is None else render(change)
+
+
 def test_another_parser_is_told_where_the_documents_does_not_read() -> None:
     known = proof("hermes", refuted="deepseek")
-    assert "Set tool_parser:hermes" in str(proved.instead({"options": ["tool_parser:deepseek"]}, known))
+    assert "Set tool_parser:hermes" in instead(["tool_parser:deepseek"], known)
     assert proved.instead({"options": ["tool_parser:hermes"]}, known) is None
     assert proved.instead({}, known) is None
     assert proved.instead({"options": ["tool_parser:deepseek"]}, proof()) is None
@@ -198,7 +224,9 @@ def proof(*reads: str, refuted: str = "deepseek", engine: str = "vllm", **more: 
     return Proof(**{**fields, "written": {}, **more})  # type: ignore[arg-type]
 
 
-LOST = Fail("the model wrote a call and it arrived as content", "configuration", blame.OTHER_TOOL_PARSER)
+LOST = Fail(
+    because("the model wrote a call and it arrived as content"), "configuration", blame.OTHER_TOOL_PARSER
+)
 
 
 @pytest.mark.parametrize(
@@ -215,31 +243,31 @@ LOST = Fail("the model wrote a call and it arrived as content", "configuration",
          'Set "tool_parser_type": "json_tools" in tokenizer_config.json; mlx 1.0 infers none.'),
         ("json_tools", proof("glm47", "json_tools", engine="mlx", inferred={"tool_parser": None}),
          'Set "tool_parser_type": "json_tools" in tokenizer_config.json; mlx 1.0 infers none.'),
-        ("x", proof("hermes", verdicts={}), blame.OTHER_TOOL_PARSER),
+        ("x", proof("hermes", verdicts={}), render(OTHER_TOOL_PARSER)),
         ("x", proof("hermes", verdicts={}, unasked={"tool_parser": NO_CALLS}),
          "Leave tool_parser out of options: the template renders no tool calls."),
-        ("x", None, blame.OTHER_TOOL_PARSER),
+        ("x", None, render(OTHER_TOOL_PARSER)),
     ],
 )  # fmt: skip
 def test_the_parser_that_would_mend_it_is_the_proofs(named: str, asked: Proof | None, mend: str) -> None:
     ctx = Context(Promise(tool_parser=named), "m", Client("http://127.0.0.1:1"), proof=asked)
-    assert blame.mended(LOST, ctx).mend == mend
+    assert remedy(blame.mended(LOST, ctx)) == mend
 
 
 def test_a_template_that_was_never_proved_is_said(tmp_path: Path) -> None:
     with rendering(repository(tmp_path, "other"), {}) as render:
         told = blame.mended(LOST, context(render, proof=proof("x")))
-    assert "not the one that was proved" in told.mend
-    assert blame.mended(Pass("fine"), context(proof=proof("x"))) == Pass("fine")
+    assert "not the one that was proved" in remedy(told)
+    assert blame.mended(Pass(because("fine")), context(proof=proof("x"))) == Pass(because("fine"))
 
 
 def test_an_endless_answer_names_the_token_that_a_completion_shows(monkeypatch: pytest.MonkeyPatch) -> None:
-    talks_on = Fail("it goes on into another turn", "configuration", blame.END_TOKEN)
+    talks_on = Fail(because("it goes on into another turn"), "configuration", END_TOKEN)
     asked = Exchange("POST", "/v1/chat/completions", {"messages": list(GREETING.messages)})
     monkeypatch.setattr(Context, "raw", lambda *_, **__: "Hello!<|im_end|>\n<|im_start|>user\nHi")
     told = blame.mended(talks_on, context(log=[asked]))
-    assert told.mend == "Make <|im_end|> an end-of-sequence token in generation_config.json."
-    assert blame.mended(talks_on, context()).mend == blame.END_TOKEN
+    assert remedy(told) == "Make <|im_end|> an end-of-sequence token in generation_config.json."
+    assert blame.mended(talks_on, context()).remedy == END_TOKEN
 
 
 class Loud:
@@ -267,6 +295,6 @@ def test_a_failed_probe_keeps_what_the_log_said_meanwhile(tmp_path: Path) -> Non
         rows = probe(
             Context(bench.promise, "m", Client(url), journal=bench.journal), [Loud(log)], lambda _: None
         )
-    assert rows[0].outcome.reason.endswith("ValueError: shapes (3,4) and (5,) do not fit")
+    assert words(rows[0].outcome).endswith("ValueError: shapes (3,4) and (5,) do not fit")
     assert "Traceback" in rows[0].log
     assert "before" not in rows[0].log

@@ -20,6 +20,7 @@ from importer.validation.outcome import Outcome, Pass
 from importer.validation.probes import PROBES, health, model_listed, plain_chat, sampling_arrives
 from importer.validation.promise import Promise
 from importer.validation.run import validate
+from tests.judging import because
 
 Answer = Callable[[socket.socket], None]
 BODY = json.dumps({"choices": [{"message": {"content": "Hello!"}, "finish_reason": "stop"}]}).encode()
@@ -120,7 +121,7 @@ def test_every_failure_has_a_kind_and_someone_to_blame(
     with server(say(answer)) as url, pytest.raises(kind) as raised:
         Client(url).chat(ASK, log)
     assert raised.value.outcome().attribution == blamed
-    assert log[0].error == str(raised.value)
+    assert log[0].to_json()["error"] == str(raised.value)
 
 
 def test_nobody_listens() -> None:
@@ -235,7 +236,7 @@ class Waiting:
         self.begun.set()
         self.let.wait(20)
         self.over.set()
-        return Pass("answered at last")
+        return Pass(because("answered at last"))
 
 
 class Interrupting:

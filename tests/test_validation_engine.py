@@ -25,6 +25,7 @@ from importer.validation.probes import (
 from importer.validation.promise import promise_of
 from importer.validation.report import Report
 from importer.validation.run import validate
+from tests.judging import words
 
 pytestmark = pytest.mark.engine
 
@@ -76,7 +77,7 @@ def found(report: Report) -> Found:
 
 
 def why(report: Report) -> str:
-    return "\n".join(f"{r.probe}: {r.outcome.outcome}, {r.outcome.reason}" for r in report.rows)
+    return "\n".join(f"{r.probe}: {r.outcome.outcome}, {words(r.outcome)}" for r in report.rows)
 
 
 def test_the_demo_model_passes_every_probe(python: Path) -> None:

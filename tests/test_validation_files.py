@@ -14,6 +14,7 @@ from importer.demo import MODEL
 from importer.document.store import Store
 from importer.hub import fetch_weights, local, parse, resolve
 from importer.hub.snapshot import RepoFile, Snapshot
+from importer.reasons import Reason
 from importer.run import files_of, rendering
 from importer.validation import roots
 from importer.validation.client import Client
@@ -21,8 +22,10 @@ from importer.validation.context import Context
 from importer.validation.outcome import Fail, NotApplicable, Pass
 from importer.validation.probes import files_as_imported, simple_answers, tool_call
 from importer.validation.promise import promise_of
+from importer.validation.remedy import Remedy
 from importer.validation.report import Row
 from tests.hubserver import HubServer, Repo, isolate
+from tests.judging import because, remedy, words
 
 NAMES = ("config.json", "tokenizer.json")
 
@@ -55,8 +58,8 @@ def test_files_that_were_put_beside_the_weights_later_are_named(model: Path) -> 
     told = files_as_imported.judge(before, snapshot(model))
     assert isinstance(told, Fail)
     assert told.attribution == "configuration"
-    assert told.reason.startswith("of config.json, generation_config.json and added_tokens.json ")
-    assert "import the model again" in told.mend
+    assert words(told).startswith("of config.json, generation_config.json and added_tokens.json ")
+    assert "import the model again" in remedy(told)
 
 
 def test_templates_and_weights_are_not_its_to_judge(model: Path) -> None:
@@ -117,8 +120,8 @@ def test_a_receipt_keeps_what_the_import_saw(model: Path, tmp_path: Path) -> Non
 
 def test_noise_of_another_config_is_not_the_model_s() -> None:
     changed = files_as_imported.judge({"config.json": "a" * 40}, {"config.json": "b" * 40})
-    noise = Fail("3 of 3 are wrong", "model", "Take whole weights.")
-    silent = Fail("no call", "engine", "Use another version of the engine.")
+    noise = Fail(because("3 of 3 are wrong"), "model", Reason(Remedy.WHOLE_WEIGHTS))
+    silent = Fail(because("no call"), "engine", Reason(Remedy.ANOTHER_ENGINE))
     rows = [
         Row(files_as_imported.NAME, "", changed),
         Row(simple_answers.NAME, "", noise),
@@ -126,5 +129,5 @@ def test_noise_of_another_config_is_not_the_model_s() -> None:
     ]
     for told in roots.traced(rows):
         assert isinstance(told.outcome, Fail)
-        assert (told.outcome.attribution, told.outcome.mend) == ("configuration", changed.mend)
+        assert (told.outcome.attribution, remedy(told.outcome)) == ("configuration", remedy(changed))
     assert [row.outcome for row in roots.traced(rows[1:2])] == [noise]

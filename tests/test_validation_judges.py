@@ -7,8 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from importer.validation.blame import OTHER_TOOL_PARSER, unread
+from importer.messages import render
+from importer.reasons import Reason
+from importer.validation.blame import unread
 from importer.validation.calls import judge_call
+from importer.validation.common import CommonReason
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, counts_as_passed
 from importer.validation.probes import (
     PROBES,
@@ -19,10 +22,12 @@ from importer.validation.probes import (
     stream_equals_whole,
     tool_result_turn,
 )
-from importer.validation.promise import Promise, no_chat, no_reasoning, no_tools, promise_of
+from importer.validation.promise import Promise, PromiseReason, no_chat, no_reasoning, no_tools, promise_of
 from importer.validation.prompts import SUM, WEATHER, WEATHER_TOOL
+from importer.validation.remedy import OTHER_TOOL_PARSER
 from importer.validation.reply import Reply, ToolCall, Usage
 from importer.validation.signs import control_token, looks_like_call, thinking_markup
+from tests.judging import because, words
 
 PARIS = '{"location": "Paris"}'
 
@@ -158,7 +163,7 @@ def test_a_call_after_a_draft_of_it_is_still_missed(text: str) -> None:
     dropped = Reply("", thought, (), "stop", Usage(10, 40), written)
     for reply in (swallowed, dropped):
         assert verdict(judge_call(reply, WEATHER)) == "fail configuration"
-        assert "call" in (unread(reply, WEATHER) or "")
+        assert unread(reply, WEATHER) == Reason(CommonReason.CALL_UNREAD)
 
 
 @pytest.mark.parametrize(
@@ -273,7 +278,7 @@ def test_control_tokens_are_seen_anywhere(token: str) -> None:
     ):
         found = no_special_tokens.leak(reply)
         assert found is not None
-        assert token.casefold() in found.reason.casefold()
+        assert token.casefold() in words(found).casefold()
 
 
 @pytest.mark.parametrize(
@@ -289,7 +294,7 @@ def test_a_block_of_calls_is_no_block_of_thoughts() -> None:
     assert thinking_markup(WRITTEN[0]) is None
     found = no_special_tokens.leak(said(WRITTEN[0]))
     assert found is not None
-    assert found.mend == OTHER_TOOL_PARSER
+    assert found.remedy == OTHER_TOOL_PARSER
 
 
 @pytest.mark.parametrize(
@@ -333,13 +338,17 @@ def test_forms_of_replies() -> None:
     assert form(called()) != form(called("{}"))
     assert form(called()) != form(called(finish_reason="stop"))
     assert form(said("Hello!", "Hm.")) != form(said("Hm.Hello!"))
-    assert stream_equals_whole.difference(said("Hello!"), said("Hello!", "Hm.")).startswith(
-        "reasoning differs"
-    )
+    found = stream_equals_whole.difference(said("Hello!"), said("Hello!", "Hm."))
+    assert render(found).startswith("reasoning differs")
 
 
 def test_only_a_pass_and_what_does_not_apply_count() -> None:
-    outcomes: list[Outcome] = [Pass("x"), NotApplicable("x"), Inconclusive("x", "model"), Fail("x", "engine")]
+    outcomes: list[Outcome] = [
+        Pass(because("x")),
+        NotApplicable(because("x")),
+        Inconclusive(because("x"), "model"),
+        Fail(because("x"), "engine"),
+    ]
     assert [counts_as_passed(o) for o in outcomes] == [True, True, False, False]
 
 
@@ -371,7 +380,9 @@ def test_promises() -> None:
 def test_what_an_engine_lacks_is_a_reason_and_what_nobody_knows_is_none() -> None:
     some = Promise(offers=frozenset({"stop", "logprobs"}))
     assert some.lacks("stop") is None
-    assert some.lacks("stop", "guided", "tokenize") == "the engine does not offer: guided, tokenize"
+    assert some.lacks("stop", "guided", "tokenize") == Reason(
+        PromiseReason.NOT_OFFERED, names=("guided", "tokenize")
+    )
     assert Promise().lacks("guided") is None
 
 

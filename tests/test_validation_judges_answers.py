@@ -15,7 +15,7 @@ from importer.validation.probes import own_limit, sampling_arrives, simple_answe
 from importer.validation.promise import Promise
 from importer.validation.prompts import SUM
 from importer.validation.reply import Reply
-from tests.judging import MODEL, asked, copied, rendering, said, verdict
+from tests.judging import MODEL, asked, because, copied, remedy, rendering, said, verdict
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_stop_words_are_those_that_clients_send() -> None:
 def test_wrong_answers_are_the_models_unless_the_tokenizer_is_not() -> None:
     assert verdict(simple_answers.judge_missed(None, 3, 3)) == "fail model"
     foreign = simple_answers.judge_missed("<|im_start|>", 3, 3)
-    assert (verdict(foreign), "tokenizer" in foreign.mend) == ("fail configuration", True)
+    assert (verdict(foreign), "tokenizer" in remedy(foreign)) == ("fail configuration", True)
 
 
 def test_most_simple_questions_have_to_be_answered_right(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,17 +77,17 @@ def test_a_value_without_which_a_probe_passes_is_at_fault(monkeypatch: pytest.Mo
     assert spoilt.suspects({"temperature": 5, "top_k": 0}) == {"temperature": 5}
 
     def run(ctx: Context) -> Outcome:
-        return Pass("x") if ctx.ask(SUM).content == "Four." else Fail("noise", "engine")
+        return Pass(because("x")) if ctx.ask(SUM).content == "Four." else Fail(because("noise"), "engine")
 
     def heard(body: Any) -> Reply:
         return said("Four." if body.get("repetition_penalty") == 1.0 else "F5")
 
     ctx = asked(heard, monkeypatch, sampling=sampling)
-    told = spoilt.without(ctx, Fail("noise", "engine"), run, {})
-    assert (verdict(told), told.mend) == ("fail configuration", spoilt.MEND["repetition_penalty"])
+    told = spoilt.without(ctx, Fail(because("noise"), "engine"), run, {})
+    assert (verdict(told), told.remedy) == ("fail configuration", spoilt.REMEDIES["repetition_penalty"])
     ctx = asked(lambda _: said("F5"), monkeypatch, sampling=sampling)
-    assert verdict(spoilt.without(ctx, Fail("noise", "engine"), run, {})) == "fail engine"
-    assert spoilt.without(ctx, Pass("y"), run, {}) == Pass("y")
+    assert verdict(spoilt.without(ctx, Fail(because("noise"), "engine"), run, {})) == "fail engine"
+    assert spoilt.without(ctx, Pass(because("y")), run, {}) == Pass(because("y"))
 
 
 def test_none_leaves_a_field_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +102,7 @@ def test_none_leaves_a_field_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_wrong_answers_after_another_template_are_not_the_models(tmp_path: Path) -> None:
-    found = Fail("wrong", "model")
+    found = Fail(because("wrong"), "model")
     without = copied(tmp_path / "m")
     (without / "chat_template.jinja").unlink()
     for folder, part in ((without, "configuration"), (MODEL, None)):
@@ -126,6 +126,6 @@ def test_wrong_answers_after_another_template_are_not_the_models(tmp_path: Path)
 )
 def test_an_engine_that_was_not_told_is_not_at_fault(told: tuple[str, ...], expected: str) -> None:
     at_start = {"temperature": 1.0, "top_k": 0, "max_tokens": 512}
-    missed = Fail("8 answers are one", "engine")
+    missed = Fail(because("8 answers are one"), "engine")
     assert verdict(sampling_arrives.untold(missed, at_start, told)) == expected
-    assert sampling_arrives.untold(Pass("x"), at_start, told) == Pass("x")
+    assert sampling_arrives.untold(Pass(because("x")), at_start, told) == Pass(because("x"))

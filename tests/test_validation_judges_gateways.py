@@ -10,6 +10,7 @@ import pytest
 from importer.demo import MODEL
 from importer.engines.tokens import Tokenized
 from importer.hub import local
+from importer.reasons import Reason
 from importer.validation import blame, proved, roots, thoughts
 from importer.validation.client import Client
 from importer.validation.context import Context
@@ -25,10 +26,12 @@ from importer.validation.probes import (
 )
 from importer.validation.promise import Promise, promise_of
 from importer.validation.prompts import GREETING, SUM, WEATHER
+from importer.validation.remedy import Remedy
 from importer.validation.rendering import Rendering
 from importer.validation.reply import Reply, Usage
 from importer.validation.report import Row
 from importer.validation.tokenised import OWN, changed_prompt
+from tests.judging import because, remedy
 
 
 def context(render: Rendering | None = None, promise: Promise | None = None) -> Context:
@@ -60,12 +63,12 @@ def test_history_takes_as_many_tokens_as_the_template_writes(
 def test_variables_are_there_from_the_start() -> None:
     assert prompt_rendered.judge_start(14, 14).outcome == "pass"
     lost = prompt_rendered.judge_start(10, 14)
-    assert (lost.attribution, "chat_template_kwargs" in lost.mend) == ("configuration", True)
+    assert (lost.attribution, "chat_template_kwargs" in remedy(lost)) == ("configuration", True)
 
 
 def test_some_variables_are_the_engines_to_set() -> None:
     assert prompt_rendered.judge_taken([]).outcome == "pass"
-    assert "add_generation_prompt" in prompt_rendered.judge_taken(["add_generation_prompt"]).mend
+    assert "add_generation_prompt" in remedy(prompt_rendered.judge_taken(["add_generation_prompt"]))
 
 
 def test_a_prompt_has_a_token_for_each_word() -> None:
@@ -81,7 +84,7 @@ def test_a_stop_word_between_two_calls(render: Rendering) -> None:
     assert stop_words.judge_calls(text, ("<|im_end|>", "Observation:")) is None
     told = stop_words.judge_calls(text, ("<|im_end|>", "</tool_call>"))
     assert told is not None
-    assert (told.attribution, "</tool_call>" in told.mend) == ("configuration", True)
+    assert (told.attribution, "</tool_call>" in remedy(told)) == ("configuration", True)
     promise = promise_of({"stopwords": ["</tool_call>"], "options": ["tool_parser:hermes"]})
     assert stop_words.needs(promise) is None
     assert stop_words.run(context(render, promise)).attribution == "configuration"
@@ -107,20 +110,20 @@ def test_a_refusal_that_names_a_setting_of_the_document(said: str, mend: str) ->
     )
     told = blame.failed(Refused(400, said), context(promise=promise))
     assert told.attribution == "configuration"
-    assert mend in told.mend if mend else not told.mend
+    assert mend in remedy(told) if mend else not remedy(told)
 
 
 def test_what_is_written_wrong_is_the_documents_where_it_changes_the_numbers() -> None:
     found = simple_answers.judge_missed(None, 3, 3)
     dice = promise_of({"load_format": "dummy"})
     told = blame.altered(found, dice)
-    assert (told.attribution, "load_format" in told.mend) == ("configuration", True)
+    assert (told.attribution, "load_format" in remedy(told)) == ("configuration", True)
     assert blame.altered(found, Promise()) is found
     foreign = simple_answers.judge_missed("<|im_start|>", 3, 3)
     assert blame.altered(foreign, dice) is foreign
-    lost = Fail("the parser lost it", "engine", f"{proved.OTHER_VERSION}, its parser x reads this.")
+    lost = Fail(because("the parser lost it"), "engine", Reason(Remedy.OTHER_VERSION_READS, parser="x"))
     assert blame.altered(lost, dice).attribution == "configuration"
-    count = Fail("counts nothing", "engine")
+    count = Fail(because("counts nothing"), "engine")
     assert blame.altered(count, dice) is count
 
 
@@ -169,16 +172,18 @@ def test_a_call_beside_what_the_model_did_not_write(
 
 
 def test_what_a_template_was_not_given_explains_answers() -> None:
-    dropped = Fail("82 tokens", "engine", "Use another version: it does not give the template all of it.")
-    wrong = Fail("the call arrived without it", "configuration", "another template")
+    dropped = Fail(because("82 tokens"), "engine", Reason(Remedy.OTHER_VERSION_TEMPLATE))
+    wrong = Fail(because("the call arrived without it"), "configuration", Reason(Remedy.OTHER_TEMPLATE))
     rows = [Row(prompt_rendered.NAME, "", dropped), Row("tool-call", "", wrong)]
     assert [row.outcome.attribution for row in roots.traced(rows)] == ["engine", "engine"]
     assert roots.traced(rows[1:]) == rows[1:]
 
 
 def test_a_stop_word_explains_calls_that_are_cut_in_streams() -> None:
-    word = Fail("it stands between two calls", "configuration", "Take 'x' out of stopwords.")
-    cut = Fail("tool calls differ", "engine", "Use whole answers until the engine is mended.")
+    word = Fail(
+        because("it stands between two calls"), "configuration", Reason(Remedy.TAKE_OUT_STOPWORD, word="x")
+    )
+    cut = Fail(because("tool calls differ"), "engine", Reason(Remedy.WHOLE_ANSWERS))
     told = roots.traced([Row(stop_words.NAME, "", word), Row("stream-equals-whole", "", cut)])
     assert [row.outcome.attribution for row in told] == ["configuration", "configuration"]
 
@@ -200,7 +205,7 @@ def test_a_thought_that_the_model_does_not_end_is_not_the_parsers(
 
 
 def test_what_is_held_to_a_form_begins_behind_a_thought(monkeypatch: pytest.MonkeyPatch) -> None:
-    empty = Fail("get_time was named, and none came: ''", "engine")
+    empty = Fail(because("get_time was named, and none came: ''"), "engine")
     thinker = context(promise=Promise(reasoning_parser="qwen3"))
     thought = "<think>\nHm.\n</think>\n\nHello!"
     monkeypatch.setattr(Context, "raw", lambda _, asked, **__: thought if asked is SUM else '{"name": "Ada"}')
@@ -230,9 +235,11 @@ def test_spaces_that_a_tokenizer_adds(
 
     ctx = replace(context(render), tokens=ask)
     assert (changed_prompt(ctx) is not None) is told
-    silent = blame.mended(Inconclusive("the model answered without a call", "model"), ctx)
+    silent = blame.mended(Inconclusive(because("the model answered without a call"), "model"), ctx)
     assert isinstance(silent, Inconclusive)
-    assert (silent.attribution, silent.mend == OWN) == (("configuration", True) if told else ("model", False))
+    assert (silent.attribution, silent.remedy == OWN) == (
+        ("configuration", True) if told else ("model", False)
+    )
 
 
 @pytest.mark.parametrize(

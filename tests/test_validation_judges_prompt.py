@@ -21,7 +21,7 @@ from importer.validation.prompts import (
     WEATHER_TWO_TOOLS,
     Prompt,
 )
-from tests.judging import CALL, MODEL, asked, copied, rendering, said, verdict
+from tests.judging import CALL, MODEL, asked, copied, remedy, rendering, said, verdict
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_variables_that_the_template_does_not_know() -> None:
     assert verdict(prompt_rendered.judge_variables([])) == "pass"
     unknown = prompt_rendered.judge_variables(["thinking"])
     assert verdict(unknown) == "fail configuration"
-    assert "chat_template_kwargs" in unknown.mend
+    assert "chat_template_kwargs" in remedy(unknown)
     assert promise_of({"chat_template_kwargs": {"a": 1}}).variables == {"a": 1}
 
 

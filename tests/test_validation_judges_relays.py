@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from importer.reasons import Reason
 from importer.validation import blame, roots, spoilt
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
@@ -28,8 +30,10 @@ from importer.validation.probes import (
 from importer.validation.promise import Promise
 from importer.validation.prompts import WEATHER, WEATHER_TWO_TOOLS
 from importer.validation.prompts.told import CALLED, CALLED_EMPTY
-from importer.validation.reply import Reply, from_stream, from_whole
+from importer.validation.remedy import WHOLE_ANSWERS, Remedy
+from importer.validation.reply import Reply, ReplyReason, from_stream, from_whole
 from importer.validation.report import Row
+from tests.judging import because, remedy, words
 from tests.models.formats import FORMATS
 from tests.test_validation_judges_turns import MODEL, closed, context, edited
 
@@ -74,7 +78,7 @@ def test_one_gap_in_counting_is_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     right["Count"] = TEN.replace("nine", "no")
     found = simple_answers.run(Context(Promise(), "m", Client("http://127.0.0.1:1")))
     assert isinstance(found, Fail)
-    assert (found.attribution, "'nine'" in found.reason) == ("model", True)
+    assert (found.attribution, "'nine'" in words(found)) == ("model", True)
 
 
 def test_noise_is_explained_by_a_line_break_that_the_template_leaves_out(tmp_path: Path) -> None:
@@ -83,7 +87,7 @@ def test_noise_is_explained_by_a_line_break_that_the_template_leaves_out(tmp_pat
     ctx = context(edited(tmp_path, "{{- '<|im_start|>assistant\\n' -}}", "{{- '<|im_start|>assistant' -}}"))
     found = simple_answers.template_fault(noise, ctx)
     assert found is not None
-    assert (found.attribution, found.mend) == ("configuration", turns_rendered.ALIKE)
+    assert (found.attribution, found.remedy) == ("configuration", turns_rendered.ALIKE)
     assert isinstance(turns_rendered.run(ctx), Pass)  # some models write that break themselves
 
 
@@ -91,23 +95,23 @@ def test_noise_is_explained_by_a_stop_word_within_answers() -> None:
     word = stop_words.judge([Reply("\n\nHello to you.")], ("\n\n",))
     noise = simple_answers.judge_missed(None, 3, 3)
     rows = [Row(simple_answers.NAME, "", noise), Row(stop_words.NAME, "", word)]
-    rows.append(Row(tool_call.NAME, "", Fail("no call", "engine")))
+    rows.append(Row(tool_call.NAME, "", Fail(because("no call"), "engine")))
     told = roots.traced(rows)
     assert isinstance(word, Fail)
-    assert {(row.outcome.attribution, row.outcome.mend) for row in told if isinstance(row.outcome, Fail)} == {
-        ("configuration", word.mend)
-    }
-    assert roots.traced([*rows[:1], Row(stop_words.NAME, "", Pass("none"))])[0].outcome == noise
+    assert {
+        (row.outcome.attribution, remedy(row.outcome)) for row in told if isinstance(row.outcome, Fail)
+    } == {("configuration", remedy(word))}
+    assert roots.traced([*rows[:1], Row(stop_words.NAME, "", Pass(because("none")))])[0].outcome == noise
 
 
-@pytest.mark.parametrize("name", spoilt.MEND)
+@pytest.mark.parametrize("name", spoilt.REMEDIES)
 def test_what_a_value_spoils_is_no_engines(name: str) -> None:
-    swapped = Fail("'count' got the answer to 'sum'", "engine")
-    cause = spoilt.judge(Fail("no call", "model"), name, 3.0)
+    swapped = Fail(because("'count' got the answer to 'sum'"), "engine")
+    cause = spoilt.judge(Fail(because("no call"), "model"), name, 3.0)
     rows = [Row(tool_call.NAME, "", cause), Row(sixteen_at_once.NAME, "", swapped)]
     told = roots.traced(rows)[1].outcome
     assert isinstance(told, Fail)
-    assert (told.attribution, told.mend) == ("configuration", cause.mend)
+    assert (told.attribution, remedy(told)) == ("configuration", remedy(cause))
     assert roots.traced(rows[1:])[0].outcome == swapped
 
 
@@ -181,7 +185,7 @@ def test_a_stream_says_that_it_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Client, "chat", lambda _self, body, _log: answers[bool(body.get("stream"))])
     found = stream_equals_whole.run(Context(Promise(), "m", Client("http://127.0.0.1:1")))
     assert isinstance(found, Fail)
-    assert (found.attribution, found.mend) == ("engine", blame.WHOLE_ANSWERS)
+    assert (found.attribution, found.remedy) == ("engine", WHOLE_ANSWERS)
     answers[True] = whole
     assert isinstance(stream_equals_whole.run(Context(Promise(), "m", Client("http://127.0.0.1:1"))), Pass)
 
@@ -189,22 +193,24 @@ def test_a_stream_says_that_it_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_stream_that_cannot_be_read_leaves_whole_answers() -> None:
     asked = [Exchange("POST", "/v1/chat/completions", {"messages": [], "stream": s}) for s in (False, True)]
     ctx = Context(Promise(), "m", Client("http://127.0.0.1:1"), log=asked)
-    error = ReplyError("a streamed tool call has no index")
-    assert blame.failed(error, ctx).mend == blame.WHOLE_ANSWERS
-    asked[0].error = "the answer has no choice"
-    assert blame.failed(error, ctx).mend == ""
+    error = ReplyError(Reason(ReplyReason.CALL_WITHOUT_INDEX))
+    assert blame.failed(error, ctx).remedy == WHOLE_ANSWERS
+    asked[0].error = Reason(ReplyReason.NO_CHOICE)
+    assert blame.failed(error, ctx).remedy is None
     del asked[1]
-    assert blame.failed(error, ctx).mend == ""
-    assert blame.failed(Refused(500, "broken"), ctx).mend == ""
+    assert blame.failed(error, ctx).remedy is None
+    assert blame.failed(Refused(500, "broken"), ctx).remedy is None
 
 
 def test_what_a_model_writes_otherwise_is_explained_by_other_files() -> None:
-    files = Fail("of tokenizer.json …", "configuration", "Put tokenizer.json back.")
-    call = Fail("the parser lost it", "configuration", f"hermes reads it, and the model {blame.OTHERWISE}")
+    files = Fail(
+        because("of tokenizer.json …"), "configuration", Reason(Remedy.PUT_BACK, files=("tokenizer.json",))
+    )
+    call = Fail(because("the parser lost it"), "configuration", Reason(Remedy.OWN_TEMPLATE, parser="hermes"))
     rows = [Row(files_as_imported.NAME, "", files), Row(tool_call.NAME, "", call)]
     told = roots.traced(rows)[1].outcome
     assert isinstance(told, Fail)
-    assert told.mend == files.mend
+    assert remedy(told) == remedy(files)
     assert roots.traced(rows[1:])[0].outcome == call
 
 
@@ -230,10 +236,11 @@ def test_a_thought_under_another_name(fields: dict[str, object], expected: str) 
 
 
 def test_an_engine_at_fault_always_has_a_change_told() -> None:
-    bare, told = Fail("finish_reason is 'tool_calls', not 'stop'", "engine"), Fail("x", "engine", "Do this.")
-    for outcome, mend in ((bare, roots.ANOTHER_ENGINE), (told, "Do this.")):
-        made = roots.with_a_mend(Row(tool_call.NAME, "", outcome)).outcome
+    bare = Fail(because("finish_reason is 'tool_calls', not 'stop'"), "engine")
+    told = replace(bare, remedy=WHOLE_ANSWERS)
+    for outcome, change in ((bare, Reason(Remedy.ANOTHER_ENGINE)), (told, WHOLE_ANSWERS)):
+        made = roots.with_a_remedy(Row(tool_call.NAME, "", outcome)).outcome
         assert isinstance(made, Fail)
-        assert (made.reason, made.mend) == (outcome.reason, mend)
-    for other in (Pass("fine"), Fail("x", "model")):
-        assert roots.with_a_mend(Row(tool_call.NAME, "", other)).outcome == other
+        assert (made.reason, made.remedy) == (outcome.reason, change)
+    for other in (Pass(because("fine")), Fail(because("x"), "model")):
+        assert roots.with_a_remedy(Row(tool_call.NAME, "", other)).outcome == other

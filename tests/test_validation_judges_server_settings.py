@@ -22,6 +22,7 @@ from importer.validation.probes import (
 from importer.validation.probes.prefix_cache import Found
 from importer.validation.promise import Promise, promise_of
 from importer.validation.reply import Reply, ToolCall
+from tests.judging import words
 
 MIB = 2**20
 # As vLLM 0.32.0 writes it, shortened.
@@ -212,7 +213,7 @@ def test_what_its_processes_hold_where_the_engine_reports_nothing() -> None:
 def test_what_an_engine_leaves_in_shared_memory() -> None:
     good = StopReport(group_gone=True, port_free=True, killed=False, seconds=1.0, held=300 * MIB)
     assert verdict(stops_cleanly.judge(good)) == "pass"
-    assert "300 MiB back" in stops_cleanly.judge(good).reason
+    assert "300 MiB back" in words(stops_cleanly.judge(good))
     left = StopReport(group_gone=True, port_free=True, killed=False, seconds=1.0, held=MIB, left=4096)
     assert verdict(stops_cleanly.judge(left)) == "fail engine"
 

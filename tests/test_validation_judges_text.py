@@ -32,6 +32,7 @@ from importer.validation.promise import Promise
 from importer.validation.prompts import GREETING
 from importer.validation.reply import Reply, Usage
 from importer.validation.ways import together
+from tests.judging import because, remedy, words
 
 COUNTED = Reply("One, two, three, four, five.", finish_reason="stop")
 
@@ -288,12 +289,16 @@ def test_a_stop_word_of_the_documents_is_not_for_clients() -> None:
 
 
 def test_the_worst_of_several_ways_is_told() -> None:
-    good, bad, unsure = Pass("well"), Fail("broken", "engine"), Inconclusive("who knows", "model")
-    assert together({"whole": good, "streamed": bad}).reason == "streamed: broken"
+    good, bad, unsure = (
+        Pass(because("well")),
+        Fail(because("broken"), "engine"),
+        Inconclusive(because("who knows"), "model"),
+    )
+    assert words(together({"whole": good, "streamed": bad})) == "streamed: broken"
     assert together({"whole": unsure, "streamed": bad}).outcome == "fail"
     assert together({"whole": unsure, "streamed": good}).outcome == "inconclusive"
-    assert together({"a": good, "b": NotApplicable("no")}).reason == "well"
-    assert together({"a": NotApplicable("no")}).outcome == "not-applicable"
+    assert together({"a": good, "b": NotApplicable(because("no"))}) == good
+    assert together({"a": NotApplicable(because("no"))}).outcome == "not-applicable"
 
 
 @pytest.mark.parametrize(
@@ -311,4 +316,4 @@ def test_the_worst_of_several_ways_is_told() -> None:
 def test_pieces_that_nobody_decoded(text: str, told: bool) -> None:
     found = no_special_tokens.leak(Reply(content=text, finish_reason="stop"))
     assert (found is not None) is told
-    assert found is None or "tokenizer.json" in found.mend
+    assert found is None or "tokenizer.json" in remedy(found)

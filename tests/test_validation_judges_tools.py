@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from importer.reasons import Reason
 from importer.validation.calls import judge_call
 from importer.validation.outcome import Outcome
 from importer.validation.probes import call_id_returns, cut_call, invented_tool, parallel_calls, tool_choice
-from importer.validation.promise import Promise
+from importer.validation.promise import Promise, PromiseReason
 from importer.validation.prompts import ALARMS, NAMED, REQUIRED, TRIP, TRIP_WANTED, WEATHER
 from importer.validation.reply import Reply, ToolCall
 
@@ -113,7 +114,7 @@ def test_a_named_call_and_a_forbidden_one() -> None:
 
 def test_tool_choice_needs_an_engine_that_knows_it() -> None:
     promise = Promise(tool_parser="x", offers=frozenset({"stop"}))
-    assert tool_choice.needs(promise) == "the engine does not offer: tool-choice"
+    assert tool_choice.needs(promise) == Reason(PromiseReason.NOT_OFFERED, names=("tool-choice",))
     assert tool_choice.needs(Promise(tool_parser="x")) is None
 
 

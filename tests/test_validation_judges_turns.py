@@ -16,10 +16,11 @@ from importer import demo
 from importer.engines import environment, get, tokens
 from importer.hub import local
 from importer.proof.result import Proof
+from importer.reasons import Reason
 from importer.validation import blame, roots
 from importer.validation.client import Client
 from importer.validation.context import Context
-from importer.validation.errors import Refused
+from importer.validation.errors import ExchangeReason, Refused, Unreachable
 from importer.validation.outcome import Attribution, Fail, Inconclusive, NotApplicable, Outcome, Pass
 from importer.validation.probes import (
     calls_kept,
@@ -35,10 +36,12 @@ from importer.validation.probes import (
 from importer.validation.promise import Promise
 from importer.validation.prompts import SUM_SILENT, SUM_THINKING, SYSTEM
 from importer.validation.prompts.told import ROUND, TALK
+from importer.validation.remedy import Remedy
 from importer.validation.rendering import Rendering
 from importer.validation.reply import Reply, Usage
 from importer.validation.report import Row
 from importer.validation.tokenised import OWN, TEXT
+from tests.judging import because, remedy, words
 from tests.models.formats import FORMATS
 
 MODEL = Path(demo.__file__).with_name("model")
@@ -116,7 +119,7 @@ def test_what_a_template_loses_or_adds(tmp_path: Path, old: str, new: str, says:
     found = read(edited(tmp_path, old, new))
     assert isinstance(found, Fail)
     assert found.attribution == "configuration"
-    assert says in found.reason
+    assert says in words(found)
 
 
 def test_signs_that_a_template_names_are_meant(tmp_path: Path) -> None:
@@ -166,7 +169,7 @@ def test_a_refusal_over_which_the_template_broke_is_not_clean(tmp_path: Path) ->
 
 
 def test_half_a_call_to_say_hello_is_the_models() -> None:
-    found = Fail("finish_reason is 'tool_calls', not 'stop'", "engine")
+    found = Fail(because("finish_reason is 'tool_calls', not 'stop'"), "engine")
     reply = Reply("", "", (), "tool_calls", Usage(9, 9))
     half = replace(reply, behind='<tool_call>\n{"name": "get_')
     assert no_tool_needed.judge_lost(found, reply) is found
@@ -193,7 +196,7 @@ def test_another_template_than_the_proved_one_is_told_and_the_model_is_not_to_bl
     assert isinstance(prompt_rendered.judge_template("a", ""), Pass)
     found = prompt_rendered.judge_template("a", "b")
     assert isinstance(found, Fail)
-    declined = Inconclusive("the model answered without a call", "model")
+    declined = Inconclusive(because("the model answered without a call"), "model")
     ctx = context(MODEL)
     assert ctx.render is not None
     for digest, part in ((ctx.render.digest, "model"), ("another", "configuration")):
@@ -205,9 +208,9 @@ def test_an_engine_is_not_blamed_for_answers_to_another_template_or_tokenizer() 
     def row(name: str, outcome: Outcome) -> Row:
         return Row(name, "", outcome)
 
-    engines = row("no-tool-needed", Fail("finish_reason is 'tool_calls', not 'stop'", "engine"))
-    models = row("plain-chat", Inconclusive("the answer is empty", "model"))
-    own = row("stops-cleanly", Fail("the port is taken", "engine"))
+    engines = row("no-tool-needed", Fail(because("finish_reason is 'tool_calls', not 'stop'"), "engine"))
+    models = row("plain-chat", Inconclusive(because("the answer is empty"), "model"))
+    own = row("stops-cleanly", Fail(because("the port is taken"), "engine"))
     for cause in (
         row(prompt_rendered.NAME, prompt_rendered.judge_template("a", "b")),
         row(tokenizer_whole.NAME, tokenizer_whole.judge_text("say hello to zoe, from koln!")),
@@ -217,22 +220,27 @@ def test_an_engine_is_not_blamed_for_answers_to_another_template_or_tokenizer() 
 
 
 def test_a_parser_read_from_answers_follows_answers_that_are_noise() -> None:
-    noise = Row(simple_answers.NAME, "", Fail("3 of 3 are wrong", "configuration", OWN))
+    noise = Row(simple_answers.NAME, "", Fail(because("3 of 3 are wrong"), "configuration", OWN))
     for part, after in (("engine", "configuration"), ("configuration", "configuration")):
         told: Attribution = part  # type: ignore[assignment]
-        parser = Row(settings_read_back.NAME, "", Fail("it does not read the call", told, "x"))
+        parser = Row(
+            settings_read_back.NAME,
+            "",
+            Fail(because("it does not read the call"), told, Reason(Remedy.CHOOSE_TOOL_PARSER)),
+        )
         assert roots.traced([noise, parser])[1].outcome.attribution == after
 
 
 def test_a_model_that_is_not_asked_what_was_said_is_not_to_blame() -> None:
     noise = Row(simple_answers.NAME, "", simple_answers.judge_missed(None, 3, 3))
-    other = Row("tool-call", "", Inconclusive("the model answered without a call", "model"))
+    other = Row("tool-call", "", Inconclusive(because("the model answered without a call"), "model"))
     for name, mend, part in (
         (TALK.name, turns_rendered.EVERYTHING, "configuration"),
         (ROUND.name, turns_rendered.EVERYTHING, "model"),  # an ordinary chat is whole
-        (TALK.name, "Use a chat template that writes the date at most.", "model"),
+        (TALK.name, Reason(Remedy.NO_CLOCK), "model"),
     ):
-        lost = Row(turns_rendered.NAME, "", Fail(f"{name}: it is not there", "configuration", mend))
+        gone = Fail(because("it is not there"), "configuration", mend, within=(name, "ends"))
+        lost = Row(turns_rendered.NAME, "", gone)
         told = roots.traced([noise, lost, other])
         assert [row.outcome.attribution for row in (told[0], told[2])] == [part, part]
 
@@ -269,7 +277,7 @@ def test_words_that_a_text_can_yield(sampled: int, reached: int, whole: bool) ->
 )
 def test_a_thought_closed_with_a_calls_marker(written: str, marker: str | None) -> None:
     told = tokenizer_whole.judge_markers(written)
-    assert isinstance(told, Pass) if marker is None else marker in told.reason
+    assert isinstance(told, Pass) if marker is None else marker in words(told)
 
 
 def test_no_tokenizer_and_no_library_are_no_answer(tmp_path: Path) -> None:
@@ -299,24 +307,28 @@ def test_what_tokenizers_make_of_texts(tmp_path: Path) -> None:
 
 
 def test_arguments_encoded_twice_are_no_objects_for_anthropic() -> None:
-    twice = Fail("the arguments are encoded twice", "model", "Let the client decode arguments once more.")
-    refused = Fail("the engine answered 400: input should be a dictionary", "configuration", "")
+    twice = Fail(because("the arguments are encoded twice"), "model", Reason(Remedy.DECODE_ONCE_MORE))
+    refused = Refused(400, "input should be a dictionary").outcome()
     rows = [Row("tool-call", "", twice), Row("messages-tools", "", refused)]
     told = roots.traced(rows)[1].outcome
     assert isinstance(told, Fail)
-    assert (told.attribution, told.mend) == (twice.attribution, twice.mend)
+    assert (told.attribution, remedy(told)) == (twice.attribution, remedy(twice))
     assert roots.traced(rows[1:])[0].outcome == refused
 
 
 def test_a_template_that_loses_turns_explains_an_engine_that_dies_of_it() -> None:
     lost = Fail(
-        f"{TALK.name}: what the user said is not in the prompt", "configuration", turns_rendered.EVERYTHING
+        because("what the user said is not in the prompt"),
+        "configuration",
+        turns_rendered.EVERYTHING,
+        within=(TALK.name,),
     )
+    gone = Unreachable(Reason(ExchangeReason.UNREACHABLE, problem="refused"))
     rows = [
         Row(turns_rendered.NAME, "", lost),
-        Row(simple_answers.NAME, "", Fail("the engine answered 500: it met an issue", "engine")),
-        Row("system-role", "", Fail("the connection failed: refused", "engine")),
-        Row("tool-call", "", Fail("the connection failed: refused", "engine")),
+        Row(simple_answers.NAME, "", Refused(500, "it met an issue").outcome()),
+        Row("system-role", "", gone.outcome()),
+        Row("tool-call", "", gone.outcome()),
     ]
     assert {row.outcome.attribution for row in roots.traced(rows)} == {"configuration"}
     assert {row.outcome.attribution for row in roots.traced(rows[1:])} == {"engine"}

@@ -36,6 +36,7 @@ from importer.validation.prompts import (
     WEATHER_ANSWERED,
 )
 from importer.validation.run import validate
+from tests.judging import because, remedy, words
 
 pytestmark = pytest.mark.engine
 MODELS = Path(__file__).parent / "models"
@@ -149,7 +150,7 @@ class Killing:
     def run(self, ctx: Context, /) -> Outcome:
         os.killpg(self.served.pid, signal.SIGKILL)
         ctx.ask(GREETING)
-        return Pass("it lives")
+        return Pass(because("it lives"))
 
 
 def test_an_engine_that_is_killed_meanwhile_is_said_to_have_died(mlx_engine: Installed) -> None:
@@ -159,7 +160,7 @@ def test_an_engine_that_is_killed_meanwhile_is_said_to_have_died(mlx_engine: Ins
     rows = {row.probe: row.outcome for row in report.rows}
     assert (rows["plain-chat"].outcome, rows["killing"].outcome) == ("pass", "fail")
     assert rows["killing"].attribution == "engine"
-    assert rows["killing"].reason.startswith("the engine died: ")
+    assert words(rows["killing"]).startswith("the engine died: ")
 
 
 def test_a_template_that_refuses_is_blamed_in_its_own_words(mlx_engine: Installed, tmp_path: Path) -> None:
@@ -177,14 +178,14 @@ def test_a_template_that_refuses_is_blamed_in_its_own_words(mlx_engine: Installe
 
         def run(self, ctx: Context, /) -> Outcome:
             ctx.ask(TWO_USERS)
-            return Pass("taken")
+            return Pass(because("taken"))
 
     made = document("mlx")
     with running("mlx", mlx_engine, made, model) as (served, ctx):
         report = validate(made, served, probes=[health, Strict()], render=ctx.render, journal=ctx.journal)
     outcome = report.rows[1].outcome
     assert (outcome.outcome, outcome.attribution) == ("fail", "configuration")
-    assert "the chat template refuses it: roles must alternate" in outcome.reason
+    assert "the chat template refuses it: roles must alternate" in words(outcome)
 
 
 def verdict(parser: str, **failed: str) -> Verdict:
@@ -204,5 +205,5 @@ def test_vllm_with_the_wrong_parser_is_told_the_right_one(vllm_engine: Installed
         )
     outcome = report.rows[1].outcome
     assert (outcome.outcome, outcome.attribution) == ("fail", "configuration"), outcome
-    assert outcome.mend.startswith("Set tool_parser:hermes in options")
-    assert "pythonic does not" in outcome.mend
+    assert remedy(outcome).startswith("Set tool_parser:hermes in options")
+    assert "pythonic does not" in remedy(outcome)

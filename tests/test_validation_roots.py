@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from importer.validation import blame, roots
+from importer.reasons import Reason
+from importer.validation import roots
+from importer.validation.errors import Refused
 from importer.validation.outcome import Attribution, Fail, Inconclusive, Outcome, Pass
-from importer.validation.probes import own_limit, prompt_rendered
+from importer.validation.probes.stream_equals_whole import StreamReason
+from importer.validation.probes.structured_output import StructuredReason
+from importer.validation.remedy import Remedy
 from importer.validation.report import Row
-from tests.judging import verdict
+from tests.judging import because, verdict
 
 
 def test_what_rests_on_answers_that_are_all_cut_is_blamed_on_what_cuts_them() -> None:
     outcomes: dict[str, Outcome] = {
-        "own-limit": Fail("answers are cut after 8 tokens", "configuration", own_limit.CAPPED),
-        "simple-answers": Fail("noise", "model", "Other weights."),
-        "tool-call": Inconclusive("still thinking at the limit", "model"),
+        "own-limit": Fail(
+            because("answers are cut after 8 tokens"), "configuration", Reason(Remedy.RAISE_LIMITS)
+        ),
+        "simple-answers": Fail(because("noise"), "model", Reason(Remedy.OTHER_WEIGHTS)),
+        "tool-call": Inconclusive(because("still thinking at the limit"), "model"),
     }
     rows = [Row(name, "", outcome) for name, outcome in outcomes.items()]
     told = [verdict(row.outcome) for row in roots.traced(rows)]
@@ -24,11 +30,11 @@ def test_what_rests_on_answers_that_are_all_cut_is_blamed_on_what_cuts_them() ->
 
 def test_what_rests_on_noise_is_blamed_on_what_made_the_noise() -> None:
     outcomes: dict[str, Outcome] = {
-        "simple-answers": Fail("noise", "model", "Other weights."),
-        "tool-call": Inconclusive("declined", "model"),
-        "no-tool-needed": Fail("called", "engine", "Other weights."),
-        "system-role": Fail("dropped", "configuration"),
-        "health": Pass("up"),
+        "simple-answers": Fail(because("noise"), "model", Reason(Remedy.OTHER_WEIGHTS)),
+        "tool-call": Inconclusive(because("declined"), "model"),
+        "no-tool-needed": Fail(because("called"), "engine", Reason(Remedy.OTHER_WEIGHTS)),
+        "system-role": Fail(because("dropped"), "configuration"),
+        "health": Pass(because("up")),
     }
     rows = [Row(name, "", outcome) for name, outcome in outcomes.items()]
     told = {row.probe: verdict(row.outcome) for row in roots.traced(rows)}
@@ -42,45 +48,40 @@ def test_what_rests_on_noise_is_blamed_on_what_made_the_noise() -> None:
     assert roots.traced(rows[1:]) == rows[1:]
 
 
+ANSWERED = {"messages", "long-prompt", "tool-call"}
+PARSER = {"key": "tool_parser", "parser": "hermes"}
+
+
 @pytest.mark.parametrize(
-    ("cause", "mend", "follows"),
+    ("cause", "change", "follows"),
     [
-        ("model-listed", "Ask by a name that is listed.", {"messages"}),
-        ("plain-chat", blame.END_TOKEN, {"messages", "long-prompt", "tool-call"}),
-        ("reasoning-off", blame.END_TOKEN, {"messages", "long-prompt", "tool-call"}),
-        ("prompt-rendered", prompt_rendered.HEEDS, {"messages", "long-prompt", "tool-call"}),
-        ("prompt-rendered", "Write it without quotes.", set()),
-        (
-            "prompt-rendered",
-            blame.ONE_TEMPLATE.format("tokenizer_config.json"),
-            {"messages", "long-prompt", "tool-call"},
-        ),
-        ("plain-chat", "Allow more tokens.", set()),
-        (
-            "stream-equals-whole",
-            "Leave reasoning_parser out of options.",
-            {"messages", "long-prompt", "tool-call"},
-        ),
-        ("stream-equals-whole", "Set tool_parser:auto.", {"messages", "long-prompt", "tool-call"}),
-        ("stream-equals-whole", "Use whole answers.", set()),
-        (
-            "settings-read-back",
-            "Start it with the document's tool parser.",
-            {"messages", "long-prompt", "tool-call"},
-        ),
-        ("settings-read-back", "Lower the context.", set()),
-        ("no-special-tokens", "Its decoder is missing.", {"messages", "long-prompt", "tool-call"}),
-        ("no-special-tokens", "Declare it.", set()),
+        ("model-listed", Reason(Remedy.ASK_BY_NAME, listed=("m",)), {"messages"}),
+        ("plain-chat", Reason(Remedy.END_TURN), ANSWERED),
+        ("reasoning-off", Reason(Remedy.END_AT, token="</s>"), ANSWERED),
+        ("prompt-rendered", Reason(Remedy.HEED_GENERATION_PROMPT), ANSWERED),
+        ("prompt-rendered", Reason(Remedy.TAKE_OUT_VARIABLE, variable="add_generation_prompt"), ANSWERED),
+        ("prompt-rendered", Reason(Remedy.TAKE_OUT_VARIABLE, variable="tools"), set()),
+        ("prompt-rendered", Reason(Remedy.WITHOUT_QUOTES, variable="x"), set()),
+        ("prompt-rendered", Reason(Remedy.ONE_TEMPLATE, files=("tokenizer_config.json",)), ANSWERED),
+        ("plain-chat", Reason(Remedy.ALLOW_TOKENS), set()),
+        ("stream-equals-whole", Reason(Remedy.LEAVE_OUT_PARSER, key="reasoning_parser"), ANSWERED),
+        ("stream-equals-whole", Reason(Remedy.SET_PARSER, **PARSER, named=None), ANSWERED),
+        ("stream-equals-whole", Reason(Remedy.WHOLE_ANSWERS), set()),
+        ("settings-read-back", Reason(Remedy.START_WITH_PARSER, key="tool_parser"), ANSWERED),
+        ("settings-read-back", Reason(Remedy.SET_CONTEXT, served=1, promised=2), set()),
+        ("no-special-tokens", Reason(Remedy.FETCH_TOKENIZER_JSON), ANSWERED),
+        ("no-special-tokens", Reason(Remedy.DECLARE, token="</s>"), ANSWERED),
+        ("no-special-tokens", Reason(Remedy.CHOOSE_TOOL_PARSER), set()),
     ],
 )
-def test_a_cause_explains_what_an_engine_is_blamed_for(cause: str, mend: str, follows: set[str]) -> None:
+def test_a_cause_explains_what_an_engine_is_blamed_for(cause: str, change: Reason, follows: set[str]) -> None:
     outcomes: dict[str, Outcome] = {
-        "messages": Fail("the engine answered 500: no such model", "engine"),
-        "long-prompt": Fail("600 words were answered: 'again'", "engine"),
-        "tool-call": Fail("half a call", "engine"),
-        "context-length": Fail("another value", "engine"),
-        cause: Fail("seen", "configuration", mend),
-        "tool-choice": Fail("declined", "model"),
+        "messages": Refused(500, "no such model").outcome(),
+        "long-prompt": Fail(because("600 words were answered: 'again'"), "engine"),
+        "tool-call": Fail(because("half a call"), "engine"),
+        "context-length": Fail(because("another value"), "engine"),
+        cause: Fail(because("seen"), "configuration", change),
+        "tool-choice": Fail(because("declined"), "model"),
     }
     rows = roots.traced([Row(name, "", outcome) for name, outcome in outcomes.items()])
     told = {row.probe for row in rows if verdict(row.outcome) == "fail configuration"}
@@ -89,9 +90,13 @@ def test_a_cause_explains_what_an_engine_is_blamed_for(cause: str, mend: str, fo
 
 def test_an_engine_writes_history_by_its_parser() -> None:
     missing = Fail(
-        "it runs with no tool parser", "configuration", "Start it with the document's tool parser."
+        because("it runs with no tool parser"),
+        "configuration",
+        Reason(Remedy.START_WITH_PARSER, key="tool_parser"),
     )
-    history = Fail("calls and results take 239 tokens, and 197 as the template renders them", "engine")
+    history = Fail(
+        because("calls and results take 239 tokens, and 197 as the template renders them"), "engine"
+    )
     rows = [Row("settings-read-back", "", missing), Row("prompt-rendered", "", history)]
     assert [verdict(row.outcome) for row in roots.traced(rows)] == ["fail configuration"] * 2
 
@@ -99,13 +104,18 @@ def test_an_engine_writes_history_by_its_parser() -> None:
 @pytest.mark.parametrize("part", ["configuration", "engine"])
 def test_what_is_judged_over_a_thought_is_blamed_on_who_let_it_through(part: Attribution) -> None:
     outcomes: dict[str, Outcome] = {
-        "reasoning-apart": Fail("the thinking marker <think> is in the content", part, "Another parser."),
-        "structured-output": Fail("the content is not JSON: '<think>\\nA person'", "engine"),
-        "stream-equals-whole": Fail(
-            "content differs: whole '<ponder>\\nA.\\n</ponder>\\nHi', streamed ''", "engine"
+        "reasoning-apart": Fail(
+            because("the thinking marker <think> is in the content"),
+            part,
+            Reason(Remedy.CHOOSE_REASONING_PARSER),
         ),
-        "tool-choice": Fail("a call was required, and none came: 'Hello.'", "engine"),
-        "guided-output": Inconclusive("the answer came to the limit of tokens", "model"),
+        "structured-output": Fail(Reason(StructuredReason.NOT_JSON, text="<think>\nA person"), "engine"),
+        "stream-equals-whole": Fail(
+            Reason(StreamReason.DIFFERS, name="content", whole="<ponder>\nA.\n</ponder>\nHi", streamed=""),
+            "engine",
+        ),
+        "tool-choice": Fail(because("a call was required, and none came: 'Hello.'"), "engine"),
+        "guided-output": Inconclusive(because("the answer came to the limit of tokens"), "model"),
     }
     rows = [Row(name, "", outcome) for name, outcome in outcomes.items()]
     told = [verdict(row.outcome) for row in roots.traced(rows)]

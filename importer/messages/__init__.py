@@ -19,7 +19,8 @@ from importer.reasons import Reason, key_of
 Text = str | Callable[[Mapping[str, Any]], str]
 SUBJECTS: tuple[str, ...] = (
     "errors", "hub", "places", "sandbox", "template", "evidence", "fit", "memory", "decide", "proof", "document",
-    "engines", "doctor", "exports", "validation", "reports", "recheck", "gallery",
+    "engines", "doctor", "exports", "validation", "validation_remedies", "validation_calls",
+    "validation_answers", "validation_prompt", "validation_server", "reports", "recheck", "gallery",
 )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ RANK = {"pass": 0, "not-applicable": 0, "inconclusive": 1, "fail": 2}  # how bad
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """One probe whose outcome, blame or, where it does not pass, reason is another now.
+    """One probe whose outcome, blame or, where it does not pass, cause is another now.
 
     ``way``  worse and better by outcome; other where that weighs the same; new, gone: only one has it.
     """
@@ -136,5 +136,9 @@ def _way(before: Found | None, after: Found | None) -> Way | None:
         return "worse" if worse > 0 else "better"
     if before.outcome != after.outcome:
         return "other"
-    told = (before.reason, before.attribution) != (after.reason, after.attribution)
-    return "other" if told and not after.passed else None
+    return "other" if not after.passed and _seen(before) != _seen(after) else None
+
+
+def _seen(found: Found) -> tuple[object, ...]:
+    """What tells two failures apart; receipts of older versions have blame alone."""
+    return found.attribution, found.cause, found.remedy

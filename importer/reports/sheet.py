@@ -20,7 +20,10 @@ PASSED = ("pass", "not-applicable")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One probe's outcome; fields as a receipt names them, empty where an older one lacks them."""
+    """One probe's outcome; fields as a receipt names them, empty where an older one lacks them.
+
+    ``cause`` and ``remedy`` are what code compares; ``reason`` and ``mend`` are what people read.
+    """
 
     probe: str
     outcome: str
@@ -34,6 +37,8 @@ class Found:
     lesson: str = ""
     log: str = ""
     exchanges: tuple[Told, ...] = ()
+    cause: Told | None = None
+    remedy: Told | None = None
 
     @property
     def passed(self) -> bool:
@@ -209,6 +214,8 @@ def _found(told: Told) -> Found:
         str(told.get("lesson") or ""),
         str(told.get("log") or ""),
         tuple(e for e in told.get("exchanges") or () if isinstance(e, Mapping)),
+        _mapping(told.get("cause")) or None,
+        _mapping(told.get("remedy")) or None,
     )
 
 

@@ -6,26 +6,49 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Any
 
+from importer.reasons import Reason
 from importer.validation.context import TRIALS, Context
-from importer.validation.errors import ReplyError
-from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
+from importer.validation.errors import ExchangeReason, ReplyError
+from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, failing
 from importer.validation.promise import Promise, no_chat
 from importer.validation.prompts import Prompt
+from importer.validation.remedy import Remedy
 from importer.validation.reply import Delta, Reply, ToolCall, Usage, assemble, said
 from importer.validation.sse import EventParser
 from importer.validation.ways import WAYS, together
+
+
+class MessagesReason(StrEnum):
+    """What is found."""
+
+    CHAT_IS_RIGHT = "chat-is-right"
+    NOT_A_MESSAGE = "not-a-message"
+    NO_BLOCKS = "no-blocks"
+    EVENT_NAME = "event-name"
+    NO_STOP = "no-stop"
+    WRONG_PLACE = "wrong-place"
+    WRONG_INDEX = "wrong-index"
+    WRONG_BLOCK = "wrong-block"
+    BLOCK_NOT_OBJECT = "block-not-object"
+    INPUT_NOT_OBJECT = "input-not-object"
+    NOT_JSON = "not-json"
+    NOT_OBJECT = "not-object"
+    FIELD_NOT_OBJECT = "field-not-object"
+    FIELD_NOT_TEXT = "field-not-text"
+
 
 PATH = "/v1/messages"
 STOPS = {"end_turn": "stop", "stop_sequence": "stop", "tool_use": "tool_calls", "max_tokens": "length"}
 SAMPLING = ("temperature", "top_p", "top_k")  # what the format has of what a client may have to send
 DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "thinking",
           "input_json_delta": "tool_use", "citations_delta": "text"}  # fmt: skip
-MEND = "Use /v1/chat/completions until the engine is mended."
+CHAT_INSTEAD = Reason(Remedy.CHAT_INSTEAD)
 
 
-def needs(promise: Promise) -> str | None:
+def needs(promise: Promise) -> Reason | None:
     """A chat, and an engine that has the format and is known to: it is no part of the OpenAI API."""
     return no_chat(promise) or promise.unsure("messages")
 
@@ -54,8 +77,7 @@ def judged(ctx: Context, prompt: Prompt, judge: Callable[[Reply], Outcome]) -> O
     """Whole and streamed answers, judged as the chat's; where that is right, the engine is at fault."""
     outcome = together({way: _tried(ctx, prompt, judge, stream=stream) for way, stream in WAYS.items()})
     if isinstance(outcome, Fail) and isinstance(judge(ctx.first(prompt)), Pass):
-        reason = f"{outcome.reason}; /v1/chat/completions is right"
-        return replace(outcome, reason=reason, attribution="engine", mend=MEND)
+        return failing(outcome, "engine", CHAT_INSTEAD, Reason(MessagesReason.CHAT_IS_RIGHT))
     return outcome
 
 
@@ -71,10 +93,10 @@ def from_message(body: bytes) -> Reply:
     """Read an answer that came in one piece; raises ReplyError."""
     data = _json(body)
     if data.get("type") != "message" or data.get("role") != "assistant":
-        raise ReplyError(f"the answer is no message of the assistant: {said(data)}")
+        raise ReplyError(Reason(MessagesReason.NOT_A_MESSAGE, words=said(data)))
     blocks = data.get("content")
     if not isinstance(blocks, list):
-        raise ReplyError("the message has no list of blocks")
+        raise ReplyError(Reason(MessagesReason.NO_BLOCKS))
     deltas = [_block(block, index) for index, block in enumerate(blocks)]
     end = Delta(finish_reason=_stop(data), usage=_usage(data.get("usage")))
     return assemble([*deltas, end], (data,))
@@ -86,11 +108,11 @@ def from_events(body: bytes) -> Reply:
     events = [_json(event) for event in (*parser.feed(body), *parser.close())]
     names = re.findall(rb"^event: ?(.*?)\r?$", body, re.MULTILINE)
     if [str(event.get("type")).encode() for event in events] != names:
-        raise ReplyError("an event's name is not its type, and Anthropic's clients go by it")
+        raise ReplyError(Reason(MessagesReason.EVENT_NAME))
     stream = _Stream()
     deltas = [delta for event in events for delta in stream.take(event)]
     if stream.place != "over":
-        raise ReplyError("the stream ended without message_stop")
+        raise ReplyError(Reason(MessagesReason.NO_STOP))
     return assemble([*deltas, Delta(usage=stream.usage)], tuple(events))
 
 
@@ -117,11 +139,11 @@ class _Stream:
         """What one event adds; ``ping`` and what is not known yet add nothing."""
         kind = str(event.get("type"))
         if kind == "error":
-            raise ReplyError(f"the engine reports an error: {said(event)}")
+            raise ReplyError(Reason(ExchangeReason.REPORTS_ERROR, says=said(event)))
         if kind not in self._expected:
             return
         if self.place not in self._expected[kind]:
-            raise ReplyError(f"{kind} came at the wrong place of the stream")
+            raise ReplyError(Reason(MessagesReason.WRONG_PLACE, event=kind))
         if kind.startswith("content_block"):
             yield from self._inside(kind, event)
         elif kind == "message_start":
@@ -137,7 +159,14 @@ class _Stream:
     def _inside(self, kind: str, event: Mapping[str, Any]) -> Iterator[Delta]:
         starts = kind == "content_block_start"
         if event.get("index") != self.index + starts:
-            raise ReplyError(f"{kind} has the index {event.get('index')!r}, not {self.index + starts}")
+            raise ReplyError(
+                Reason(
+                    MessagesReason.WRONG_INDEX,
+                    name=kind,
+                    index=event.get("index"),
+                    expected=self.index + starts,
+                )
+            )
         if starts:
             block = _object(event, "content_block")
             self.place, self.index, self.kind = "inside", self.index + 1, block.get("type")
@@ -147,7 +176,7 @@ class _Stream:
         else:
             delta = _object(event, "delta")
             if DELTAS.get(str(delta.get("type")), self.kind) != self.kind:
-                raise ReplyError(f"a {delta.get('type')} is in a block of {self.kind}")
+                raise ReplyError(Reason(MessagesReason.WRONG_BLOCK, delta=delta.get("type"), block=self.kind))
             yield _delta(delta, self.index)
 
     def _count(self, usage: Any) -> None:
@@ -161,7 +190,7 @@ class _Stream:
 def _block(block: Any, index: int, *, opening: bool = False) -> Delta:
     """One block of content; the input of a tool that only opens comes later."""
     if not isinstance(block, dict):
-        raise ReplyError("a block of the message is not an object")
+        raise ReplyError(Reason(MessagesReason.BLOCK_NOT_OBJECT))
     if block.get("type") == "text":
         return Delta(content=_text(block, "text"))
     if block.get("type") == "thinking":
@@ -170,7 +199,7 @@ def _block(block: Any, index: int, *, opening: bool = False) -> Delta:
         return Delta()
     given = block.get("input")
     if not isinstance(given, dict):
-        raise ReplyError(f"the input of a tool is not an object: {json.dumps(given)[:80]}")
+        raise ReplyError(Reason(MessagesReason.INPUT_NOT_OBJECT, given=json.dumps(given)[:80]))
     arguments = "" if opening and not given else json.dumps(given, ensure_ascii=False)
     return Delta(tool_calls=(ToolCall(index, _text(block, "id"), _text(block, "name"), arguments),))
 
@@ -205,21 +234,21 @@ def _json(text: bytes | str) -> Mapping[str, Any]:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
-        raise ReplyError("the engine sent what is not JSON") from None
+        raise ReplyError(Reason(MessagesReason.NOT_JSON)) from None
     if not isinstance(data, dict):
-        raise ReplyError("the engine sent what is not an object")
+        raise ReplyError(Reason(MessagesReason.NOT_OBJECT))
     return data
 
 
 def _object(holder: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     value = holder.get(key)
     if not isinstance(value, dict):
-        raise ReplyError(f"`{key}` of {holder.get('type')} is not an object")
+        raise ReplyError(Reason(MessagesReason.FIELD_NOT_OBJECT, key=key, part=holder.get("type")))
     return value
 
 
 def _text(holder: Mapping[str, Any], key: str) -> str:
     value = holder.get(key)
     if not isinstance(value, str):
-        raise ReplyError(f"`{key}` of a block is not text")
+        raise ReplyError(Reason(MessagesReason.FIELD_NOT_TEXT, key=key))
     return value

@@ -5,21 +5,40 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from enum import StrEnum
 from typing import Any
 
-from importer.validation.blame import (
-    OTHER_REASONING_PARSER,
-    OTHER_TOOL_PARSER,
-    endless,
-    streaming_fault,
-    swallowed,
-    tools_unseen,
-)
+from importer.reasons import Reason
+from importer.validation.blame import endless, only_streamed, streaming_fault, swallowed, tools_unseen
+from importer.validation.common import CommonReason
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
 from importer.validation.prompts import WEATHER, Prompt
+from importer.validation.remedy import OTHER_REASONING_PARSER, OTHER_TOOL_PARSER
 from importer.validation.reply import Reply, ToolCall
 from importer.validation.signs import call_markup, drafted, gives_argument, looks_like_call, outside
+
+
+class CallReason(StrEnum):
+    """What is found."""
+
+    CALL_IN_CONTENT = "call-in-content"
+    NOT_FINISHED = "not-finished"
+    LETTERS_CHANGED = "letters-changed"
+    ASKS_OTHER = "asks-other"
+    CALLED = "called"
+    NO_GOOD_CALL = "no-good-call"
+    ARRIVED_AS = "arrived-as"
+    LOST = "lost"
+    NO_CALL = "no-call"
+    NAME_HOLDS_MORE = "name-holds-more"
+    NOT_OFFERED = "not-offered"
+    NO_ID = "no-id"
+    NOT_JSON = "not-json"
+    ENCODED_TWICE = "encoded-twice"
+    TEXT_FOR_VALUE = "text-for-value"
+    ARGUMENT_LOST = "argument-lost"
+    UNFIT = "unfit"
 
 
 def judge_call(reply: Reply, prompt: Prompt) -> Outcome:
@@ -35,19 +54,19 @@ def judge_call(reply: Reply, prompt: Prompt) -> Outcome:
     remains = call_markup(reply.content) or looks_like_call(reply.content, prompt.tools)
     if remains is not None:
         return Fail(
-            f"the call was read, but its text is still in the content: {remains!r}",
+            Reason(CallReason.CALL_IN_CONTENT, remains=remains),
             "configuration",
             OTHER_TOOL_PARSER,
         )
     if reply.finish_reason != "tool_calls":
-        return Fail(f"finish_reason is {reply.finish_reason!r}, not 'tool_calls'", "engine")
+        return Fail(Reason(CallReason.NOT_FINISHED, finish_reason=reply.finish_reason), "engine")
     first = reply.tool_calls[0]
     if prompt.expects and not any(word in plain(first.arguments) for word in prompt.expects):
         wrote = reply.written.casefold()
         if any(word in wrote and not word.isascii() for word in prompt.expects):
-            return Fail(f"letters changed on the way: {first.arguments[:200]!r}", "engine")
-        return Inconclusive(f"the call asks for something else: {first.arguments}", "model")
-    return Pass(f"{first.name} {first.arguments}")
+            return Fail(Reason(CallReason.LETTERS_CHANGED, arguments=first.arguments[:200]), "engine")
+        return Inconclusive(Reason(CallReason.ASKS_OTHER, arguments=first.arguments), "model")
+    return Pass(Reason(CallReason.CALLED, name=first.name, arguments=first.arguments))
 
 
 def first_call(ctx: Context) -> ToolCall | NotApplicable:
@@ -55,7 +74,7 @@ def first_call(ctx: Context) -> ToolCall | NotApplicable:
     reply = ctx.first(WEATHER)
     if isinstance(judge_call(reply, WEATHER), Pass):
         return reply.tool_calls[0]
-    return NotApplicable("there is no good call to go on from: see tool-call")
+    return NotApplicable(Reason(CallReason.NO_GOOD_CALL))
 
 
 def plain(arguments: str) -> str:
@@ -76,8 +95,7 @@ def both_ways(ctx: Context, prompt: Prompt, judge: Callable[[Reply], Outcome]) -
     streamed = ctx.judged(prompt, judge, stream=True)
     if isinstance(streamed, Pass):
         return replace(streamed, trials=whole.trials + streamed.trials, agreed=2)
-    reason = f"streamed: {streamed.reason}; the whole answer is right"
-    return streaming_fault(ctx, prompt, reason, streamed.trials)
+    return streaming_fault(ctx, prompt, only_streamed(streamed))
 
 
 def _judge_missing(reply: Reply, prompt: Prompt) -> Fail | Inconclusive:
@@ -86,7 +104,7 @@ def _judge_missing(reply: Reply, prompt: Prompt) -> Fail | Inconclusive:
         quote = looks_like_call(text, prompt.tools) or call_markup(text)
         if quote is not None:
             return Fail(
-                f"the model wrote a call and it arrived as {place}: {quote!r}",
+                Reason(CallReason.ARRIVED_AS, place=place, quote=quote),
                 "configuration",
                 OTHER_REASONING_PARSER if place == "reasoning" else OTHER_TOOL_PARSER,
             )
@@ -94,17 +112,17 @@ def _judge_missing(reply: Reply, prompt: Prompt) -> Fail | Inconclusive:
         return endless(reply)
     if reply.finish_reason == "tool_calls":
         return Fail(
-            "finish_reason says tool_calls and there is none: the parser lost it",
+            Reason(CallReason.LOST),
             "configuration",
             OTHER_TOOL_PARSER,
         )
     if swallowed(reply):
         return Fail(
-            f"the model wrote {reply.usage.completion} tokens and nothing of them arrived",
+            Reason(CommonReason.NOTHING_ARRIVED, tokens=reply.usage.completion),
             "configuration",
             OTHER_TOOL_PARSER,
         )
-    return Inconclusive("the model answered without a call", "model")
+    return Inconclusive(Reason(CallReason.NO_CALL), "model")
 
 
 def _places(reply: Reply) -> dict[str, str]:
@@ -127,18 +145,20 @@ def _flaw(call: ToolCall, prompt: Prompt, written: str) -> Fail | Inconclusive |
     if call.name not in schemas:
         if any(name in call.name for name in schemas):
             return Fail(
-                f"the call's name holds more than a name: {call.name!r}", "configuration", OTHER_TOOL_PARSER
+                Reason(CallReason.NAME_HOLDS_MORE, name=call.name), "configuration", OTHER_TOOL_PARSER
             )
-        return Inconclusive(f"the model called {call.name!r}, which it was not offered", "model")
+        return Inconclusive(Reason(CallReason.NOT_OFFERED, name=call.name), "model")
     if not call.id:
-        return Fail("the call has no id, so no result can be given for it", "engine")
+        return Fail(Reason(CallReason.NO_ID), "engine")
     try:
         arguments = json.loads(call.arguments)
     except (ValueError, RecursionError):
-        return Fail(f"the arguments are not JSON: {call.arguments[:200]!r}", "engine")
+        return Fail(Reason(CallReason.NOT_JSON, arguments=call.arguments[:200]), "engine")
     if isinstance(arguments, str):
         return Fail(
-            f"the arguments are encoded twice: {call.arguments[:200]!r}", "configuration", OTHER_TOOL_PARSER
+            Reason(CallReason.ENCODED_TWICE, arguments=call.arguments[:200]),
+            "configuration",
+            OTHER_TOOL_PARSER,
         )
     return _schema_flaw(arguments, schemas[call.name], written)
 
@@ -151,7 +171,7 @@ def _schema_flaw(arguments: Any, schema: Mapping[str, Any], written: str) -> Fai
         return None
     if error.validator == "type" and isinstance(error.instance, str) and _is_json(error.instance):
         return Fail(
-            f"a value is text where it is not meant to be: {error.message}",
+            Reason(CallReason.TEXT_FOR_VALUE, message=error.message),
             "configuration",
             OTHER_TOOL_PARSER,
         )
@@ -159,11 +179,11 @@ def _schema_flaw(arguments: Any, schema: Mapping[str, Any], written: str) -> Fai
     lost = [key for key in wanted if key not in error.instance and gives_argument(written, key)]
     if lost:
         return Fail(
-            f"the model wrote {lost[0]!r}, and the call arrived without it",
+            Reason(CallReason.ARGUMENT_LOST, lost=lost[0]),
             "configuration",
             OTHER_TOOL_PARSER,
         )
-    return Inconclusive(f"the arguments do not fit the tool's schema: {error.message}", "model")
+    return Inconclusive(Reason(CallReason.UNFIT, problem=error.message), "model")
 
 
 def _is_json(text: str) -> bool:

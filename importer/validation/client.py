@@ -10,11 +10,29 @@ import time
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 from urllib.parse import urlsplit
 
-from importer.validation.errors import ExchangeError, Refused, ReplyError, TimedOut, Unreachable
+from importer.messages import render
+from importer.reasons import Reason
+from importer.validation.errors import (
+    ExchangeError,
+    ExchangeReason,
+    Refused,
+    ReplyError,
+    TimedOut,
+    Unreachable,
+)
 from importer.validation.reply import Reply, from_completion, from_stream, from_whole, said
+
+
+class ClientReason(StrEnum):
+    """What is found."""
+
+    NOT_JSON = "not-json"
+    TOO_LARGE = "too-large"
+
 
 TIME_LIMIT = 120.0  # seconds for one exchange, first byte to last
 KEPT = 16_000  # characters of a body that a receipt keeps
@@ -34,7 +52,7 @@ class Exchange:
     status: int | None = None
     received: bytearray = field(default_factory=bytearray)
     seconds: float = 0.0
-    error: str | None = None
+    error: Reason | None = None
     first: float | None = None
     begun: float = field(default_factory=time.monotonic, repr=False)
 
@@ -47,7 +65,7 @@ class Exchange:
             "status": self.status,
             "body": trim(self.received.decode("utf-8", "replace")),
             "seconds": round(self.seconds, 3),
-            "error": self.error,
+            "error": None if self.error is None else render(self.error),
         }
 
 
@@ -123,7 +141,7 @@ class Client:
             try:
                 return json.loads(text)
             except (ValueError, RecursionError):
-                raise ReplyError(f"the answer of {path} is not JSON") from None
+                raise ReplyError(Reason(ClientReason.NOT_JSON, path=path)) from None
 
     def complete(self, body: Mapping[str, Any], log: list[Exchange]) -> str:
         """The text that goes on from the prompt."""
@@ -201,7 +219,7 @@ def _paced(
         exchange.received += chunk
         total += len(chunk)
         if total > MAX_ANSWER:
-            raise ReplyError(f"the answer is larger than {MAX_ANSWER} bytes")
+            raise ReplyError(Reason(ClientReason.TOO_LARGE, limit=MAX_ANSWER))
         yield chunk
 
 
@@ -214,11 +232,13 @@ def _kept(exchange: Exchange, log: list[Exchange]) -> Iterator[None]:
         try:
             yield
         except TimeoutError:
-            raise TimedOut(f"no whole answer within {time.monotonic() - started:.0f} s") from None
+            raise TimedOut(Reason(ExchangeReason.TIMED_OUT, seconds=time.monotonic() - started)) from None
         except (OSError, http.client.HTTPException) as error:
-            raise Unreachable(f"the connection failed: {error or type(error).__name__}") from None
+            raise Unreachable(
+                Reason(ExchangeReason.UNREACHABLE, problem=str(error) or type(error).__name__)
+            ) from None
     except ExchangeError as error:
-        exchange.error = str(error)
+        exchange.error = error.reason
         raise
     finally:
         exchange.seconds = time.monotonic() - started

@@ -11,7 +11,9 @@ from importer.engines import running
 from importer.engines.running import Running
 from importer.engines.tokens import Ask
 from importer.proof.result import Proof
+from importer.reasons import Reason
 from importer.validation.client import Client, Exchange
+from importer.validation.common import CommonReason
 from importer.validation.errors import ExchangeError, Refused, TemplateRefusedError
 from importer.validation.journal import Journal
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
@@ -29,7 +31,6 @@ EXTRA: Mapping[Way, Mapping[str, Any]] = {
 # Markers stay in the text, and nothing is put in front of what the template wrote. mlx-lm reads neither.
 VERBATIM = {"skip_special_tokens": False, "add_special_tokens": False}
 LIMITS = ("max_tokens", "stop")  # fields of a prompt's request that mean the same without a chat
-REASON = 200  # characters
 TRIALS = 3  # a model may decline once; three times says more
 
 
@@ -168,7 +169,11 @@ class Context:
         if self.breaks(prompt) is not None:
             raise refused
         self.first(GREETING)
-        return refused.outcome() if refused.broke else Pass(f"refused cleanly: {refused}"[:REASON])
+        return (
+            refused.outcome()
+            if refused.broke
+            else Pass(Reason(CommonReason.REFUSED_CLEANLY, error=refused.reason))
+        )
 
     def look(self, prompt: Prompt) -> Reply | None:
         """A whole answer beside what the model wrote (``Reply.written``); ``None`` where nobody can tell.
@@ -274,7 +279,7 @@ class Context:
         """Go on from the rendered prompt; a beginning that the engine adds by itself is not sent twice."""
         text = self.render(prompt) if self.render else None
         if text is None:
-            raise TemplateRefusedError("there is no template")
+            raise TemplateRefusedError("")
         body: dict[str, Any] = {"model": self.model, "max_tokens": self.promise.max_tokens, **VERBATIM}
         if not self.promise.lacks("logprobs"):
             body |= TOKENS

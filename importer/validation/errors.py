@@ -9,15 +9,45 @@ ExchangeError
 
 from __future__ import annotations
 
+from enum import StrEnum
+
+from importer.messages import render
+from importer.reasons import Reason
 from importer.validation.outcome import Fail, Inconclusive
+from importer.validation.remedy import Remedy
+
+
+class ExchangeReason(StrEnum):
+    """How an exchange fails, and what the log and the template tell of it."""
+
+    UNREACHABLE = "unreachable"
+    TIMED_OUT = "timed-out"
+    REFUSED = "refused"
+    REPORTS_ERROR = "reports-error"
+    DIED = "died"
+    LOG_LACKS = "log-lacks"
+    LOG_RAISED = "log-raised"
+    TEMPLATE_REFUSES = "template-refuses"
 
 
 class ExchangeError(Exception):
-    """One exchange failed."""
+    """One exchange failed; ``reason`` says how."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return render(self.reason)
+
+    @property
+    def words(self) -> str:
+        """The engine's and the system's own words."""
+        return "\n".join(value for value in self.reason.fields.values() if isinstance(value, str))
 
     def outcome(self) -> Fail | Inconclusive:
         """What it says about the probe that met it."""
-        return Fail(str(self), "engine")
+        return Fail(self.reason, "engine")
 
 
 class Unreachable(ExchangeError):
@@ -29,14 +59,14 @@ class TimedOut(ExchangeError):
 
     def outcome(self) -> Inconclusive:
         """Slowness is the machine's until shown otherwise."""
-        return Inconclusive(str(self), "environment", "Give it more time, or try a faster machine.")
+        return Inconclusive(self.reason, "environment", Reason(Remedy.MORE_TIME))
 
 
 class Refused(ExchangeError):
     """The engine answered with an error status."""
 
     def __init__(self, status: int, says: str) -> None:
-        super().__init__(f"the engine answered {status}: {says}")
+        super().__init__(Reason(ExchangeReason.REFUSED, status=status, says=says))
         self.status = status
 
     @property
@@ -46,7 +76,7 @@ class Refused(ExchangeError):
 
     def outcome(self) -> Fail:
         """4xx: it was not set up for this request; 5xx: it broke over it."""
-        return Fail(str(self), "engine" if self.broke else "configuration")
+        return Fail(self.reason, "engine" if self.broke else "configuration")
 
 
 class TemplateRefusedError(Exception):

@@ -6,13 +6,21 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from importer.engines import logs, surroundings
 from importer.engines.deaths import Death
-from importer.messages import render
+from importer.reasons import Reason
 from importer.validation.outcome import Attribution
+
+
+class JournalReason(StrEnum):
+    """What a log does not tell."""
+
+    LOG_GONE = "log-gone"
+
 
 KEPT = 4000  # characters of an excerpt
 LOOK = 0.05  # seconds between two looks at an engine that may have ended
@@ -31,7 +39,7 @@ _SECRET = re.compile(r"\b(?:hf_|sk-)[A-Za-z0-9_-]{8,}|(?<=Bearer )\S+|(?<=://)[^
 class Ended:
     """How an engine ended, and the part at fault."""
 
-    says: str
+    says: Reason
     part: Attribution
 
 
@@ -73,10 +81,10 @@ class Journal:
         found = [m.group(1) for line in self._read() if (m := _RAISED.match(line))]
         return hidden(found[-1].strip())[:300] if found else None
 
-    def surroundings(self) -> str | None:
+    def surroundings(self) -> Reason | None:
         """What since the start was in the engine's way that is not its own doing."""
         lacking = surroundings.lacking("\n".join(complaining(self._read())))
-        return None if lacking is None else hidden(render(lacking))[:300]
+        return None if lacking is None else unsecret(lacking)
 
     def death(self, wait: float = 0.0) -> Ended | None:
         """Why the engine ended; ``None`` while it runs, as seen for ``wait`` seconds."""
@@ -88,9 +96,9 @@ class Journal:
         try:
             code = self.code()
             cause = logs.explain(self.path, self.deaths, code)
-            return Ended(hidden(render(cause.reason))[:300], cause.blames.value)
+            return Ended(unsecret(cause.reason), cause.blames.value)
         except OSError:
-            return Ended("its log is gone", "engine")
+            return Ended(Reason(JournalReason.LOG_GONE), "engine")
 
     def _read(self) -> list[str]:
         try:
@@ -129,3 +137,9 @@ def without(data: Any, secret: str) -> Any:
 def hidden(text: str) -> str:
     """``text`` without what looks like a token or a password."""
     return _SECRET.sub("…", text)
+
+
+def unsecret(reason: Reason) -> Reason:
+    """The reason, its fields without what looks like a token or a password, and not long."""
+    fields = {k: hidden(v)[:300] if isinstance(v, str) else v for k, v in reason.fields.items()}
+    return Reason(reason.kind, **fields)

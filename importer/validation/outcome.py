@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, Literal, TypeVar
+
+from importer.reasons import Reason
 
 Attribution = Literal["configuration", "model", "engine", "environment"]
 Evidence = tuple[Mapping[str, Any], ...]  # raw exchanges, as ``client.Exchange.to_json`` gives them
@@ -25,12 +28,22 @@ def wilson(agreed: int, trials: int) -> tuple[float, float] | None:
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-class _Counted:
-    """What all outcomes share: of ``trials``, ``agreed`` said the same as the outcome; all, unless given."""
+class _Told:
+    """What all outcomes share.
+
+    ``trials``   of these ``agreed`` said the same as the outcome; all, unless given.
+    ``within``   names of what was asked, the outermost first: a way, a prompt, a turn.
+    ``notes``    what else was found, after the reason.
+    ``follows``  the probes that show the cause of it.
+    """
 
     __slots__ = ()
+    reason: Reason
     trials: int
     agreed: int | None
+    within: tuple[str, ...]
+    notes: tuple[Reason, ...]
+    follows: tuple[str, ...]
 
     @property
     def agreeing(self) -> int:
@@ -42,62 +55,120 @@ class _Counted:
         """Between what shares of all answers those lie that say the same, at 95 %."""
         return wilson(self.agreeing, self.trials)
 
+    @property
+    def reasons(self) -> Iterator[Reason]:
+        """Reason and notes, and the reasons that are fields of them."""
+        for reason in (self.reason, *self.notes):
+            yield from _all(reason)
+
+    def gives(self, *kinds: StrEnum) -> bool:
+        """Whether one of these kinds is among its reasons."""
+        return any(reason.kind is kind for reason in self.reasons for kind in kinds)
+
+
+def _all(value: object) -> Iterator[Reason]:
+    if isinstance(value, Reason):
+        yield value
+        for inner in value.fields.values():
+            yield from _all(inner)
+    elif isinstance(value, tuple | list):
+        for inner in value:
+            yield from _all(inner)
+
 
 @dataclass(frozen=True, slots=True)
-class Pass(_Counted):
+class Pass(_Told):
     """What was served is what the document says."""
 
-    reason: str
+    reason: Reason
     trials: int = 1
     evidence: Evidence = ()
     attribution: None = None
-    mend: str = ""
+    remedy: None = None
     agreed: int | None = None
+    within: tuple[str, ...] = ()
+    notes: tuple[Reason, ...] = ()
+    follows: tuple[str, ...] = ()
     outcome: Literal["pass"] = "pass"
 
 
 @dataclass(frozen=True, slots=True)
-class Fail(_Counted):
-    """It is not; ``attribution`` names the part at fault, ``mend`` the change that would help."""
+class Fail(_Told):
+    """It is not; ``attribution`` names the part at fault, ``remedy`` the change that would help."""
 
-    reason: str
+    reason: Reason
     attribution: Attribution
-    mend: str = ""
+    remedy: Reason | None = None
     trials: int = 1
     evidence: Evidence = ()
     agreed: int | None = None
+    within: tuple[str, ...] = ()
+    notes: tuple[Reason, ...] = ()
+    follows: tuple[str, ...] = ()
     outcome: Literal["fail"] = "fail"
 
 
 @dataclass(frozen=True, slots=True)
-class NotApplicable(_Counted):
+class NotApplicable(_Told):
     """The document does not promise what this probe looks for."""
 
-    reason: str
+    reason: Reason
     trials: int = 0
     evidence: Evidence = ()
     attribution: None = None
-    mend: str = ""
+    remedy: None = None
     agreed: int | None = None
+    within: tuple[str, ...] = ()
+    notes: tuple[Reason, ...] = ()
+    follows: tuple[str, ...] = ()
     outcome: Literal["not-applicable"] = "not-applicable"
 
 
 @dataclass(frozen=True, slots=True)
-class Inconclusive(_Counted):
+class Inconclusive(_Told):
     """It could not be told; ``attribution`` names the part that kept it from being told."""
 
-    reason: str
+    reason: Reason
     attribution: Attribution
-    mend: str = ""
+    remedy: Reason | None = None
     trials: int = 1
     evidence: Evidence = ()
     agreed: int | None = None
+    within: tuple[str, ...] = ()
+    notes: tuple[Reason, ...] = ()
+    follows: tuple[str, ...] = ()
     outcome: Literal["inconclusive"] = "inconclusive"
 
 
 Outcome = Pass | Fail | NotApplicable | Inconclusive
+Found = TypeVar("Found", Pass, Fail, NotApplicable, Inconclusive, Outcome)
 
 
 def counts_as_passed(outcome: Outcome) -> bool:
     """Strict: an inconclusive probe has proved nothing."""
     return isinstance(outcome, Pass | NotApplicable)
+
+
+def asks_for(outcome: Outcome, *remedies: StrEnum) -> bool:
+    """Whether the outcome's remedy is of one of these kinds."""
+    return outcome.remedy is not None and any(outcome.remedy.kind is remedy for remedy in remedies)
+
+
+def named(outcome: Found, name: str) -> Found:
+    """The outcome of what was asked under this name."""
+    return replace(outcome, within=(name, *outcome.within))
+
+
+def failing(outcome: Outcome, attribution: Attribution, remedy: Reason | None = None, *notes: Reason) -> Fail:
+    """A failure with the reason of another outcome, and further notes."""
+    return Fail(
+        outcome.reason,
+        attribution,
+        remedy,
+        outcome.trials,
+        outcome.evidence,
+        outcome.agreed,
+        outcome.within,
+        (*outcome.notes, *notes),
+        outcome.follows,
+    )

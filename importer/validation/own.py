@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import partial
 
+from importer.reasons import Reason
 from importer.validation.calls import both_ways, judge_call
 from importer.validation.client import trim
 from importer.validation.context import Context
@@ -14,6 +16,13 @@ from importer.validation.promise import Promise, no_chat, no_tools
 from importer.validation.prompts import Prompt, Tool
 from importer.validation.prompts.base import user
 from importer.validation.reply import Reply
+
+
+class OwnReason(StrEnum):
+    """What came of the question."""
+
+    ANSWER = "answer"
+
 
 SHOWN = 4000  # characters of an answer
 
@@ -27,7 +36,7 @@ class OwnQuestion:
     NAME: str = "own-question"
     LESSON: str = "A model may pass every question of others and fail the one that it is wanted for."
 
-    def needs(self, promise: Promise, /) -> str | None:
+    def needs(self, promise: Promise, /) -> Reason | None:
         """A chat; with tools a parser for calls."""
         return no_tools(promise) if self.tools else no_chat(promise)
 
@@ -42,4 +51,6 @@ class OwnQuestion:
 def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
     """An answer to a question that nobody here knows, shown as it is."""
     found = plain_chat.judge(reply, markers)
-    return replace(found, reason=trim(reply.content.strip(), SHOWN)) if isinstance(found, Pass) else found
+    if not isinstance(found, Pass):
+        return found
+    return replace(found, reason=Reason(OwnReason.ANSWER, text=trim(reply.content.strip(), SHOWN)))

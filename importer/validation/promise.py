@@ -4,9 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from importer.document import options
+from importer.reasons import Reason
+
+
+class PromiseReason(StrEnum):
+    """What is found."""
+
+    NOT_OFFERED = "not-offered"
+    OFFER_UNKNOWN = "offer-unknown"
+    BASE_MODEL = "base-model"
+    NO_TOOL_PARSER = "no-tool-parser"
+    NO_REASONING_PARSER = "no-reasoning-parser"
+    NO_CONTEXT = "no-context"
+
 
 MAX_TOKENS = 2048  # enough for a short thought and a short answer
 UNKNOWN_CONTEXT = 2048  # assumed where the document names none; no served model has less
@@ -52,15 +66,15 @@ class Promise:
     offers: frozenset[str] | None = None
     found: frozenset[str] = frozenset()
 
-    def lacks(self, *names: str) -> str | None:
+    def lacks(self, *names: str) -> Reason | None:
         """Why a probe that needs these does not apply."""
         missing = [n for n in names if self.offers is not None and n not in self.offers]
-        return f"the engine does not offer: {', '.join(missing)}" if missing else None
+        return Reason(PromiseReason.NOT_OFFERED, names=tuple(missing)) if missing else None
 
-    def unsure(self, name: str) -> str | None:
+    def unsure(self, name: str) -> Reason | None:
         """Why a probe of what is no part of the OpenAI API does not apply: lacking, or nobody knows."""
         if self.offers is None:
-            return None if name in self.found else "nobody knows whether the engine offers it"
+            return None if name in self.found else Reason(PromiseReason.OFFER_UNKNOWN)
         return self.lacks(name)
 
 
@@ -106,18 +120,18 @@ def _images(document: Mapping[str, Any]) -> int:
     return 2 if "vision" in (document.get("known_usecases") or ()) else 0
 
 
-def no_chat(promise: Promise) -> str | None:
+def no_chat(promise: Promise) -> Reason | None:
     """Why a chat probe does not apply."""
-    return None if promise.chats else "a base model completes text and does not chat"
+    return None if promise.chats else Reason(PromiseReason.BASE_MODEL)
 
 
-def no_tools(promise: Promise) -> str | None:
+def no_tools(promise: Promise) -> Reason | None:
     """Why a tool probe does not apply."""
-    return no_chat(promise) or (None if promise.tool_parser else "the document names no tool parser")
+    return no_chat(promise) or (None if promise.tool_parser else Reason(PromiseReason.NO_TOOL_PARSER))
 
 
-def no_reasoning(promise: Promise) -> str | None:
+def no_reasoning(promise: Promise) -> Reason | None:
     """Why a reasoning probe does not apply."""
     return no_chat(promise) or (
-        None if promise.reasoning_parser else "the document names no reasoning parser"
+        None if promise.reasoning_parser else Reason(PromiseReason.NO_REASONING_PARSER)
     )

@@ -8,15 +8,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from importer.document import options
-from importer.proof.result import NO_THINKING, Proof
+from importer.proof.result import RENDERS_NONE, Proof
+from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.prompts import SUM, WEATHER, WEATHER_ANSWERED, Prompt
+from importer.validation.remedy import Remedy
 from importer.validation.signs import call_markup, control_token, thinking_markup, untagged
 
 INFERRING = ("mlx", "mlx-vlm")  # their servers take no parser; they infer it from the model's files
 THOUGHT_ENDS = re.compile(r"</\w*think\w*>|\[/THINK\]|<\|END_THINKING\|>", re.IGNORECASE)
 ENCODED = re.compile(r"""\\["']location\\["']\s*:\s*\\["']Paris""")
-OTHER_VERSION = "Use another version of the engine: asked by itself"
 CALL = re.compile(r"get_weather.*?Paris", re.DOTALL)
 TAIL = 60  # characters that may follow a call's last argument: what closes it, and the end of the turn
 
@@ -49,13 +50,17 @@ def wrong(key: str, ctx: Context, proof: Proof) -> bool:
     return calls_as_proved(ctx) if key == "tool_parser" else thinks_as_proved(ctx, proof)
 
 
-def mend(key: str, ctx: Context, proof: Proof) -> str:
+def remedy(key: str, ctx: Context, proof: Proof) -> Reason:
     """What helps where the engine's own parser would have."""
-    name = named(key, ctx, proof)
-    return f"{OTHER_VERSION}, its parser {name} reads this."
+    return Reason(Remedy.OTHER_VERSION_READS, parser=named(key, ctx, proof))
 
 
-def whole_in_pieces(ctx: Context) -> str | None:
+def renders_none(key: str, proof: Proof) -> bool:
+    """Whether the template was found to render nothing that a parser of this kind could read."""
+    return proof.unasked.get(key) == RENDERS_NONE[key]
+
+
+def whole_in_pieces(ctx: Context) -> Reason | None:
     """The change to a tool parser that reads streamed calls as whole ones, where the one in use does not."""
     proof = ctx.proof
     if proof is None or proof.engine in INFERRING or not same_template(ctx, proof):
@@ -65,30 +70,28 @@ def whole_in_pieces(ctx: Context) -> str | None:
     better = next((name for name, v in verdicts.items() if v.reads and v.streaming is None), None)
     if used is None or better is None or (used.reads and used.streaming is None):
         return None
-    return (
-        f"Set tool_parser:{better} in options: it reads calls in pieces, too, which {used.parser} does not."
-    )
+    return Reason(Remedy.SET_PARSER_IN_PIECES, key="tool_parser", parser=better, named=used.parser)
 
 
-def instead(document: Mapping[str, Any], proof: Proof) -> str | None:
+def instead(document: Mapping[str, Any], proof: Proof) -> Reason | None:
     """The change to a document that names a parser which does not read the template, where one does."""
     told = (rather(key, options.parser(document, key), proof) for key in proof.verdicts)
-    return next((mend for mend in told if mend is not None), None)
+    return next((change for change in told if change is not None), None)
 
 
-def rather(key: str, named: str | None, proof: Proof) -> str | None:
+def rather(key: str, named: str | None, proof: Proof) -> Reason | None:
     """The change of one parser's name, where the one named does not read the template and another does."""
     reads = proof.reads(key)
     if named is None or not reads or named in reads:
         return None
-    return f"Set {key}:{reads[0]} in options: it reads what the template writes; {named} does not."
+    return Reason(Remedy.SET_PARSER, key=key, parser=reads[0], named=named)
 
 
 def thinks_never(ctx: Context) -> bool:
     """Whether a reader of thoughts is named, and the template has none."""
     if ctx.proof is None or ctx.promise.reasoning_parser is None or not same_template(ctx, ctx.proof):
         return False
-    return ctx.proof.unasked.get("reasoning_parser") == NO_THINKING
+    return renders_none("reasoning_parser", ctx.proof)
 
 
 def calls_as_proved(ctx: Context) -> bool:

@@ -9,11 +9,30 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from functools import cache
 from typing import Any
 
-from importer.validation.errors import ReplyError
+from importer.reasons import Reason
+from importer.validation.errors import ExchangeReason, ReplyError
 from importer.validation.sse import EventParser
+
+
+class ReplyReason(StrEnum):
+    """What is found."""
+
+    GOES_ON = "goes-on"
+    CUT = "cut"
+    NOT_JSON = "not-json"
+    NOT_OBJECT = "not-object"
+    NO_CHOICES = "no-choices"
+    NO_CHOICE = "no-choice"
+    NOT_TEXT = "not-text"
+    CALLS_NO_LIST = "calls-no-list"
+    CALL_WITHOUT_INDEX = "call-without-index"
+    NO_NUMBER = "no-number"
+    LOGPROBS_NO_LIST = "logprobs-no-list"
+
 
 DONE = "[DONE]"
 SPACE = "\u2581"  # how sentencepiece vocabularies write it
@@ -99,14 +118,14 @@ def from_stream(chunks: Iterable[bytes]) -> Reply:
         if event.strip() == DONE:
             done = True
         elif done:
-            raise ReplyError("the stream goes on after [DONE]")
+            raise ReplyError(Reason(ReplyReason.GOES_ON))
         else:
             data = _object(_parse(event), "an event of the stream")
             raw.append(data)
             deltas.append(_delta(data, "delta"))
     reply = assemble(deltas, tuple(raw))
     if not done and reply.finish_reason is None:
-        raise ReplyError("the stream was cut before its end")
+        raise ReplyError(Reason(ReplyReason.CUT))
     return replace(reply, ended=done)
 
 
@@ -115,7 +134,7 @@ def from_completion(body: bytes) -> Reply:
     data = _object(_parse(body), "the answer")
     choice, usage = _choice(data)
     if choice is None:
-        raise ReplyError("the answer has no choice")
+        raise ReplyError(Reason(ReplyReason.NO_CHOICE))
     finish = _text(choice, "finish_reason") or None
     logprobs = _logprobs(choice.get("logprobs"))
     return assemble([Delta(_text(choice, "text"), "", (), finish, usage, logprobs)], (data,))
@@ -149,22 +168,22 @@ def _parse(text: bytes | str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):  # UnicodeDecodeError is a ValueError
         start = text[:80] if isinstance(text, str) else text[:80].decode("utf-8", "replace")
-        raise ReplyError(f"the engine sent what is not JSON: {start!r}") from None
+        raise ReplyError(Reason(ReplyReason.NOT_JSON, start=start)) from None
 
 
 def _object(value: Any, what: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise ReplyError(f"{what} is not an object")
+        raise ReplyError(Reason(ReplyReason.NOT_OBJECT, part=what))
     return value
 
 
 def _choice(data: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, Usage | None]:
     """The first choice, if there is one, and the usage."""
     if data.get("error"):
-        raise ReplyError(f"the engine reports an error: {said(data)}")
+        raise ReplyError(Reason(ExchangeReason.REPORTS_ERROR, says=said(data)))
     choices = data.get("choices")
     if not isinstance(choices, list):
-        raise ReplyError("the answer has no list of choices")
+        raise ReplyError(Reason(ReplyReason.NO_CHOICES))
     return _object(choices[0], "the choice") if choices else None, _usage(data.get("usage"))
 
 
@@ -172,7 +191,7 @@ def _delta(data: Mapping[str, Any], key: str) -> Delta:
     choice, usage = _choice(data)
     if choice is None:  # the last chunk of a stream carries usage alone
         if key == "message":
-            raise ReplyError("the answer has no choice")
+            raise ReplyError(Reason(ReplyReason.NO_CHOICE))
         return Delta(usage=usage)
     message = _object(choice.get(key) or {}, f"the {key}")
     return Delta(
@@ -191,7 +210,7 @@ def _text(holder: Mapping[str, Any], key: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise ReplyError(f"`{key}` is not text")
+        raise ReplyError(Reason(ReplyReason.NOT_TEXT, key=key))
     return value
 
 
@@ -199,14 +218,14 @@ def _calls(value: Any, *, streamed: bool) -> tuple[ToolCall, ...]:
     if value is None:
         return ()
     if not isinstance(value, list):
-        raise ReplyError("`tool_calls` is not a list")
+        raise ReplyError(Reason(ReplyReason.CALLS_NO_LIST))
     return tuple(_call(_object(v, "a tool call"), None if streamed else i) for i, v in enumerate(value))
 
 
 def _call(value: Mapping[str, Any], position: int | None) -> ToolCall:
     index = value.get("index") if position is None else position
     if not isinstance(index, int) or isinstance(index, bool) or index < 0:
-        raise ReplyError("a streamed tool call has no index")
+        raise ReplyError(Reason(ReplyReason.CALL_WITHOUT_INDEX))
     function = _object(value.get("function") or {}, "a tool call's function")
     return ToolCall(index, _text(value, "id"), _text(function, "name"), _text(function, "arguments"))
 
@@ -224,14 +243,14 @@ def _usage(value: Any) -> Usage | None:
 def _count(holder: Mapping[str, Any], key: str) -> int | None:
     value = holder.get(key)
     if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
-        raise ReplyError(f"`{key}` is not a number of tokens")
+        raise ReplyError(Reason(ReplyReason.NO_NUMBER, key=key))
     return value
 
 
 def _logprobs(value: Any) -> tuple[Any, ...]:
     content = _object(value, "`logprobs`").get("content") if value is not None else None
     if content is not None and not isinstance(content, list):
-        raise ReplyError("`logprobs.content` is not a list")
+        raise ReplyError(Reason(ReplyReason.LOGPROBS_NO_LIST))
     return tuple(content or ())
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from importer.messages import render
+from importer.reasons import Reason
 from importer.validation.outcome import Outcome, counts_as_passed
 
 
@@ -28,9 +30,16 @@ class Row:
         return {
             "probe": self.probe,
             "outcome": self.outcome.outcome,
-            "reason": self.outcome.reason,
+            "reason": told(self.outcome),
             "attribution": self.outcome.attribution,
-            "mend": self.outcome.mend,
+            "mend": "" if self.outcome.remedy is None else render(self.outcome.remedy),
+            "cause": {
+                **_typed(self.outcome.reason),
+                "within": list(self.outcome.within),
+                "notes": [_typed(note) for note in self.outcome.notes],
+                "follows": list(self.outcome.follows),
+            },
+            "remedy": None if self.outcome.remedy is None else _typed(self.outcome.remedy),
             "trials": self.outcome.trials,
             "agreed": self.outcome.agreeing,
             "interval": _rounded(self.outcome.interval),
@@ -71,6 +80,18 @@ class Report:
             "passed": self.passed,
         }
         return told if self.partial is None else told | {"partial": dict(self.partial)}
+
+
+def _typed(reason: Reason) -> dict[str, Any]:
+    """Kind and fields, for code that reads a receipt."""
+    fields = reason.to_json()
+    return {"kind": fields.pop("kind"), "fields": fields}
+
+
+def told(outcome: Outcome) -> str:
+    """The reason in words: of what it is, what else was found, and what it follows from."""
+    said = ": ".join([*outcome.within, render(outcome.reason)])
+    return "; ".join([said, *map(render, outcome.notes), *(f"see {probe}" for probe in outcome.follows)])
 
 
 def _rounded(interval: tuple[float, float] | None) -> list[float] | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from importer.validation.blame import OTHERWISE
-from importer.validation.outcome import Fail, Inconclusive, Outcome
+from importer.reasons import Reason
+from importer.validation.errors import ExchangeReason
+from importer.validation.outcome import Fail, Inconclusive, Outcome, asks_for
 from importer.validation.probes import (
     calls_kept,
     context_length,
@@ -32,13 +32,12 @@ from importer.validation.probes import (
     turns_rendered,
 )
 from importer.validation.prompts.told import TALK
+from importer.validation.remedy import PARSER_OF, Remedy
 from importer.validation.report import Row
 from importer.validation.signs import thinking_markup
-from importer.validation.tokenised import OWN
 
-# Where answers are all cut short, or noise, everything that rests on answers follows; with words of the mend.
+Explains = Callable[[Row], bool]
 ANSWERS = simple_answers.NAME
-ROOTS = ((own_limit.NAME, own_limit.CAPPED), (ANSWERS, ""))
 THOUGHTS = reasoning_apart.NAME
 # They look at the engine or count the prompt, and need no sense in what the model writes.
 APART = {
@@ -49,18 +48,48 @@ APART = {
         long_prompt, stops_cleanly,
     )
 }  # fmt: skip
-LOG = "; its log: "
-ANOTHER_ENGINE = (
-    "Use another version of the engine; the exchange in the receipt shows its authors what is wrong."
-)
-BROKEN = r"the connection failed|the engine died|the engine answered 5\d\d|the engine reports an error"
+# Changes of the parser that a document names.
+NAMES_PARSER = (
+    Remedy.SET_PARSER, Remedy.SET_PARSER_TYPE, Remedy.SET_PARSER_FOR_CASE, Remedy.SET_PARSER_IN_PIECES,
+    Remedy.LEAVE_OUT_PARSER,
+)  # fmt: skip
+PARSERS = (*NAMES_PARSER, *PARSER_OF, Remedy.NO_PARSER_READS, Remedy.OTHER_VERSION_READS,
+           Remedy.START_WITH_PARSER)  # fmt: skip
+TURNS = (Remedy.RENDER_EVERYTHING, Remedy.END_TURNS, Remedy.BEGIN_TURNS_ALIKE)
+PENALTIES = (
+    Remedy.TAKE_OUT_REPEAT_PENALTY, Remedy.TAKE_OUT_PRESENCE_PENALTY, Remedy.TAKE_OUT_FREQUENCY_PENALTY,
+)  # fmt: skip
 
 
-def with_a_mend(row: Row) -> Row:
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What shows a cause, and what it explains.
+
+    ``probe``     shows it by failing; any, where it is ``None``.
+    ``remedies``  one of which that failure asks for; any, where there are none.
+    ``explains``  which of the other rows follow from it.
+    ``where``     what else the failure has to be.
+    """
+
+    probe: str | None
+    remedies: tuple[Remedy, ...]
+    explains: Explains
+    where: Callable[[Fail], bool] = lambda _: True
+
+    def shown(self, failed: Mapping[str, Fail]) -> str | None:
+        """The first probe that shows it."""
+        return next((name for name, found in failed.items() if self._shows(name, found)), None)
+
+    def _shows(self, name: str, found: Fail) -> bool:
+        asked = not self.remedies or asks_for(found, *self.remedies)
+        return self.probe in (None, name) and asked and self.where(found)
+
+
+def with_a_remedy(row: Row) -> Row:
     """The row; an engine at fault has a change told in any case."""
-    if not isinstance(row.outcome, Fail) or row.outcome.mend or row.outcome.attribution != "engine":
+    if not isinstance(row.outcome, Fail) or row.outcome.remedy or row.outcome.attribution != "engine":
         return row
-    return replace(row, outcome=replace(row.outcome, mend=ANOTHER_ENGINE))
+    return replace(row, outcome=replace(row.outcome, remedy=Reason(Remedy.ANOTHER_ENGINE)))
 
 
 def traced(rows: Sequence[Row]) -> list[Row]:
@@ -69,33 +98,38 @@ def traced(rows: Sequence[Row]) -> list[Row]:
     Where answers are cut short or noise, that is all that rests on them; for another cause it is what an
     engine is blamed for and the cause explains.
     """
-    failed = {row.probe: row.outcome for row in rows if isinstance(row.outcome, Fail)}
+    failed = _failed(rows)
     noise = failed.get(ANSWERS)
     if noise is not None and noise.attribution == "model":
-        name = next((n for n, makes in NOISE if n in failed and makes(failed[n])), ANSWERS)
+        name = next(filter(None, (cause.shown(failed) for cause in NOISE)), ANSWERS)
         rows = [_following(row, name, failed[name]) if row.probe == ANSWERS else row for row in rows]
-        failed = {row.probe: row.outcome for row in rows if isinstance(row.outcome, Fail)}
-    for root, words in ROOTS:
-        if root in failed and words in (failed[root].mend or "") and not _never_came(failed[root]):
-            return [_following(row, root, failed[root]) if _rests_on_answers(row) else row for row in rows]
-    told = list(rows)
-    for where, words, explains in CAUSES:
-        first = next(
-            (name for name, o in failed.items() if where in ("", name) and words in (o.mend or "")), None
-        )
+        failed = _failed(rows)
+    for root in ROOTS:
+        first = root.shown(failed)
         if first is not None:
-            told = [_following(row, first, failed[first]) if explains(row) else row for row in told]
-    lacking = next((row for row in rows if _lacking(row)), None)
-    if lacking is not None and isinstance(lacking.outcome, Fail):
-        cause = lacking.outcome
-        told = [_following(row, lacking.probe, cause) if _broken(row) else row for row in told]
+            return [_following(row, first, failed[first]) if root.explains(row) else row for row in rows]
+    told = list(rows)
+    for cause in CAUSES:
+        first = cause.shown(failed)
+        if first is not None:
+            told = [_following(row, first, failed[first]) if cause.explains(row) else row for row in told]
+    lacking = next((name for name, found in failed.items() if _lacking(found)), None)
+    if lacking is not None:
+        told = [_following(row, lacking, failed[lacking]) if _broken(row) else row for row in told]
     return told
 
 
-def _lacking(row: Row) -> bool:
+def _failed(rows: Sequence[Row]) -> dict[str, Fail]:
+    return {row.probe: row.outcome for row in rows if isinstance(row.outcome, Fail)}
+
+
+def _lacking(found: Fail) -> bool:
     """Whether the log told what the engine lacks."""
-    failed = isinstance(row.outcome, Fail) and row.outcome.attribution == "environment"
-    return failed and LOG in row.outcome.reason
+    return found.attribution == "environment" and found.gives(ExchangeReason.LOG_LACKS)
+
+
+def _came(found: Fail) -> bool:
+    return not _never_came(found)
 
 
 def _broken(row: Row) -> bool:
@@ -105,20 +139,25 @@ def _broken(row: Row) -> bool:
 
 def _never_came(outcome: Outcome) -> bool:
     """Whether there was no answer that could be right or wrong."""
-    return re.search(BROKEN, outcome.reason) is not None
+    broke = (
+        int(str(reason.fields["status"])) >= 500
+        for reason in outcome.reasons
+        if reason.kind is ExchangeReason.REFUSED
+    )
+    return any(broke) or outcome.gives(
+        ExchangeReason.UNREACHABLE, ExchangeReason.DIED, ExchangeReason.REPORTS_ERROR
+    )
 
 
 def _talks_not(lost: Fail) -> bool:
-    """Whether a template does not write an ordinary conversation as it should."""
-    return lost.reason.startswith(f"{TALK.name}: ") and "every turn" in lost.mend
+    """Whether it is an ordinary conversation that a template does not write as it should."""
+    return lost.within[:1] == (TALK.name,)
 
 
-# What makes noise of a whole model's answers, and which of its failures do.
-NOISE: tuple[tuple[str, Callable[[Fail], bool]], ...] = (
-    (turns_rendered.NAME, _talks_not),
-    (files_as_imported.NAME, lambda _: True),
-    (stop_words.NAME, lambda found: "stopwords" in found.mend),
-)
+def _begins_turns(found: Fail) -> bool:
+    """Whether the document sets what begins an answer, or nothing else is seen to."""
+    variable = found.remedy.fields.get("variable") if found.remedy is not None else None
+    return variable in (None, "add_generation_prompt")
 
 
 def _rests_on_answers(row: Row) -> bool:
@@ -133,7 +172,7 @@ def _of_engine(row: Row) -> bool:
 
 def _refused(row: Row) -> bool:
     """Whether an engine is blamed for a refusal."""
-    return _of_engine(row) and "the engine answered" in row.outcome.reason
+    return _of_engine(row) and row.outcome.gives(ExchangeReason.REFUSED)
 
 
 def _answered(row: Row) -> bool:
@@ -153,13 +192,17 @@ def _rests(row: Row) -> bool:
 
 def _otherwise(row: Row) -> bool:
     """Whether a template is blamed for a model that writes otherwise."""
-    return isinstance(row.outcome, Fail) and row.outcome.mend.endswith(OTHERWISE)
+    return isinstance(row.outcome, Fail) and asks_for(row.outcome, Remedy.OWN_TEMPLATE)
+
+
+def _rests_or_otherwise(row: Row) -> bool:
+    return _rests(row) or _otherwise(row)
 
 
 def _thinks(row: Row) -> bool:
     """Whether an engine is blamed for an answer that holds a thought."""
-    told = row.outcome.reason
-    return _of_engine(row) and any(thinking_markup(t) for t in (told, told.partition("'")[2]))
+    quoted = (value for reason in row.outcome.reasons for value in reason.fields.values())
+    return _of_engine(row) and any(isinstance(text, str) and thinking_markup(text) for text in quoted)
 
 
 def _retold(row: Row) -> bool:
@@ -172,35 +215,53 @@ def _read(row: Row) -> bool:
     return isinstance(row.outcome, Fail) and row.probe not in APART
 
 
-# The probe that shows the cause (any, where none is named), words of its mend, and what the cause explains.
-CAUSES: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
-    (model_listed.NAME, "", _refused),
-    (settings_read_back.NAME, "parser", _set_up),
-    (stream_equals_whole.NAME, "_parser", _answered),
-    (prompt_rendered.NAME, "add_generation_prompt", _answered),
-    ("", "end-of-sequence", _answered),
-    (no_special_tokens.NAME, "decoder", _answered),
-    (stop_words.NAME, "stopwords", _answered),
-    ("", "temperature in parameters", _answered),
-    ("", "out of parameters", _answered),
-    (THOUGHTS, "", _thinks),
-    (prompt_rendered.NAME, "import the model again", _rests),
-    (tokenizer_whole.NAME, "", _rests),
-    ("", "does not give the template", _read),
-    (turns_rendered.NAME, "every turn", _rests),
-    ("", "the same as the model's", _answered),
-    ("", "decode arguments", _retold),
-    ("", OWN, _rests),
-    (files_as_imported.NAME, "", _rests),
-    (files_as_imported.NAME, "", _otherwise),
+# What makes noise of a whole model's answers.
+NOISE = (
+    Cause(turns_rendered.NAME, TURNS, _rests_on_answers, _talks_not),
+    Cause(files_as_imported.NAME, (), _rests_on_answers),
+    Cause(stop_words.NAME, (Remedy.TAKE_OUT_STOPWORD,), _rests_on_answers),
+)
+# Where answers are all cut short, or noise, everything that rests on answers follows.
+ROOTS = (
+    Cause(own_limit.NAME, (Remedy.RAISE_LIMITS,), _rests_on_answers, _came),
+    Cause(ANSWERS, (), _rests_on_answers, _came),
+)
+CAUSES = (
+    Cause(model_listed.NAME, (), _refused),
+    Cause(settings_read_back.NAME, PARSERS, _set_up),
+    Cause(stream_equals_whole.NAME, NAMES_PARSER, _answered),
+    Cause(
+        prompt_rendered.NAME,
+        (Remedy.HEED_GENERATION_PROMPT, Remedy.TAKE_OUT_VARIABLE),
+        _answered,
+        _begins_turns,
+    ),
+    Cause(None, (Remedy.END_TURN, Remedy.END_AT, Remedy.DECLARE), _answered),
+    Cause(no_special_tokens.NAME, (Remedy.FETCH_TOKENIZER_JSON,), _answered),
+    Cause(stop_words.NAME, (Remedy.TAKE_OUT_STOPWORD,), _answered),
+    Cause(None, (Remedy.LOWER_TEMPERATURE,), _answered),
+    Cause(None, PENALTIES, _answered),
+    Cause(THOUGHTS, (), _thinks),
+    Cause(prompt_rendered.NAME, (Remedy.IMPORT_AGAIN,), _rests),
+    Cause(tokenizer_whole.NAME, (), _rests),
+    Cause(None, (Remedy.OTHER_VERSION_TEMPLATE,), _read),
+    Cause(turns_rendered.NAME, TURNS, _rests),
+    Cause(None, (Remedy.ONE_TEMPLATE,), _answered),
+    Cause(None, (Remedy.DECODE_ONCE_MORE,), _retold),
+    Cause(None, (Remedy.OWN_TOKENIZER,), _rests),
+    Cause(files_as_imported.NAME, (), _rests_or_otherwise),
 )
 
 
 def _following(row: Row, root: str, cause: Fail) -> Row:
     if not isinstance(row.outcome, Fail | Inconclusive):
         return row
-    if (row.outcome.attribution, row.outcome.mend) == (cause.attribution, cause.mend):
+    if (row.outcome.attribution, row.outcome.remedy) == (cause.attribution, cause.remedy):
         return row
-    reason = f"{row.outcome.reason}; see {root}"
-    told = replace(row.outcome, reason=reason, attribution=cause.attribution, mend=cause.mend)
+    told = replace(
+        row.outcome,
+        attribution=cause.attribution,
+        remedy=cause.remedy,
+        follows=(*row.outcome.follows, root),
+    )
     return replace(row, outcome=told)

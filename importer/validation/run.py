@@ -15,8 +15,10 @@ from typing import Any, Protocol
 
 from importer.engines.tokens import Ask
 from importer.proof.result import Proof
+from importer.reasons import Reason
 from importer.validation import blame, roots, spoilt
 from importer.validation.client import TIME_LIMIT, Client
+from importer.validation.common import CommonReason
 from importer.validation.context import Context, Render, Shared
 from importer.validation.errors import ExchangeError
 from importer.validation.journal import Journal
@@ -108,7 +110,7 @@ def probe(bench: Context, probes: Sequence[Probe], progress: Progress) -> list[R
     kept: dict[str, Shared] = {}
     silence = Silence(bench.client.time_limit)
     healthy = _row(health, bench, kept)
-    unasked = Inconclusive(f"not asked: {healthy.outcome.reason}", "engine", trials=0)
+    unasked = Inconclusive(Reason(CommonReason.NOT_ASKED, why=healthy.outcome.reason), "engine", trials=0)
 
     def row(one: Probe) -> Row:
         progress(one.NAME)
@@ -129,7 +131,7 @@ def probe(bench: Context, probes: Sequence[Probe], progress: Progress) -> list[R
         pool.shutdown(wait=False, cancel_futures=True)
     rows += [row(one) for one in probes if alone(one)]
     order = {one.NAME: place for place, one in enumerate(probes)}
-    told = [roots.with_a_mend(row) for row in roots.traced(rows)]
+    told = [roots.with_a_remedy(row) for row in roots.traced(rows)]
     return sorted(told, key=lambda made: order[made.probe])
 
 
@@ -147,9 +149,9 @@ def _row(one: Probe, bench: Context, kept: dict[str, Shared]) -> Row:
 
 def _outcome(one: Probe, ctx: Context, kept: dict[str, Shared]) -> Outcome:
     """Run one probe; what it exchanged is its evidence, whatever came of it."""
-    reason = one.needs(ctx.promise)
-    if reason is not None:
-        return NotApplicable(reason)
+    needless = one.needs(ctx.promise)
+    if needless is not None:
+        return NotApplicable(needless)
     told = _blamed(one, ctx)
     if not alone(one) and one is not sampling_arrives:
         told = spoilt.without(ctx, told, partial(_blamed, one), kept)

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from threading import Lock
 
+from importer.reasons import Reason
 from importer.validation.outcome import Inconclusive
+from importer.validation.remedy import Remedy
 from importer.validation.report import Row
+
+
+class SilenceReason(StrEnum):
+    """What is found."""
+
+    NO_ANSWERS = "no-answers"
+
 
 ENOUGH = 4  # probes one after the other: all that are asked side by side
 
@@ -30,7 +40,5 @@ class Silence:
         """Why nothing more is asked, once that is so."""
         if self._rows < ENOUGH:
             return None
-        reason = f"not asked: {self._rows} probes before it had no answer within {self._limit:g} s"
-        return Inconclusive(
-            reason, "environment", "Give it more time, or see in its log what it waits for.", trials=0
-        )
+        reason = Reason(SilenceReason.NO_ANSWERS, probes=self._rows, seconds=self._limit)
+        return Inconclusive(reason, "environment", Reason(Remedy.MORE_TIME_OR_LOG), trials=0)

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from enum import StrEnum
 from typing import Any
 
+from importer.reasons import Reason
 from importer.validation.context import Context, Shared
-from importer.validation.outcome import Fail, Outcome, Pass, counts_as_passed
+from importer.validation.outcome import Fail, Outcome, Pass, counts_as_passed, failing
+from importer.validation.remedy import Remedy
+
+
+class SpoiltReason(StrEnum):
+    """What a value of the document's sampling does."""
+
+    PASSES_WITHOUT = "passes-without"
+
 
 # What changes nothing, and what would mend it. A temperature up to WARM spoils no answer of a whole model.
 NEUTRAL = {
@@ -16,11 +26,11 @@ NEUTRAL = {
     "frequency_penalty": 0.0,
     "temperature": 0.0,
 }
-MEND = {
-    "repetition_penalty": "Take repeat_penalty out of parameters, or set it near 1.",
-    "presence_penalty": "Take presence_penalty out of parameters, or set it near 0.",
-    "frequency_penalty": "Take frequency_penalty out of parameters, or set it near 0.",
-    "temperature": "Lower the temperature in parameters.",
+REMEDIES = {
+    "repetition_penalty": Reason(Remedy.TAKE_OUT_REPEAT_PENALTY),
+    "presence_penalty": Reason(Remedy.TAKE_OUT_PRESENCE_PENALTY),
+    "frequency_penalty": Reason(Remedy.TAKE_OUT_FREQUENCY_PENALTY),
+    "temperature": Reason(Remedy.LOWER_TEMPERATURE),
 }
 WARM = 1.0
 Run = Callable[[Context], Outcome]
@@ -51,5 +61,6 @@ def without(ctx: Context, outcome: Outcome, run: Run, kept: dict[str, Shared]) -
 
 def judge(outcome: Outcome, name: str, value: float) -> Fail:
     """A probe that did not pass, and passes without this value."""
-    return Fail(f"{outcome.reason}; without {name} {value:g} it passes", "configuration", MEND[name],
-                outcome.trials + 1)  # fmt: skip
+    note = Reason(SpoiltReason.PASSES_WITHOUT, name=name, value=value)
+    found = failing(outcome, "configuration", REMEDIES[name], note)
+    return replace(found, trials=outcome.trials + 1, agreed=None)

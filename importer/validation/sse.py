@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import StrEnum
 
+from importer.reasons import Reason
 from importer.validation.errors import ReplyError
+
+
+class EventReason(StrEnum):
+    """What is found."""
+
+    TOO_LARGE = "too-large"
+    NOT_UTF8 = "not-utf8"
+
 
 MAX_EVENT = 4 * 1024 * 1024  # bytes; real events stay under a few kB
 _BOM = b"\xef\xbb\xbf"
@@ -44,7 +54,7 @@ class EventParser:
         self._line += body
         self._size += len(body)
         if self._size > MAX_EVENT:
-            raise ReplyError(f"an event of the stream is larger than {MAX_EVENT} bytes")
+            raise ReplyError(Reason(EventReason.TOO_LARGE, limit=MAX_EVENT))
         if len(body) != len(piece):
             yield from self._end_line()
 
@@ -56,7 +66,7 @@ class EventParser:
         try:
             line = raw.decode("utf-8")
         except UnicodeDecodeError:
-            raise ReplyError("the stream is not UTF-8") from None
+            raise ReplyError(Reason(EventReason.NOT_UTF8)) from None
         if not line:
             yield from self._dispatch()
             return

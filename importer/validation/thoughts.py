@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importer.reasons import Reason
+from importer.validation.common import CommonReason
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Inconclusive, Outcome
 from importer.validation.prompts import SUM, Prompt
@@ -34,4 +36,6 @@ def unended(outcome: Outcome, prompt: Prompt, ctx: Context) -> Outcome:
     written = ctx.raw(prompt)
     if written is None or closing_marker(written) is not None or closing_marker(ctx.raw(SUM) or "") is None:
         return outcome
-    return Inconclusive(f"{outcome.reason}; by itself the model ends no thought here", "model", trials=2)
+    note = Reason(CommonReason.UNENDED)
+    within, notes = outcome.within, (*outcome.notes, note)
+    return Inconclusive(outcome.reason, "model", trials=2, within=within, notes=notes)

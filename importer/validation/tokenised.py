@@ -5,11 +5,13 @@ from __future__ import annotations
 from unicodedata import normalize
 
 from importer.engines.tokens import Tokenized
+from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.prompts import GREETING
+from importer.validation.remedy import Remedy
 
 TEXT = "Say hello to Zo\u00eb, from K\u00f6ln!"
-OWN = "Use the tokenizer that belongs to the weights."
+OWN = Reason(Remedy.OWN_TOKENIZER)
 
 
 def asked(ctx: Context) -> Tokenized | None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from importer.validation.context import Context
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, named
 from importer.validation.prompts import Prompt
 from importer.validation.reply import Reply
 
@@ -25,7 +24,8 @@ def together(found: Mapping[str, Outcome]) -> Outcome:
     for kind in (Fail, Inconclusive):
         for name, outcome in found.items():
             if isinstance(outcome, kind):
-                return replace(outcome, reason=f"{name}: {outcome.reason}")
+                return named(outcome, name)
     passed = [outcome for outcome in found.values() if isinstance(outcome, Pass)]
-    reasons = "; ".join(dict.fromkeys(outcome.reason for outcome in passed or found.values()))
-    return Pass(reasons, trials=trials) if passed else NotApplicable(reasons)
+    told = [reason for outcome in passed or found.values() for reason in (outcome.reason, *outcome.notes)]
+    first, *notes = dict.fromkeys(told)
+    return Pass(first, trials, notes=tuple(notes)) if passed else NotApplicable(first, notes=tuple(notes))

@@ -44,6 +44,7 @@ class Cell:
     ``blamed``    the parts that the failures name; where nothing failed, those that inconclusive probes name.
     ``doubts``    probes that came to no conclusion.
     ``mends``     the changes that are told, the first three.
+    ``remedies``  the kinds of all changes that are told.
     """
 
     fault: str
@@ -55,6 +56,7 @@ class Cell:
     doubts: tuple[str, ...]
     mends: tuple[str, ...]
     seconds: float
+    remedies: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -104,6 +106,7 @@ def _cell(fault: Fault, engine: str, version: str, missed: list[dict[str, Any]],
         tuple(o["probe"] for o in doubts),
         tuple(dict.fromkeys(o["mend"] for o in failed or doubts if o["mend"]))[:3],
         round(seconds, 1),
+        tuple(dict.fromkeys(o["remedy"]["kind"] for o in failed or doubts if o.get("remedy"))),
     )
 
 

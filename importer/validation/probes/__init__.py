@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.outcome import Outcome
 from importer.validation.probes import (
@@ -70,7 +71,7 @@ class Probe(Protocol):
     NAME: str
     LESSON: str
 
-    def needs(self, promise: Promise, /) -> str | None:
+    def needs(self, promise: Promise, /) -> Reason | None:
         """Why the probe does not apply, or ``None``."""
 
     def run(self, ctx: Context, /) -> Outcome:

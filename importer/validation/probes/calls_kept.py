@@ -4,12 +4,27 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from enum import StrEnum
 
+from importer.reasons import Reason
 from importer.validation.blame import left_out
+from importer.validation.common import CommonReason
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.promise import no_tools
 from importer.validation.prompts import WEATHER, WEATHER_ANSWERED, WEATHER_CALLED_LONGER, Prompt
+from importer.validation.remedy import Remedy
+
+
+class CallsKeptReason(StrEnum):
+    """What ``calls-kept`` finds."""
+
+    CALLS_UNSEEN = "calls-unseen"
+    NULL_IS_NO_TEXT = "null-is-no-text"
+    NULL_IS_TEXT = "null-is-text"
+    OTHER_FORM = "other-form"
+    KEPT = "kept"
+
 
 NAME = "calls-kept"
 LESSON = (
@@ -33,11 +48,11 @@ def run(ctx: Context) -> Outcome:
     """Count the prompt after a short call and after a longer one; then see how the call is written there."""
     counts = [_counted(ctx, prompt) for prompt in (WEATHER_ANSWERED, WEATHER_CALLED_LONGER)]
     if None in counts:
-        return NotApplicable("the engine does not count the prompt's tokens")
+        return NotApplicable(Reason(CommonReason.NOT_COUNTED))
     if counts[0] == counts[1]:
-        reason = "earlier calls do not reach the prompt: a longer one makes it no longer"
-        mend = "Use a chat template that renders tool_calls."
-        return left_out(ctx, (WEATHER_ANSWERED, WEATHER_CALLED_LONGER), reason, mend)
+        reason = Reason(CallsKeptReason.CALLS_UNSEEN)
+        remedy = Reason(Remedy.RENDER_CALLS)
+        return left_out(ctx, (WEATHER_ANSWERED, WEATHER_CALLED_LONGER), reason, remedy)
     null = _counted(ctx, WITH_NULL)
     if null is not None and null != counts[0]:
         return judge_null(null, counts[0] or 0)
@@ -52,11 +67,11 @@ def _counted(ctx: Context, prompt: Prompt) -> int | None:
 def judge_null(null: int, empty: int) -> Outcome:
     """Prompt tokens where the turn that calls has null for a text, and where it has an empty one."""
     if null == empty:
-        return Pass("null is no text")
+        return Pass(Reason(CallsKeptReason.NULL_IS_NO_TEXT))
     return Fail(
-        f"a call's turn whose content is null makes {null} tokens of prompt, one without text {empty}",
+        Reason(CallsKeptReason.NULL_IS_TEXT, null=null, empty=empty),
         "configuration",
-        "Use a chat template that writes nothing where a turn's content is null.",
+        Reason(Remedy.WRITE_NULL_AS_NOTHING),
         trials=2,
     )
 
@@ -67,8 +82,8 @@ def judge(rendered: str, written: str) -> Outcome:
         found = form.search(rendered)
         if found and written and not form.search(written):
             return Fail(
-                f"the template writes a call's arguments as {name}: {found.group()!r}; the model does not",
+                Reason(CallsKeptReason.OTHER_FORM, form=name, quote=found.group()),
                 "configuration",
-                "Use a chat template that writes arguments as the model does; most want them with tojson.",
+                Reason(Remedy.WRITE_ARGUMENTS),
             )
-    return Pass("earlier calls reach the prompt", trials=2)
+    return Pass(Reason(CallsKeptReason.KEPT), trials=2)

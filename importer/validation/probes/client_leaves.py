@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import time
+from enum import StrEnum
 
+from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Outcome, Pass
 from importer.validation.promise import no_chat
 from importer.validation.prompts import COUNT, SUM
 from importer.validation.reply import Reply
+
+
+class ClientLeavesReason(StrEnum):
+    """What ``client-leaves`` finds."""
+
+    EMPTY = "empty"
+    SLOW = "slow"
+    ANSWERED = "answered"
+
 
 NAME = "client-leaves"
 LESSON = "Work for clients that had left went on to its end and kept their slots; a race crashed the engine."
@@ -34,9 +45,7 @@ def _timed(ctx: Context) -> tuple[Reply, float]:
 def judge(reply: Reply, seconds: float, before: float) -> Outcome:
     """The answer after others have left; ``before`` is how long it took when nobody had."""
     if not (reply.content.strip() or reply.reasoning.strip()):
-        return Fail("after clients had left, an answer came back empty", "engine")
+        return Fail(Reason(ClientLeavesReason.EMPTY), "engine")
     if seconds > SLOWER + SLOWER * before:
-        return Fail(
-            f"after clients had left, an answer took {seconds:.1f} s instead of {before:.1f} s", "engine"
-        )
-    return Pass(f"answered in {seconds:.1f} s after four clients had left", trials=4)
+        return Fail(Reason(ClientLeavesReason.SLOW, seconds=seconds, before=before), "engine")
+    return Pass(Reason(ClientLeavesReason.ANSWERED, seconds=seconds), trials=4)

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import json
+from enum import StrEnum
 
+from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
-from importer.validation.promise import Promise
+from importer.validation.promise import Promise, PromiseReason
+from importer.validation.remedy import Remedy
+
+
+class ContextLengthReason(StrEnum):
+    """What ``context-length`` finds."""
+
+    NOT_TOLD = "not-told"
+    OTHER = "other"
+    SAME = "same"
+
 
 NAME = "context-length"
 LESSON = "A default of ten million tokens failed after ten minutes; others were cut down without a word."
 
 
-def needs(promise: Promise) -> str | None:
+def needs(promise: Promise) -> Reason | None:
     """A document that says how long."""
-    return None if promise.context is not None else "the document names no longest context"
+    return None if promise.context is not None else Reason(PromiseReason.NO_CONTEXT)
 
 
 def run(ctx: Context) -> Outcome:
@@ -30,8 +42,10 @@ def run(ctx: Context) -> Outcome:
 def judge(served: object, promised: int | None) -> Outcome:
     """Tokens as the engine tells them, and as the document does."""
     if not isinstance(served, int) or isinstance(served, bool):
-        return NotApplicable("the engine does not tell its context")
+        return NotApplicable(Reason(ContextLengthReason.NOT_TOLD))
     if served != promised:
-        mend = f"Set max_model_len to {served}, or start the engine with {promised}."
-        return Fail(f"it serves {served:,} tokens, the document says {promised:,}", "configuration", mend)
-    return Pass(f"{served:,} tokens")
+        remedy = Reason(Remedy.SET_CONTEXT, served=served, promised=promised)
+        return Fail(
+            Reason(ContextLengthReason.OTHER, served=served, promised=promised), "configuration", remedy
+        )
+    return Pass(Reason(ContextLengthReason.SAME, served=served))

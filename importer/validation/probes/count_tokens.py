@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Any
 
+from importer.reasons import Reason
 from importer.validation import anthropic
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.prompts import GREETING, WEATHER, Prompt
+
+
+class CountTokensReason(StrEnum):
+    """What ``count-tokens`` finds."""
+
+    NO_NUMBER = "no-number"
+    DIFFERS = "differs"
+    NO_COUNT = "no-count"
+    COUNTED = "counted"
+    SAME = "same"
+
 
 NAME = "count-tokens"
 LESSON = (
@@ -38,10 +51,10 @@ def judge(counts: list[tuple[str, Any, int | None]]) -> Outcome:
     """Name, count before and count in the answer of each prompt."""
     for name, before, after in counts:
         if not isinstance(before, int) or isinstance(before, bool) or before < 1:
-            return Fail(f"{name}: input_tokens is {before!r}", "engine")
+            return Fail(Reason(CountTokensReason.NO_NUMBER, prompt=name, before=before), "engine")
         if after is not None and before != after:
-            return Fail(f"{name}: {before} tokens counted before, {after} in the answer", "engine")
+            return Fail(Reason(CountTokensReason.DIFFERS, prompt=name, before=before, after=after), "engine")
     if all(after is None for _, _, after in counts):
-        return NotApplicable("the answers do not count their prompt")
-    told = ", ".join(f"{name} {before}" for name, before, _ in counts)
-    return Pass(f"tokens before as in the answer: {told}", trials=len(counts))
+        return NotApplicable(Reason(CountTokensReason.NO_COUNT))
+    told = tuple(Reason(CountTokensReason.COUNTED, prompt=name, tokens=before) for name, before, _ in counts)
+    return Pass(Reason(CountTokensReason.SAME, counts=told), trials=len(counts))

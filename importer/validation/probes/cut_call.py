@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from enum import StrEnum
 
+from importer.reasons import Reason
 from importer.validation.calls import first_call
 from importer.validation.context import Context
-from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
+from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass, named
 from importer.validation.promise import no_tools
 from importer.validation.prompts import WEATHER
 from importer.validation.reply import Reply
+
+
+class CutCallReason(StrEnum):
+    """What ``cut-call`` finds."""
+
+    NOT_COUNTED = "not-counted"
+    SAYS_CUT = "says-cut"
+    HALF = "half"
+    WHOLE = "whole"
+    NOT_SAID = "not-said"
+
 
 NAME = "cut-call"
 LESSON = (
@@ -25,25 +39,26 @@ def run(ctx: Context) -> Outcome:
     if isinstance(call, NotApplicable):
         return call
     if tokens is None or tokens <= TAIL:
-        return NotApplicable("the engine does not count the tokens of a call")
+        return NotApplicable(Reason(CutCallReason.NOT_COUNTED))
     ways = {"whole": False, "streamed": True}
     found = {way: judge(ctx.ask(WEATHER, stream=s, max_tokens=tokens - TAIL)) for way, s in ways.items()}
     for way, outcome in found.items():
         if isinstance(outcome, Fail):
-            return Fail(f"{way}: {outcome.reason}", outcome.attribution, outcome.mend, 2)
-    return Pass("; ".join(dict.fromkeys(o.reason for o in found.values())), trials=2)
+            return replace(named(outcome, way), trials=2)
+    first, *notes = dict.fromkeys(o.reason for o in found.values())
+    return Pass(first, trials=2, notes=tuple(notes))
 
 
 def judge(reply: Reply) -> Outcome:
     """An answer that was cut inside a call."""
     broken = [call for call in reply.tool_calls if not _is_object(call.arguments)]
     if reply.finish_reason == "length":
-        return Pass("the answer says that it was cut")
+        return Pass(Reason(CutCallReason.SAYS_CUT))
     if broken:
-        return Fail(f"half a call is given out as a whole one: {broken[0].arguments[:80]!r}", "engine")
+        return Fail(Reason(CutCallReason.HALF, arguments=broken[0].arguments[:80]), "engine")
     if reply.tool_calls:
-        return Pass("the call was whole before the cut")
-    return Fail(f"the call was cut, and finish_reason says {reply.finish_reason!r}", "engine")
+        return Pass(Reason(CutCallReason.WHOLE))
+    return Fail(Reason(CutCallReason.NOT_SAID, finish_reason=reply.finish_reason), "engine")
 
 
 def _is_object(text: str) -> bool:

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 
+from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.promise import Promise
+from importer.validation.remedy import Remedy
+
+
+class FilesReason(StrEnum):
+    """What ``files-as-imported`` finds."""
+
+    NOT_KNOWN = "not-known"
+    SAME = "same"
+    CHANGED = "changed"
+
 
 NAME = "files-as-imported"
 LESSON = "A config.json or a tokenizer was put beside the weights later; the review spoke of another model."
 
 
-def needs(_promise: Promise) -> str | None:
+def needs(_promise: Promise) -> Reason | None:
     """Whatever is served has some."""
     return None
 
@@ -20,7 +32,7 @@ def needs(_promise: Promise) -> str | None:
 def run(ctx: Context) -> Outcome:
     """Hashes from the receipt beside those of the files that are served; the engine is not asked."""
     if ctx.render is None or not ctx.files:
-        return NotApplicable("nobody wrote down what the files were")
+        return NotApplicable(Reason(FilesReason.NOT_KNOWN))
     return judge(ctx.files, ctx.render.files)
 
 
@@ -30,8 +42,6 @@ def judge(imported: Mapping[str, str], served: Mapping[str, str]) -> Outcome:
     changed = [name for name in known if served.get(name) != imported[name]]
     changed += [name for name in served if name not in imported]
     if not changed:
-        return Pass(f"{len(known)} files are as they were")
-    told = f"{', '.join(changed[:-1])} and {changed[-1]}" if changed[1:] else changed[0]
-    reason = f"of {told} the document was made with another version"
-    mend = f"Put {told} back as imported, or import the model again."
-    return Fail(reason, "configuration", mend)
+        return Pass(Reason(FilesReason.SAME, count=len(known)))
+    reason = Reason(FilesReason.CHANGED, files=tuple(changed))
+    return Fail(reason, "configuration", Reason(Remedy.PUT_BACK, files=tuple(changed)))

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 
+from importer.reasons import Reason
+from importer.validation.common import CommonReason
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
 from importer.validation.promise import Promise, no_chat
 from importer.validation.prompts import SUM
+from importer.validation.remedy import ALLOW_TOKENS
 from importer.validation.reply import Reply
 from importer.validation.ways import together
+
+
+class GuidedReason(StrEnum):
+    """What ``guided-output`` finds."""
+
+    OTHER = "other"
+    BOUND = "bound"
+
 
 NAME = "guided-output"
 LESSON = "The request's field had been renamed between two versions; the old one was ignored without a word."
@@ -21,7 +33,7 @@ GUIDES: dict[str, tuple[object, str]] = {
 }
 
 
-def needs(promise: Promise) -> str | None:
+def needs(promise: Promise) -> Reason | None:
     """An engine that has such guides, and is known to: they are no part of the OpenAI API."""
     return no_chat(promise) or promise.unsure("guided")
 
@@ -40,7 +52,7 @@ def judge(reply: Reply, pattern: str) -> Outcome:
     """An answer that has to match."""
     text = reply.content.strip()
     if re.fullmatch(pattern, text):
-        return Pass(text)
+        return Pass(Reason(GuidedReason.BOUND, text=text))
     if reply.finish_reason == "length":
-        return Inconclusive("the answer came to the limit of tokens", "model", "Allow more tokens.")
-    return Fail(f"the answer is not what was asked for: {text[:80]!r}", "engine")
+        return Inconclusive(Reason(CommonReason.AT_LIMIT), "model", ALLOW_TOKENS)
+    return Fail(Reason(GuidedReason.OTHER, text=text[:80]), "engine")

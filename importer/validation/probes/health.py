@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
+from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.errors import Refused
 from importer.validation.outcome import Outcome, Pass
 from importer.validation.promise import Promise
 
+
+class HealthReason(StrEnum):
+    """What ``health`` finds."""
+
+    MODELS_ANSWER = "models-answer"
+    ANSWERS = "answers"
+
+
 NAME = "health"
 LESSON = "Engines die during start-up for reasons that look like something else; ask before probing further."
 
 
-def needs(_promise: Promise) -> str | None:
+def needs(_promise: Promise) -> Reason | None:
     """Every engine answers it."""
     return None
 
@@ -24,5 +35,5 @@ def run(ctx: Context) -> Outcome:
         if ctx.promise.offers is not None:
             raise
         ctx.client.get("/v1/models", ctx.log)
-        return Pass("/v1/models answers")
-    return Pass("/health answers")
+        return Pass(Reason(HealthReason.MODELS_ANSWER))
+    return Pass(Reason(HealthReason.ANSWERS))

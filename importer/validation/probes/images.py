@@ -6,13 +6,28 @@ import base64
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import Any
 
+from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.errors import Refused, TemplateRefusedError
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.promise import Promise, no_chat
 from importer.validation.prompts import Prompt
+from importer.validation.remedy import Remedy
+
+
+class ImagesReason(StrEnum):
+    """What ``images`` finds."""
+
+    NOT_PROMISED = "not-promised"
+    NOT_COUNTED = "not-counted"
+    NO_MORE = "no-more"
+    UNSEEN = "unseen"
+    COUNTED = "counted"
+    SEEN = "seen"
+
 
 NAME = "images"
 LESSON = "Requests without an image crashed a vision model; images were dropped, and the answer was invented."
@@ -20,13 +35,13 @@ SIDE = 64  # pixels
 RED, BLUE = (220, 20, 20), (20, 20, 220)
 QUESTION = "What colour is the image?"
 BRIEF = 16  # tokens of an answer
-MEND = "Use a chat template that renders images."
+REMEDY = Reason(Remedy.RENDER_IMAGES)
 Counted = int | None
 
 
-def needs(promise: Promise) -> str | None:
+def needs(promise: Promise) -> Reason | None:
     """A model that sees, and an engine that shows it something."""
-    unseeing = None if promise.images else "the document says nothing of images"
+    unseeing = None if promise.images else Reason(ImagesReason.NOT_PROMISED)
     return no_chat(promise) or unseeing or promise.lacks("images")
 
 
@@ -81,20 +96,20 @@ def judge(found: Mapping[str, Counted | Refused], *, rendered: bool | None = Non
     for name, told in found.items():
         if isinstance(told, Refused):
             if name == "two images" and not told.broke:
-                return Fail(f"{name}: {told}", "configuration", "Set limit_mm_per_prompt to one image.")
+                return Fail(told.reason, "configuration", Reason(Remedy.ONE_IMAGE), within=(name,))
             if name != "text only" and (not told.broke or rendered is False):
-                return Fail(f"{name}: {told}", "configuration", MEND)
-            return Fail(f"{name}: {told}", "engine")
+                return Fail(told.reason, "configuration", REMEDY, within=(name,))
+            return Fail(told.reason, "engine", within=(name,))
         counts[name] = told
     if None in counts.values():
-        return NotApplicable("all are answered; whether an image is seen, no count of tokens tells")
+        return NotApplicable(Reason(ImagesReason.NOT_COUNTED))
     known = {name: count or 0 for name, count in counts.items()}
     for more, less in (("an image", "text only"), ("two images", "an image")):
         if more in known and known[more] <= known[less]:
-            what = f"{more}: {known[more]} tokens, {less}: {known[less]}"
-            return Fail(f"the image does not reach the prompt: {what}", "configuration", MEND, len(known))
-    told_all = ", ".join(f"{name} {count}" for name, count in known.items())
-    return Pass(f"tokens of the prompt: {told_all}", trials=len(known))
+            what = Reason(ImagesReason.NO_MORE, more=more, tokens=known[more], less=less, fewer=known[less])
+            return Fail(Reason(ImagesReason.UNSEEN, counts=what), "configuration", REMEDY, len(known))
+    told_all = tuple(Reason(ImagesReason.COUNTED, name=name, tokens=count) for name, count in known.items())
+    return Pass(Reason(ImagesReason.SEEN, counts=told_all), trials=len(known))
 
 
 def png(colour: tuple[int, int, int], side: int = SIDE) -> bytes:

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
+from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Outcome, Pass
 from importer.validation.promise import no_tools
 from importer.validation.prompts import NOT_OFFERED
+from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
+
+
+class InventedToolReason(StrEnum):
+    """What ``invented-tool`` finds."""
+
+    NONE = "none"
+    NOT_WRITTEN = "not-written"
+    WRITTEN = "written"
+
 
 NAME = "invented-tool"
 LESSON = (
@@ -25,8 +38,8 @@ def judge(reply: Reply) -> Outcome:
     offered = {tool["function"]["name"] for tool in NOT_OFFERED.tools}
     made_up = [call.name for call in reply.tool_calls if call.name not in offered]
     if not made_up:
-        return Pass("no call of a tool that was not offered")
+        return Pass(Reason(InventedToolReason.NONE))
     if reply.written and made_up[0] not in reply.written:
-        return Fail(f"{made_up[0]!r} was called; nobody offered it and the model did not write it", "engine")
-    mend = "Let the client refuse names that it did not offer."
-    return Fail(f"{made_up[0]!r} was called and nobody offered it", "model", mend)
+        return Fail(Reason(InventedToolReason.NOT_WRITTEN, name=made_up[0]), "engine")
+    remedy = Reason(Remedy.REFUSE_NAMES)
+    return Fail(Reason(InventedToolReason.WRITTEN, name=made_up[0]), "model", remedy)

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from enum import StrEnum
 from functools import partial
 
+from importer.reasons import Reason
 from importer.validation.blame import unseen
 from importer.validation.calls import judge_call
+from importer.validation.common import CommonReason
 from importer.validation.context import Context
-from importer.validation.outcome import Outcome, Pass
+from importer.validation.outcome import Outcome, Pass, named
 from importer.validation.promise import no_tools
 from importer.validation.prompts import ROUNDS
+from importer.validation.remedy import Remedy
+
+
+class LaterTurnsReason(StrEnum):
+    """What ``later-turns`` finds."""
+
+    CALLS = "calls"
+
 
 NAME = "later-turns"
 LESSON = "After two or three rounds models wrote calls as text: history had reached them in another form."
@@ -19,12 +29,12 @@ needs = no_tools
 
 def run(ctx: Context) -> Outcome:
     """One conversation at three lengths; each must reach the prompt and end in a call."""
-    mend = "Use a chat template that renders every turn."
-    lost = unseen(ctx, (ROUNDS[0], ROUNDS[1]), "earlier turns do not reach the prompt", mend)
+    remedy = Reason(Remedy.RENDER_TURNS)
+    lost = unseen(ctx, (ROUNDS[0], ROUNDS[1]), Reason(CommonReason.TURNS_UNSEEN), remedy)
     if lost is not None:
         return lost
     for number, prompt in enumerate(ROUNDS, 2):
         outcome = ctx.judged(prompt, partial(judge_call, prompt=prompt))
         if not isinstance(outcome, Pass):
-            return replace(outcome, reason=f"turn {number}: {outcome.reason}")
-    return Pass(f"calls after {len(ROUNDS)} lengths of history", trials=len(ROUNDS))
+            return named(outcome, f"turn {number}")
+    return Pass(Reason(LaterTurnsReason.CALLS, lengths=len(ROUNDS)), trials=len(ROUNDS))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from functools import partial
 from typing import Any
 
+from importer.reasons import Reason
 from importer.validation.context import Context, holds
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.promise import Promise, no_chat
@@ -13,13 +15,27 @@ from importer.validation.prompts import GREETING
 from importer.validation.reply import Reply
 from importer.validation.ways import asked
 
+
+class LogProbabilitiesReason(StrEnum):
+    """What ``log-probabilities`` finds."""
+
+    NOT_SHOWN = "not-shown"
+    FLAWED = "flawed"
+    COUNT_DIFFERS = "count-differs"
+    OTHER_TOKENS = "other-tokens"
+    SHOWN = "shown"
+    NO_NUMBER = "no-number"
+    ABOVE_ZERO = "above-zero"
+    NOT_IN_ORDER = "not-in-order"
+
+
 NAME = "log-probabilities"
 LESSON = "Probabilities of other tokens than those written, fewer than were counted, the best not first."
 TOP = 3
 SLACK = 1e-3  # what rounding may add to a log-probability
 
 
-def needs(promise: Promise) -> str | None:
+def needs(promise: Promise) -> Reason | None:
     """An engine that shows the tokens it drew."""
     return no_chat(promise) or promise.lacks("logprobs", "drawn")
 
@@ -34,28 +50,37 @@ def judge(reply: Reply, *, counts: bool = True) -> Outcome:
     """An answer beside the log-probabilities of its tokens; ``counts`` if the engine's are to be believed."""
     entries = [entry for entry in reply.logprobs if isinstance(entry, dict)]
     if not entries:
-        return NotApplicable("the engine shows none")
+        return NotApplicable(Reason(LogProbabilitiesReason.NOT_SHOWN))
     for place, entry in enumerate(entries):
         flaw = _flaw(entry)
         if flaw is not None:
-            return Fail(f"token {place}, {str(entry.get('token'))[:20]!r}: {flaw}", "engine")
+            return Fail(
+                Reason(
+                    LogProbabilitiesReason.FLAWED, place=place, token=str(entry.get("token"))[:20], flaw=flaw
+                ),
+                "engine",
+            )
     count = reply.usage.completion if counts else None
     if count is not None and not count - 1 <= len(entries) <= count:  # the end token may be left out
-        return Fail(f"{len(entries)} log-probabilities of {count} tokens", "engine")
+        return Fail(Reason(LogProbabilitiesReason.COUNT_DIFFERS, entries=len(entries), count=count), "engine")
     if not holds(reply.written, reply.content):
-        return Fail(f"the tokens are not the answer's: {reply.written[:80]!r}", "engine")
-    return Pass(f"{len(entries)} tokens, which make the answer")
+        return Fail(Reason(LogProbabilitiesReason.OTHER_TOKENS, written=reply.written[:80]), "engine")
+    return Pass(Reason(LogProbabilitiesReason.SHOWN, entries=len(entries)))
 
 
-def _flaw(entry: Mapping[str, Any]) -> str | None:
+def _flaw(entry: Mapping[str, Any]) -> Reason | None:
     """What is wrong with one token's entry."""
     top = [t for t in entry.get("top_logprobs") or () if isinstance(t, dict)]
     values = [e.get("logprob") for e in (entry, *top)]
     numbers = [v for v in values if isinstance(v, int | float)]
     if len(numbers) < len(values):
-        return "a log-probability is no number"
+        return Reason(LogProbabilitiesReason.NO_NUMBER)
     if max(numbers) > SLACK:
-        return f"a log-probability is above zero: {max(numbers)}"
+        return Reason(LogProbabilitiesReason.ABOVE_ZERO, value=max(numbers))
     # The drawn token may stand among the best, before or behind them.
     ranked = [t["logprob"] for t in top if t.get("token") != entry.get("token")]
-    return None if ranked == sorted(ranked, reverse=True) else f"the best are not in order: {numbers[1:]}"
+    return (
+        None
+        if ranked == sorted(ranked, reverse=True)
+        else Reason(LogProbabilitiesReason.NOT_IN_ORDER, values=numbers[1:])
+    )

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
+from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.errors import Refused
 from importer.validation.outcome import Fail, NotApplicable, Outcome
-from importer.validation.promise import Promise, no_chat
+from importer.validation.promise import Promise, PromiseReason, no_chat
 from importer.validation.prompts import Prompt
 from importer.validation.prompts.base import user
+from importer.validation.remedy import Remedy
+
+
+class LongPromptReason(StrEnum):
+    """What ``long-prompt`` finds."""
+
+    TOO_LONG = "too-long"
+    ANY_LENGTH = "any-length"
+    ANSWERED = "answered"
+
 
 NAME = "long-prompt"
 LESSON = "A prompt beyond the context ended in a crash, or was cut without a word and answered all the same."
-MEND = "Set max_model_len to the model's own longest context, or use an engine that takes a shorter one."
+MEND = Reason(Remedy.SET_LONGEST)
 LONGEST = 200_000  # tokens: a prompt beyond a longer context takes too long to send and to count
 
 
-def needs(promise: Promise) -> str | None:
+def needs(promise: Promise) -> Reason | None:
     """A chat, an engine that has a limit, and a document that says which."""
     if promise.context is None:
-        return no_chat(promise) or "the document names no longest context"
-    far = (
-        f"its context of {promise.context:,} tokens is too long to overrun"
-        if promise.context > LONGEST
-        else None
-    )
+        return no_chat(promise) or Reason(PromiseReason.NO_CONTEXT)
+    far = Reason(LongPromptReason.TOO_LONG, context=promise.context) if promise.context > LONGEST else None
     return no_chat(promise) or promise.lacks("limit") or far
 
 
@@ -36,5 +45,7 @@ def run(ctx: Context) -> Outcome:
     except Refused as refused:
         return ctx.refused(refused, prompt)
     if ctx.promise.offers is None:
-        return NotApplicable("the server takes a prompt of any length")
-    return Fail(f"{context + 64:,} words were answered: {reply.content[:80]!r}", "engine", MEND)
+        return NotApplicable(Reason(LongPromptReason.ANY_LENGTH))
+    return Fail(
+        Reason(LongPromptReason.ANSWERED, words=context + 64, content=reply.content[:80]), "engine", MEND
+    )

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 
+from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.promise import Promise, no_chat
 from importer.validation.prompts import Message, Prompt
 from importer.validation.prompts.base import user
+from importer.validation.remedy import Remedy
+
+
+class MemoryFlatReason(StrEnum):
+    """What ``memory-flat`` finds."""
+
+    TOO_SHORT = "too-short"
+    NOT_SEEN = "not-seen"
+    CHANGED = "changed"
+    GROWS = "grows"
+
 
 NAME = "memory-flat"
 LESSON = "With every turn of a conversation another copy of it stayed in memory, until the machine had none."
@@ -20,16 +33,16 @@ SLACK = 64 * 2**20  # bytes that the memory may grow between the fifth and the l
 SHARE = 0.05  # of what it was: caches keep the last few conversations
 
 
-def needs(promise: Promise) -> str | None:
+def needs(promise: Promise) -> Reason | None:
     """A chat that has room for twenty short turns."""
     short = promise.context is not None and promise.context < 2 * TURNS * EACH // 2
-    return no_chat(promise) or ("the context is too short for twenty turns" if short else None)
+    return no_chat(promise) or (Reason(MemoryFlatReason.TOO_SHORT) if short else None)
 
 
 def run(ctx: Context) -> Outcome:
     """Ask for a token after each turn."""
     if ctx.memory is None or ctx.memory() is None:
-        return NotApplicable("the engine's memory cannot be seen from here")
+        return NotApplicable(Reason(MemoryFlatReason.NOT_SEEN))
     said: list[Message] = []
     sizes: list[int] = []
     for turn in range(1, TURNS + 1):
@@ -43,9 +56,15 @@ def run(ctx: Context) -> Outcome:
 def judge(sizes: Sequence[int]) -> Outcome:
     """Bytes after each turn."""
     before, after = sizes[WARM - 1], sizes[-1]
-    told = (
-        f"{(after - before) / 2**20:+.0f} MiB between turn {WARM} and {len(sizes)}, of {before / 2**20:,.0f}"
+    told = Reason(
+        MemoryFlatReason.CHANGED,
+        mebibytes=(after - before) / 2**20,
+        turn=WARM,
+        last=len(sizes),
+        held=before / 2**20,
     )
     if after - before > SLACK + SHARE * before:
-        return Fail(f"its memory grows: {told}", "engine", "Start it anew from time to time.", len(sizes))
+        return Fail(
+            Reason(MemoryFlatReason.GROWS, change=told), "engine", Reason(Remedy.START_ANEW), len(sizes)
+        )
     return Pass(told, trials=len(sizes))

@@ -3,28 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any
 
+from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.promise import Promise
+from importer.validation.remedy import Remedy
+
+
+class MemoryReason(StrEnum):
+    """What ``memory-predicted`` finds."""
+
+    NOTHING_PREDICTED = "nothing-predicted"
+    NOTHING_REPORTED = "nothing-reported"
+    WEIGHTS = "weights"
+    CACHE = "cache"
+    WHOLE = "whole"
+    AS_PREDICTED = "as-predicted"
+    TOKENS = "tokens"
+    BYTES = "bytes"
+
 
 NAME = "memory-predicted"
 LESSON = "Memory guessed from a model's name was off by half: engines died at the first long prompt."
 TOLERANCE = 0.15  # of the prediction
 SLACK = 64 * 2**20  # bytes besides: logs round
 LIBRARIES = 2**30  # bytes of the whole besides: what its processes load is not the model's
-MEND = "Choose max_model_len by what the engine reports, or leave it more memory."
+REMEDY = Reason(Remedy.CHOOSE_CONTEXT)
 
 
-def needs(_promise: Promise) -> str | None:
+def needs(_promise: Promise) -> Reason | None:
     """Whether there is a prediction shows in the receipt."""
     return None
 
 
 def run(ctx: Context) -> Outcome:
     """Put both side by side; no request is sent."""
-    return NotApplicable("nothing was predicted") if ctx.fit is None else judge(ctx.fit())
+    return NotApplicable(Reason(MemoryReason.NOTHING_PREDICTED)) if ctx.fit is None else judge(ctx.fit())
 
 
 def judge(found: Mapping[str, Mapping[str, Any]]) -> Outcome:
@@ -33,20 +50,20 @@ def judge(found: Mapping[str, Mapping[str, Any]]) -> Outcome:
     ``resident`` is all that the engine's processes hold, where the engine itself reports nothing.
     """
     if not found:
-        return NotApplicable("the engine reports nothing that was predicted")
-    told = "; ".join(_beside(name.replace("_", " "), figure) for name, figure in found.items())
+        return NotApplicable(Reason(MemoryReason.NOTHING_REPORTED))
+    told = tuple(_beside(name.replace("_", " "), figure) for name, figure in found.items())
     weights, room, whole = (found.get(name) for name in ("weights", "kv_cache_tokens", "resident"))
     if weights and weights["reported"] > weights["predicted"] * (1 + TOLERANCE) + SLACK:
-        return Fail(f"the weights take more than predicted: {told}", "configuration", MEND)
+        return Fail(Reason(MemoryReason.WEIGHTS, figures=told), "configuration", REMEDY)
     if room and room["reported"] < room["predicted"] * (1 - TOLERANCE):
-        return Fail(f"the KV cache holds less than predicted: {told}", "configuration", MEND)
+        return Fail(Reason(MemoryReason.CACHE, figures=told), "configuration", REMEDY)
     if whole and whole["reported"] > whole["predicted"] * (1 + TOLERANCE) + LIBRARIES:
-        return Fail(f"it takes more memory than predicted: {told}", "configuration", MEND)
-    return Pass(told)
+        return Fail(Reason(MemoryReason.WHOLE, figures=told), "configuration", REMEDY)
+    return Pass(Reason(MemoryReason.AS_PREDICTED, figures=told))
 
 
-def _beside(name: str, figure: Mapping[str, Any]) -> str:
+def _beside(name: str, figure: Mapping[str, Any]) -> Reason:
     predicted, reported, error = (figure[key] for key in ("predicted", "reported", "error"))
     if name.endswith("tokens"):
-        return f"{name}: {predicted:,} predicted, {reported:,} reported, {error:+.1%}"
-    return f"{name}: {predicted / 2**30:.2f} GiB predicted, {reported / 2**30:.2f} GiB reported"
+        return Reason(MemoryReason.TOKENS, name=name, predicted=predicted, reported=reported, error=error)
+    return Reason(MemoryReason.BYTES, name=name, predicted=predicted / 2**30, reported=reported / 2**30)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
+from importer.reasons import Reason
 from importer.validation import anthropic
 from importer.validation.calls import judge_call
 from importer.validation.context import Context
@@ -11,11 +14,18 @@ from importer.validation.promise import Promise, no_tools
 from importer.validation.prompts import WEATHER
 from importer.validation.reply import Reply
 
+
+class MessagesToolsReason(StrEnum):
+    """What ``messages-tools`` finds."""
+
+    TOOLS_UNSEEN = "tools-unseen"
+
+
 NAME = "messages-tools"
 LESSON = "Calls came as text to Anthropic's clients, or with their input encoded once more: no agent went on."
 
 
-def needs(promise: Promise) -> str | None:
+def needs(promise: Promise) -> Reason | None:
     """Tools, and the format."""
     return no_tools(promise) or anthropic.needs(promise)
 
@@ -40,5 +50,5 @@ def unseen(chat: int | None, here: int | None) -> Fail | None:
     if chat is None or here is None or here * 2 > chat:
         return None
     return Fail(
-        f"the tools do not reach the prompt: {here} tokens instead of {chat}", "engine", anthropic.MEND
+        Reason(MessagesToolsReason.TOOLS_UNSEEN, here=here, chat=chat), "engine", anthropic.CHAT_INSTEAD
     )

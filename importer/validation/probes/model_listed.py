@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import json
+from enum import StrEnum
 
+from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Outcome, Pass
 from importer.validation.promise import Promise
+from importer.validation.remedy import Remedy
+
+
+class ModelListedReason(StrEnum):
+    """What ``model-listed`` finds."""
+
+    NO_LIST = "no-list"
+    ABSENT = "absent"
+    LISTED = "listed"
+
 
 NAME = "model-listed"
 LESSON = "Clients pick the name from /v1/models; a wrong served name is a 404 for every one of them."
 
 
-def needs(_promise: Promise) -> str | None:
+def needs(_promise: Promise) -> Reason | None:
     """Every engine lists its models."""
     return None
 
@@ -23,9 +35,9 @@ def run(ctx: Context) -> Outcome:
         answer = json.loads(ctx.client.get("/v1/models", ctx.log))
         names = [entry["id"] for entry in answer["data"]]
     except (ValueError, RecursionError, KeyError, TypeError):
-        return Fail("/v1/models is not a list of models", "engine")
+        return Fail(Reason(ModelListedReason.NO_LIST), "engine")
     if ctx.model not in names:
-        listed = ", ".join(map(str, names))[:300]
-        mend = f"Ask for the model by a name that is listed: {listed}." if names else ""
-        return Fail(f"{ctx.model} is not among the models listed: {listed}", "configuration", mend)
-    return Pass(f"{ctx.model} is listed")
+        listed = tuple(map(str, names[:20]))
+        remedy = Reason(Remedy.ASK_BY_NAME, listed=listed) if names else None
+        return Fail(Reason(ModelListedReason.ABSENT, model=ctx.model, listed=listed), "configuration", remedy)
+    return Pass(Reason(ModelListedReason.LISTED, model=ctx.model))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
+from importer.reasons import Reason
 from importer.validation.blame import endless
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Inconclusive, Outcome
@@ -10,6 +13,14 @@ from importer.validation.promise import no_tools
 from importer.validation.prompts import GREETING_WITH_TOOL
 from importer.validation.reply import Reply
 from importer.validation.signs import call_markup, control_token
+
+
+class NoToolNeededReason(StrEnum):
+    """What ``no-tool-needed`` finds."""
+
+    BEGINS_A_CALL = "begins-a-call"
+    CALLS = "calls"
+
 
 NAME = "no-tool-needed"
 LESSON = (
@@ -30,7 +41,7 @@ def run(ctx: Context) -> Outcome:
 def judge_lost(found: Fail, seen: Reply) -> Outcome:
     """A failure, and an answer beside what the model wrote: half a call is lost, and the model's."""
     if seen.finish_reason == "tool_calls" and not seen.tool_calls and call_markup(seen.written):
-        return Inconclusive("the model begins a call to say hello", "model", trials=found.trials)
+        return Inconclusive(Reason(NoToolNeededReason.BEGINS_A_CALL), "model", trials=found.trials)
     return found
 
 
@@ -39,5 +50,5 @@ def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
     if reply.tool_calls and control_token(reply.content, markers):
         return endless(reply, markers)  # what follows a missed end is nobody's answer
     if reply.tool_calls:
-        return Inconclusive(f"the model calls {reply.tool_calls[0].name} to say hello", "model")
+        return Inconclusive(Reason(NoToolNeededReason.CALLS, name=reply.tool_calls[0].name), "model")
     return plain_chat.judge(reply, markers)

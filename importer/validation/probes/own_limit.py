@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
+from importer.reasons import Reason
+from importer.validation.common import CommonReason
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
 from importer.validation.promise import no_chat
 from importer.validation.prompts import COUNT
+from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
+
+
+class OwnLimitReason(StrEnum):
+    """What ``own-limit`` finds."""
+
+    ALL_CUT = "all-cut"
+    ANY_LIMIT = "any-limit"
+    CUT = "cut"
+    ENDS = "ends"
+
 
 NAME = "own-limit"
 LESSON = "Clients that sent no max_tokens got the engine's own few, and took half an answer for a whole one."
-CAPPED = "Raise max_tokens in parameters, or max_model_len: every answer is cut there."
+CAPPED = Reason(Remedy.RAISE_LIMITS)
 needs = no_chat
 
 
@@ -23,16 +38,15 @@ def judge(reply: Reply, full: Reply, allowed: int) -> Outcome:
     """An answer to a request without a limit, beside one to a request that allowed so many tokens."""
     if full.finish_reason == "length":
         if full.usage.completion is not None and full.usage.completion < allowed:
-            reason = f"answers are cut after {full.usage.completion} tokens where {allowed} are allowed"
+            reason = Reason(OwnLimitReason.ALL_CUT, tokens=full.usage.completion, allowed=allowed)
             return Fail(reason, "configuration", CAPPED)
-        return NotApplicable("the answer comes to any limit: see plain-chat")
+        return NotApplicable(Reason(OwnLimitReason.ANY_LIMIT))
     if reply.finish_reason == "length":
-        tokens = "few" if reply.usage.completion is None else reply.usage.completion
         return Fail(
-            f"without max_tokens in the request an answer is cut after {tokens} tokens",
+            Reason(OwnLimitReason.CUT, tokens=reply.usage.completion),
             "configuration",
-            "Raise max_tokens in parameters.",
+            Reason(Remedy.RAISE_MAX_TOKENS),
         )
     if not (reply.content.strip() or reply.reasoning.strip()):
-        return Inconclusive("the answer is empty", "model")
-    return Pass(f"ends by itself, finish_reason {reply.finish_reason!r}")
+        return Inconclusive(Reason(CommonReason.EMPTY), "model")
+    return Pass(Reason(OwnLimitReason.ENDS, finish_reason=reply.finish_reason))

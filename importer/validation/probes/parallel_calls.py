@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from importer.validation.blame import OTHER_TOOL_PARSER
+from enum import StrEnum
+
+from importer.reasons import Reason
 from importer.validation.calls import both_ways, judge_call, plain
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.promise import no_tools
 from importer.validation.prompts import TWO_CITIES
+from importer.validation.remedy import OTHER_TOOL_PARSER
 from importer.validation.reply import Reply
+
+
+class ParallelCallsReason(StrEnum):
+    """What ``parallel-calls`` finds."""
+
+    SHARED = "shared"
+    ARRIVED = "arrived"
+    LOST = "lost"
+    ONE_AT_A_TIME = "one-at-a-time"
+
 
 NAME = "parallel-calls"
 LESSON = "Of two calls the second was lost, or both shared an index, and clients ran one of them twice."
@@ -31,14 +44,12 @@ def judge(reply: Reply) -> Outcome:
         return one
     calls, cities = reply.tool_calls, TWO_CITIES.expects
     if len({c.id for c in calls}) < len(calls) or len({c.index for c in calls}) < len(calls):
-        return Fail(f"{len(calls)} calls share an id or an index", "engine")
+        return Fail(Reason(ParallelCallsReason.SHARED, count=len(calls)), "engine")
     asked = [city for city in cities if any(city in plain(c.arguments) for c in calls)]
     if len(asked) == len(cities):
-        return Pass(f"{len(calls)} calls: {', '.join(asked)}")
+        return Pass(Reason(ParallelCallsReason.ARRIVED, count=len(calls), names=", ".join(asked)))
     name = calls[0].name
     if reply.written.count(name) > len(calls) and all(city in reply.written.casefold() for city in cities):
         lost = next(city for city in cities if city not in asked)
-        return Fail(
-            f"the model wrote a call for {lost} and it did not arrive", "configuration", OTHER_TOOL_PARSER
-        )
-    return NotApplicable("the model calls one tool at a time")
+        return Fail(Reason(ParallelCallsReason.LOST, name=lost), "configuration", OTHER_TOOL_PARSER)
+    return NotApplicable(Reason(ParallelCallsReason.ONE_AT_A_TIME))

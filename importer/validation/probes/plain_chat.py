@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from importer.validation.blame import NO_REASONING_PARSER, endless, swallowed
+from enum import StrEnum
+
+from importer.reasons import Reason
+from importer.validation.blame import endless, swallowed
+from importer.validation.common import CommonReason
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
 from importer.validation.promise import no_chat
 from importer.validation.prompts import GREETING
+from importer.validation.remedy import NO_REASONING_PARSER
 from importer.validation.reply import Reply
+
+
+class PlainChatReason(StrEnum):
+    """What ``plain-chat`` finds."""
+
+    CALL_NOT_OFFERED = "call-not-offered"
+    ALL_REASONING = "all-reasoning"
+    NO_WORD = "no-word"
+
 
 NAME = "plain-chat"
 LESSON = (
@@ -24,21 +38,19 @@ def run(ctx: Context) -> Outcome:
 def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
     """An answer to a greeting."""
     if reply.tool_calls:
-        return Fail("a tool call arrived where no tool was offered", "engine")
+        return Fail(Reason(PlainChatReason.CALL_NOT_OFFERED), "engine")
     if reply.finish_reason == "length":
         return endless(reply, markers)
     if reply.finish_reason != "stop":
-        return Fail(f"finish_reason is {reply.finish_reason!r}, not 'stop'", "engine")
+        return Fail(Reason(CommonReason.NOT_STOPPED, finish_reason=reply.finish_reason), "engine")
     if reply.content.strip():
-        return Pass(f"answered {reply.content.strip()[:80]!r}")
+        return Pass(Reason(CommonReason.ANSWERED, content=reply.content.strip()[:80]))
     if reply.reasoning.strip():
         return Fail(
-            "content is empty: the whole answer arrived as reasoning",
+            Reason(PlainChatReason.ALL_REASONING),
             "configuration",
             NO_REASONING_PARSER,
         )
     if swallowed(reply):
-        return Fail(
-            f"the model wrote {reply.usage.completion} tokens and nothing of them arrived", "configuration"
-        )
-    return Inconclusive("the model ended its turn without a word", "model")
+        return Fail(Reason(CommonReason.NOTHING_ARRIVED, tokens=reply.usage.completion), "configuration")
+    return Inconclusive(Reason(PlainChatReason.NO_WORD), "model")

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
+from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.outcome import Inconclusive, Outcome, Pass
 from importer.validation.promise import Promise, no_chat
+
+
+class CompletionReason(StrEnum):
+    """What ``plain-completion`` finds."""
+
+    CHATS = "chats"
+    NOTHING = "nothing"
+    WENT_ON = "went-on"
+
 
 NAME = "plain-completion"
 LESSON = "Base models were imported with a chat template and parsers, though they only go on from a text."
@@ -12,9 +24,9 @@ TEXT = "The capital of France is"
 LENGTH = 16  # tokens
 
 
-def needs(promise: Promise) -> str | None:
+def needs(promise: Promise) -> Reason | None:
     """Chat models are asked as chat models."""
-    return None if no_chat(promise) else "the model chats"
+    return None if no_chat(promise) else Reason(CompletionReason.CHATS)
 
 
 def run(ctx: Context) -> Outcome:
@@ -22,5 +34,5 @@ def run(ctx: Context) -> Outcome:
     body = {"model": ctx.model, "prompt": TEXT, "max_tokens": LENGTH, **ctx.promise.client_sampling}
     text = ctx.client.complete(body, ctx.log)
     if not text.strip():
-        return Inconclusive("the model had nothing to add", "model")
-    return Pass(f"went on {text.strip()[:80]!r}")
+        return Inconclusive(Reason(CompletionReason.NOTHING), "model")
+    return Pass(Reason(CompletionReason.WENT_ON, text=text.strip()[:80]))

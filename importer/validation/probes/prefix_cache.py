@@ -5,16 +5,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from enum import StrEnum
 from secrets import token_hex
 from typing import Any
 
+from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError, Refused
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.promise import UNKNOWN_CONTEXT, Promise, no_chat
 from importer.validation.prompts import Message, Prompt
 from importer.validation.prompts.base import user
+from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
+
+
+class PrefixCacheReason(StrEnum):
+    """What ``prefix-cache`` finds."""
+
+    TOO_SHORT = "too-short"
+    NONE_ASKED_FOR = "none-asked-for"
+    FAILED = "failed"
+    CUT_IN_SILENCE = "cut-in-silence"
+    NOT_HELD = "not-held"
+    MORE_THAN_ALL = "more-than-all"
+    NOT_FOUND = "not-found"
+    FOUND = "found"
+    TIMES = "times"
+    TOO_FAST = "too-fast"
+    SLOW = "slow"
+
 
 NAME = "prefix-cache"
 LESSON = (
@@ -40,16 +60,16 @@ class Found:
     cached: int
 
 
-def needs(promise: Promise) -> str | None:
+def needs(promise: Promise) -> Reason | None:
     """A chat that has room for two turns."""
     short = promise.context is not None and promise.context < SHORTEST
-    return no_chat(promise) or ("the context is too short to keep much of it" if short else None)
+    return no_chat(promise) or (Reason(PrefixCacheReason.TOO_SHORT) if short else None)
 
 
 def run(ctx: Context) -> Outcome:
     """Two turns, then the second again: with other sampling, three at once, and once more alone."""
     if ctx.running().prefix_caching is False:
-        return NotApplicable("the engine runs without a prefix cache, and the document asks for none")
+        return NotApplicable(Reason(PrefixCacheReason.NONE_ASKED_FOR))
     opening, first = _first(ctx, _words(ctx.promise))
     cut = judge_whole(str(opening[0]["content"]).count(WORD), first.usage.prompt)
     if cut is not None:
@@ -64,7 +84,11 @@ def run(ctx: Context) -> Outcome:
         batch = list(pool.map(lambda prompt: _tried(ctx, prompt), asked))
     for answer in batch:
         if isinstance(answer, ExchangeError):
-            return Fail(f"with {TOGETHER} at once on one prefix: {answer}", "engine", trials=TOGETHER)
+            return Fail(
+                Reason(PrefixCacheReason.FAILED, count=TOGETHER, error=answer.reason),
+                "engine",
+                trials=TOGETHER,
+            )
         answers.append((f"of {TOGETHER} at once", answer))
     answers.append(("alone after a batch", _brief(ctx, _second(opening))))
     return judge(first.usage.prompt, [_found(when, reply) for when, reply in answers])
@@ -115,24 +139,26 @@ def judge_whole(words: int, counted: int | None) -> Fail | None:
     """The fault where a prompt of so many words has fewer tokens."""
     if counted is None or counted >= words:
         return None
-    mend = "Give the engine the document's context, or a document the engine's: it cuts what does not fit."
-    return Fail(
-        f"of {words:,} words {counted:,} tokens reach the prompt: it is cut in silence", "engine", mend
-    )
+    remedy = Reason(Remedy.SAME_CONTEXT)
+    return Fail(Reason(PrefixCacheReason.CUT_IN_SILENCE, words=words, tokens=counted), "engine", remedy)
 
 
 def judge(first: int, answers: Sequence[Found]) -> Outcome:
     """Tokens of the first turn's prompt, and what the answers to the second found."""
     if any(found.prompt < first for found in answers):
-        return NotApplicable("the second turn's prompt does not hold the first: see history")
+        return NotApplicable(Reason(PrefixCacheReason.NOT_HELD))
     for found in answers:
         if found.cached > found.prompt:
-            return Fail(f"{found.when}: {found.cached} of {found.prompt} tokens are cached", "engine")
+            return Fail(
+                Reason(PrefixCacheReason.MORE_THAN_ALL, cached=found.cached, prompt=found.prompt),
+                "engine",
+                within=(found.when,),
+            )
         if found.cached < SHARE * first:
-            told = f"{found.cached} of its {found.prompt} tokens in the cache, {first} were there before"
-            return Fail(f"{found.when}: {told}", "engine", trials=len(answers))
+            told = Reason(PrefixCacheReason.NOT_FOUND, cached=found.cached, prompt=found.prompt, first=first)
+            return Fail(told, "engine", trials=len(answers), within=(found.when,))
     least = min(found.cached for found in answers)
-    return Pass(f"{least} tokens and more of {first} found again", trials=len(answers))
+    return Pass(Reason(PrefixCacheReason.FOUND, least=least, first=first), trials=len(answers))
 
 
 def _by_time(ctx: Context, opening: tuple[Message, ...]) -> Outcome:
@@ -151,9 +177,9 @@ def _timed(ctx: Context, prompt: Prompt) -> float:
 
 def judge_times(cold: float, warm: float) -> Outcome:
     """Seconds to one token: of a long prompt that is new, and of the turn after it."""
-    told = f"{warm:.2f} s to the first token instead of {cold:.2f} s"
+    told = Reason(PrefixCacheReason.TIMES, warm=warm, cold=cold)
     if cold < WORTH:
-        return NotApplicable(f"the engine counts no cached tokens, and is too fast to tell: {told}")
+        return NotApplicable(Reason(PrefixCacheReason.TOO_FAST, times=told))
     if warm > FASTER * cold:
-        return Fail(f"the second turn does not find the first in a cache: {told}", "engine", trials=2)
+        return Fail(Reason(PrefixCacheReason.SLOW, times=told), "engine", trials=2)
     return Pass(told, trials=2)

@@ -5,13 +5,40 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from enum import StrEnum
 
-from importer.validation.blame import IMPORT_AGAIN, NOT_PROVED, ONE_TEMPLATE, WITHHELD
+from importer.reasons import Reason
+from importer.validation.common import CommonReason
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.promise import no_chat, no_tools
 from importer.validation.prompts import GREETED, GREETING, ROUNDS, WEATHER, WEATHER_TWO_TOOLS
+from importer.validation.remedy import Remedy
 from importer.validation.ways import together
+
+
+class PromptReason(StrEnum):
+    """What ``prompt-rendered`` finds."""
+
+    BEGINS_TWICE = "begins-twice"
+    BEGINS_ONCE = "begins-once"
+    NOTHING_TAKEN = "nothing-taken"
+    TAKEN = "taken"
+    TURN_BEGUN = "turn-begun"
+    NO_TURN = "no-turn"
+    PROVED = "proved"
+    ALL_KNOWN = "all-known"
+    UNKNOWN = "unknown"
+    STARTED = "started"
+    NOT_STARTED = "not-started"
+    HISTORY_ALIKE = "history-alike"
+    HISTORY_DIFFERS = "history-differs"
+    TAKEN_FOR_YES = "taken-for-yes"
+    SWITCHES_HEEDED = "switches-heeded"
+    COUNTED = "counted"
+    DIFFERS = "differs"
+    ANOTHER_READ = "another-read"
+
 
 NAME = "prompt-rendered"
 LESSON = "A template file that was not read, a token written twice, a switch by another name: nobody looked."
@@ -21,7 +48,7 @@ FORM = 6  # tokens: white space may differ
 # What an engine itself gives a template, for each request anew.
 TAKEN = ("messages", "tools", "add_generation_prompt", "continue_final_message", "bos_token", "eos_token")
 SAID = str(GREETED.messages[-1]["content"])
-HEEDS = "Use a chat template that heeds add_generation_prompt."
+HEEDS = Reason(Remedy.HEED_GENERATION_PROMPT)
 NO = ("false", "no", "off")
 needs = no_chat
 
@@ -30,7 +57,7 @@ def run(ctx: Context) -> Outcome:
     """Read the rendered prompt, then count it beside the engine's own."""
     text = ctx.rendered(GREETING)
     if ctx.render is None or text is None:
-        return NotApplicable("nobody can tell what the template writes")
+        return NotApplicable(Reason(CommonReason.NOT_RENDERED))
     taken = [name for name in ctx.promise.variables if name in TAKEN]
     unknown = [name for name in ctx.promise.variables if not ctx.render.knows(name)]
     found = {
@@ -67,85 +94,83 @@ def _at_start(ctx: Context) -> Outcome:
 def judge_beginning(text: str, bos: str) -> Outcome:
     """A rendered prompt; ``bos`` is the token that begins a text, where there is one."""
     if bos and text.startswith(bos * 2):
-        mend = f"Take one {bos} out of the chat template."
-        return Fail(f"the template writes {bos} twice", "configuration", mend)
-    return Pass("begins once")
+        remedy = Reason(Remedy.TAKE_OUT_BEGINNING, bos=bos)
+        return Fail(Reason(PromptReason.BEGINS_TWICE, bos=bos), "configuration", remedy)
+    return Pass(Reason(PromptReason.BEGINS_ONCE))
 
 
 def judge_taken(taken: list[str]) -> Outcome:
     """The document's template variables that are not its to set."""
     if not taken:
-        return Pass("no variable is the engine's own")
-    mend = f"Take {taken[0]} out of chat_template_kwargs."
-    return Fail(f"{taken[0]} is the engine's to say to the template", "configuration", mend)
+        return Pass(Reason(PromptReason.NOTHING_TAKEN))
+    remedy = Reason(Remedy.TAKE_OUT_VARIABLE, variable=taken[0])
+    return Fail(Reason(PromptReason.TAKEN, variable=taken[0]), "configuration", remedy)
 
 
 def judge_turn(asked: str, unasked: str, answered: str) -> Outcome:
     """A prompt, the same where no answer is asked for, and as far as an answer's first word in history."""
     header = answered.removeprefix(asked)
     if asked != unasked or not answered.startswith(asked) or not re.search(r"\w", header):
-        return Pass("the assistant's turn is begun")
+        return Pass(Reason(PromptReason.TURN_BEGUN))
     shown = header.strip()[:40]
-    reason = f"the template begins no turn of the assistant, though {shown!r} stands before its words"
+    reason = Reason(PromptReason.NO_TURN, shown=shown)
     return Fail(reason, "configuration", HEEDS)
 
 
 def judge_template(digest: str, proved: str) -> Outcome:
     """The template that is served, and the one of which the document speaks."""
     if not proved or digest == proved:
-        return Pass("the template is the one that was proved")
-    return Fail(NOT_PROVED, "configuration", IMPORT_AGAIN)
+        return Pass(Reason(PromptReason.PROVED))
+    return Fail(Reason(CommonReason.NOT_PROVED), "configuration", Reason(Remedy.IMPORT_AGAIN))
 
 
 def judge_variables(unknown: list[str]) -> Outcome:
     """The document's template variables that the template does not speak of."""
     if not unknown:
-        return Pass("every variable is known")
-    mend = f"Take {unknown[0]} out of chat_template_kwargs, or name it as the template does."
-    return Fail(f"the template does not know {unknown[0]}: it changes nothing", "configuration", mend)
+        return Pass(Reason(PromptReason.ALL_KNOWN))
+    remedy = Reason(Remedy.RENAME_VARIABLE, variable=unknown[0])
+    return Fail(Reason(PromptReason.UNKNOWN, variable=unknown[0]), "configuration", remedy)
 
 
 def judge_start(plain: int | None, told: int | None) -> Outcome:
     """Prompt tokens of a request, and of one that names the document's template variables."""
     if plain == told:
-        return Pass("the engine was started with the document's template variables")
-    reason = f"the prompt has {plain} tokens, and {told} where a request names the document's variables"
-    mend = "Start the engine with the document's chat_template_kwargs."
-    return Fail(reason, "configuration", mend, trials=2)
+        return Pass(Reason(PromptReason.STARTED))
+    reason = Reason(PromptReason.NOT_STARTED, plain=plain, told=told)
+    remedy = Reason(Remedy.START_WITH_VARIABLES)
+    return Fail(reason, "configuration", remedy, trials=2)
 
 
 def judge_history(short: tuple[int, int] | None, longer: tuple[int, int] | None) -> Outcome:
     """Tokens of a chat and of what the template renders, without calls and results and with some."""
     if short is None or longer is None:
-        return NotApplicable("the engine does not count the prompt's tokens")
+        return NotApplicable(Reason(CommonReason.NOT_COUNTED))
     more, rendered = longer[0] - short[0], longer[1] - short[1]
     if abs(more - rendered) <= FORM:
-        return Pass("calls and results are rendered as the template does")
-    reason = f"calls and results take {more} tokens, and {rendered} as the template renders them"
-    mend = "Use another version of the engine: it tells the template of earlier turns in another form."
-    return Fail(reason, "engine", mend, trials=2)
+        return Pass(Reason(PromptReason.HISTORY_ALIKE))
+    reason = Reason(PromptReason.HISTORY_DIFFERS, more=more, rendered=rendered)
+    remedy = Reason(Remedy.OTHER_VERSION_HISTORY)
+    return Fail(reason, "engine", remedy, trials=2)
 
 
 def judge_switches(switches: Mapping[str, str], write: Callable[[str, object], str | None]) -> Outcome:
     """The document's variables that are texts, by name; ``write`` renders with another value of one."""
     for name, value in switches.items():
         if value.strip().casefold() in NO and write(name, value) == write(name, True) != write(name, False):
-            mend = f"Write {name} in chat_template_kwargs without quotes."
-            return Fail(f"the template takes {name}, the text {value!r}, for yes", "configuration", mend)
-    return Pass("no switch is taken for its contrary")
+            remedy = Reason(Remedy.WITHOUT_QUOTES, variable=name)
+            return Fail(
+                Reason(PromptReason.TAKEN_FOR_YES, variable=name, value=value), "configuration", remedy
+            )
+    return Pass(Reason(PromptReason.SWITCHES_HEEDED))
 
 
 def judge_counts(chat: int, rendered: int, others: tuple[str, ...] = ()) -> Outcome:
     """Prompt tokens of a chat, and of what the template renders for it; ``others`` hold another template."""
     if abs(chat - rendered) <= SLACK + SHARE * rendered:
-        return Pass(f"{chat} tokens")
-    reason = f"the prompt has {chat} tokens, and what the template renders {rendered}"
+        return Pass(Reason(PromptReason.COUNTED, tokens=chat))
+    reason = Reason(PromptReason.DIFFERS, chat=chat, rendered=rendered)
     if others:
-        where = " and ".join(others)
-        return Fail(
-            f"{reason}: the engine reads another template",
-            "configuration",
-            ONE_TEMPLATE.format(where),
-            trials=2,
-        )
-    return Fail(reason, "engine", WITHHELD, trials=2)
+        one = Reason(Remedy.ONE_TEMPLATE, files=others)
+        note = Reason(PromptReason.ANOTHER_READ)
+        return Fail(reason, "configuration", one, trials=2, notes=(note,))
+    return Fail(reason, "engine", Reason(Remedy.OTHER_VERSION_TEMPLATE), trials=2)

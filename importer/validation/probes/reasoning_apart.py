@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-from importer.validation.blame import OTHER_REASONING_PARSER, streaming_fault, unread
+from enum import StrEnum
+
+from importer.reasons import Reason
+from importer.validation.blame import only_streamed, streaming_fault, unread
+from importer.validation.common import CommonReason
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
 from importer.validation.probes.reasoning_off import silent, turned_round
 from importer.validation.promise import no_chat, no_reasoning
 from importer.validation.prompts import SUM, SUM_THINKING
+from importer.validation.remedy import ALLOW_TOKENS, OTHER_REASONING_PARSER, Remedy
 from importer.validation.reply import Reply
 from importer.validation.signs import thinking_markup, thinks
+
+
+class ReasoningApartReason(StrEnum):
+    """What ``reasoning-apart`` finds."""
+
+    SWITCHED_OFF = "switched-off"
+    IN_CONTENT = "in-content"
+    OTHER_FIELD = "other-field"
+    NOT_APART = "not-apart"
+    ANSWER_INSIDE = "answer-inside"
+    APART = "apart"
+
 
 NAME = "reasoning-apart"
 LESSON = (
@@ -20,7 +37,7 @@ FIELDS = {
     "role", "content", "refusal", "tool_calls", "function_call", "audio", "annotations", "name",
     "reasoning", "reasoning_content",
 }  # fmt: skip
-KNOWN_FIELDS = "Use another version of the engine: clients read thoughts as reasoning or reasoning_content."
+KNOWN_FIELDS = Reason(Remedy.OTHER_VERSION_FIELDS)
 needs = no_chat
 
 
@@ -37,23 +54,20 @@ def run(ctx: Context) -> Outcome:
         told = ctx.judged(SUM_THINKING, judge)
         unheard = ctx.promise.lacks("switches")
         if isinstance(told, Inconclusive) and unheard is not None and silent(ctx):
-            return NotApplicable(f"the document switches thinking off; {unheard}")
+            return NotApplicable(Reason(ReasoningApartReason.SWITCHED_OFF), notes=(unheard,))
         return whole if isinstance(told, Inconclusive) else told
     if not isinstance(whole, Pass):
         return whole
     streamed = ctx.judged(SUM, judge, stream=True)
     if isinstance(streamed, Fail):
-        reason = f"streamed: {streamed.reason}; the whole answer is right"
-        return streaming_fault(ctx, SUM, reason, streamed.trials)
+        return streaming_fault(ctx, SUM, only_streamed(streamed))
     return streamed
 
 
-def _none_missing(ctx: Context, none: str) -> Outcome:
+def _none_missing(ctx: Context, none: Reason) -> Outcome:
     seen = ctx.look(SUM)
     if seen is not None and unread(seen, SUM) is not None:
-        return Fail(
-            "the model thinks, and its thoughts are in the content", "configuration", OTHER_REASONING_PARSER
-        )
+        return Fail(Reason(ReasoningApartReason.IN_CONTENT), "configuration", OTHER_REASONING_PARSER)
     return NotApplicable(none)
 
 
@@ -74,30 +88,30 @@ def judge(reply: Reply) -> Outcome:
         marker = thinking_markup(text)
         if marker is not None:
             return Fail(
-                f"the thinking marker {marker} is in the {place}", "configuration", OTHER_REASONING_PARSER
-            )
-    if not reply.reasoning.strip():
-        if (field := unknown_field(reply)) is not None:
-            return Fail(
-                f"no thought arrives as reasoning, and {field!r} holds a text", "engine", KNOWN_FIELDS
-            )
-        if thinks(reply.written):
-            return Fail(
-                "the model thinks, and no thought arrives as reasoning",
+                Reason(CommonReason.THINKING_MARKER, marker=marker, place=place),
                 "configuration",
                 OTHER_REASONING_PARSER,
             )
-        return Inconclusive("the model answered without a thought", "model")
+    if not reply.reasoning.strip():
+        if (field := unknown_field(reply)) is not None:
+            return Fail(Reason(ReasoningApartReason.OTHER_FIELD, field=field), "engine", KNOWN_FIELDS)
+        if thinks(reply.written):
+            return Fail(
+                Reason(ReasoningApartReason.NOT_APART),
+                "configuration",
+                OTHER_REASONING_PARSER,
+            )
+        return Inconclusive(Reason(CommonReason.NO_THOUGHT), "model")
     if not reply.content.strip():
         if reply.finish_reason == "length":
-            return Inconclusive(
-                "the model was still thinking at the limit of tokens", "model", "Allow more tokens."
-            )
-        return Fail(
-            "the answer is inside the reasoning, content is empty", "configuration", OTHER_REASONING_PARSER
-        )
+            return Inconclusive(Reason(CommonReason.STILL_THINKING), "model", ALLOW_TOKENS)
+        return Fail(Reason(ReasoningApartReason.ANSWER_INSIDE), "configuration", OTHER_REASONING_PARSER)
     if reply.content.strip() == reply.reasoning.strip():
-        return Fail(
-            "the answer is given twice, as reasoning and as content", "configuration", OTHER_REASONING_PARSER
+        return Fail(Reason(CommonReason.GIVEN_TWICE), "configuration", OTHER_REASONING_PARSER)
+    return Pass(
+        Reason(
+            ReasoningApartReason.APART,
+            reasoning=reply.reasoning.strip()[:60],
+            content=reply.content.strip()[:60],
         )
-    return Pass(f"thought {reply.reasoning.strip()[:60]!r}, answered {reply.content.strip()[:60]!r}")
+    )

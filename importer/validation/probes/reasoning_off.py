@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
-from importer.validation.blame import OTHER_REASONING_PARSER, WITHHELD, endless
+from enum import StrEnum
+
+from importer.reasons import Reason
+from importer.validation.blame import endless
+from importer.validation.common import CommonReason
 from importer.validation.context import Context
 from importer.validation.errors import TemplateRefusedError
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, failing
 from importer.validation.promise import Promise, no_reasoning
 from importer.validation.prompts import SUM, SUM_SILENT, SUM_THINKING
+from importer.validation.remedy import OTHER_REASONING_PARSER, Remedy
 from importer.validation.reply import Reply
 from importer.validation.signs import closing_marker, thinking_markup
 from importer.validation.ways import WAYS, together
+
+
+class ReasoningOffReason(StrEnum):
+    """What ``reasoning-off`` finds."""
+
+    NO_SWITCH = "no-switch"
+    SWITCH_LOST = "switch-lost"
+    SWITCH_UNKNOWN = "switch-unknown"
+    INVERTED = "inverted"
+    LEFT_OPEN = "left-open"
+    AS_REASONING = "as-reasoning"
+    THINKS = "thinks"
+
 
 NAME = "reasoning-off"
 LESSON = "With thinking switched off, parsers that wait for the end of a thought took the answer for one."
 TAIL = 24  # characters at the end of a prompt in which its last marker stands
 
 
-def needs(promise: Promise) -> str | None:
+def needs(promise: Promise) -> Reason | None:
     """A model that thinks."""
     return no_reasoning(promise)
 
@@ -28,7 +46,7 @@ def run(ctx: Context) -> Outcome:
     if turned is not None:
         return turned
     if not switched(ctx):
-        return NotApplicable("the template has no switch for thinking")
+        return NotApplicable(Reason(ReasoningOffReason.NO_SWITCH))
     unheard = ctx.promise.lacks("switches")
     if unheard is not None and not silent(ctx):
         return NotApplicable(unheard)
@@ -43,9 +61,11 @@ def run(ctx: Context) -> Outcome:
         return left
     asks = isinstance(found, Inconclusive) and unheard is None
     if asks and dropped(ctx.counted(SUM), ctx.counted(SUM_SILENT)):
-        return Fail(f"{found.reason}: the switch does not reach the prompt", "engine", WITHHELD, found.trials)
+        withheld = Reason(Remedy.OTHER_VERSION_TEMPLATE)
+        return failing(found, "engine", withheld, Reason(ReasoningOffReason.SWITCH_LOST))
     if isinstance(found, Inconclusive) and ctx.render is None:
-        return NotApplicable(f"{found.reason}; nobody can tell whether its template has a switch")
+        unknown = Reason(ReasoningOffReason.SWITCH_UNKNOWN)
+        return NotApplicable(found.reason, within=found.within, notes=(*found.notes, unknown))
     return found
 
 
@@ -82,9 +102,9 @@ def inverted(thinking: str, silent: str) -> Fail | None:
     if not _closes(thinking) or _closes(silent):
         return None
     return Fail(
-        "the template closes the thinking block where it is asked to think, and not where it is told not to",
+        Reason(ReasoningOffReason.INVERTED),
         "configuration",
-        "Use a chat template that closes the block where thinking is off.",
+        Reason(Remedy.CLOSE_BLOCK),
     )
 
 
@@ -101,9 +121,9 @@ def left_open(rendered: str) -> Fail | None:
     if marker is None or not rendered.strip().endswith(marker) or "/" in marker or "END" in marker:
         return None
     return Fail(
-        f"told not to think, the template opens {marker} and does not close it",
+        Reason(ReasoningOffReason.LEFT_OPEN, marker=marker),
         "configuration",
-        "Use a chat template that closes the block where thinking is off.",
+        Reason(Remedy.CLOSE_BLOCK),
     )
 
 
@@ -114,13 +134,19 @@ def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
         return endless(reply, markers)
     if marker := thinking_markup(reply.content):
         return Fail(
-            f"the thinking marker {marker} is in the content", "configuration", OTHER_REASONING_PARSER
+            Reason(CommonReason.THINKING_MARKER, marker=marker, place="content"),
+            "configuration",
+            OTHER_REASONING_PARSER,
         )
     if reasoning and not content:
-        return Fail("the answer arrives as reasoning", "configuration", OTHER_REASONING_PARSER)
+        return Fail(Reason(ReasoningOffReason.AS_REASONING), "configuration", OTHER_REASONING_PARSER)
     if reasoning and reasoning == content:
-        return Fail("the answer is given twice, as reasoning and as content", "configuration",
+        return Fail(Reason(CommonReason.GIVEN_TWICE), "configuration",
                     OTHER_REASONING_PARSER)  # fmt: skip
     if reasoning:
-        return Inconclusive("the model thinks though it is told not to", "model")
-    return Pass(f"answered {content[:60]!r}") if content else Inconclusive("the answer is empty", "model")
+        return Inconclusive(Reason(ReasoningOffReason.THINKS), "model")
+    return (
+        Pass(Reason(CommonReason.ANSWERED, content=content[:60]))
+        if content
+        else Inconclusive(Reason(CommonReason.EMPTY), "model")
+    )

@@ -4,17 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from enum import StrEnum
 from typing import Any
 
 from importer.engines.running import mentions
+from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.errors import Refused
-from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
+from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass, failing
 from importer.validation.promise import Promise, no_chat
 from importer.validation.prompts import AGAIN, NUMBER, Prompt
+from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
 from importer.validation.ways import together
+
+
+class SamplingReason(StrEnum):
+    """What ``sampling-arrives`` finds."""
+
+    NOTHING_AT_START = "nothing-at-start"
+    NOTHING_SHOWS = "nothing-shows"
+    TOO_COLD = "too-cold"
+    NO_SEED = "no-seed"
+    ALIKE = "alike"
+    NEVER_ALIKE = "never-alike"
+    DIFFER = "differ"
+    SEED_IGNORED = "seed-ignored"
+    SEEDS_DIFFER = "seeds-differ"
+    SEEDS_ALIKE = "seeds-alike"
+    VARIED = "varied"
+    ONE_ANSWER = "one-answer"
+    NOT_VARIED = "not-varied"
+    NO_EFFECT = "no-effect"
+    HEARD = "heard"
+    UNHEARD = "unheard"
+    NOT_TOLD = "not-told"
+    NAME_NEVER_ALIKE = "name-never-alike"
+
 
 NAME = "sampling-arrives"
 LESSON = "An engine took its sampling values at the start, dropped some of them, and said nothing."
@@ -24,16 +50,13 @@ GREEDY = 4  # answers that must be one
 DRAWN = 8  # answers that should not all be one
 SEEDS = (1, 2, 3)
 WARM = 0.3  # below this temperature, one answer over and over is no wonder
-MEND = "Let the client send {0}, or use a version of the engine that takes it at its start."
 Forms = Sequence[tuple[str, str]]
 
 
-def needs(promise: Promise) -> str | None:
+def needs(promise: Promise) -> Reason | None:
     """A chat, and a value to look for that is not the client's to send."""
     set_at_start = promise.sampling.keys() - promise.client_sampling.keys()
-    return no_chat(promise) or (
-        None if SHOWN & set_at_start else "the document sets no value at the start that shows"
-    )
+    return no_chat(promise) or (None if SHOWN & set_at_start else Reason(SamplingReason.NOTHING_AT_START))
 
 
 def run(ctx: Context) -> Outcome:
@@ -48,7 +71,7 @@ def run(ctx: Context) -> Outcome:
         if at_start.get(name, neutral) != neutral:
             found[name] = _penalty(ctx, name, at_start[name])
     if not found:
-        return NotApplicable("the document sets no value that would show")
+        return NotApplicable(Reason(SamplingReason.NOTHING_SHOWS))
     return untold(together(found), at_start, ctx.told)
 
 
@@ -57,10 +80,8 @@ def untold(outcome: Outcome, at_start: Mapping[str, Any], told: Sequence[str]) -
     missing = [name for name in at_start if name in SHOWN and not mentions(told, name)]
     if not told or not missing or not isinstance(outcome, Fail):
         return outcome
-    names = " and ".join(missing)
-    mend = f"Start the engine with the document's {names}."
-    reason = f"{outcome.reason}; it was started without {names}"
-    return replace(outcome, reason=reason, attribution="configuration", mend=mend)
+    remedy = Reason(Remedy.START_WITH_VALUES, names=tuple(missing))
+    return failing(outcome, "configuration", remedy, Reason(SamplingReason.NOT_TOLD, names=tuple(missing)))
 
 
 def _draw(ctx: Context, sampling: Mapping[str, Any]) -> Outcome:
@@ -73,7 +94,7 @@ def _draw(ctx: Context, sampling: Mapping[str, Any]) -> Outcome:
         sent = [answer for _ in range(2) for answer in _many(ctx, NUMBER, times, **_sent(sampling))]
         return judge_greedy([unsent, _many(ctx, NUMBER, times)], sent)
     if (sampling.get("temperature") or 0) < WARM:
-        return NotApplicable("the temperature is too low to show")
+        return NotApplicable(Reason(SamplingReason.TOO_COLD))
     varied = len(set(unsent)) > 1
     return judge_warm(unsent, () if varied else _many(ctx, NUMBER, times, **_sent(sampling)))
 
@@ -88,7 +109,7 @@ def _seeded(ctx: Context, values: Mapping[str, Any]) -> Outcome:
     try:
         first, again = (_all(ctx, asked) for _ in range(2))
     except Refused as refused:
-        return NotApplicable(f"the engine takes no seed: {refused}")
+        return NotApplicable(Reason(SamplingReason.NO_SEED, error=refused.reason))
     return judge_seeded(list(zip(first[::2], again[::2], first[1::2], again[1::2], strict=True)))
 
 
@@ -110,6 +131,11 @@ def _form(reply: Reply) -> tuple[str, str]:
     return reply.reasoning.strip(), reply.content.strip()
 
 
+def send(name: str) -> Reason:
+    """The change where an engine does not take a value at its start."""
+    return Reason(Remedy.SEND_VALUE, name=name)
+
+
 def judge_greedy(unsent: Sequence[Forms], sent: Forms = ()) -> Outcome:
     """Rounds of answers that must all be one; ``sent`` are answers to requests that say so themselves.
 
@@ -117,13 +143,13 @@ def judge_greedy(unsent: Sequence[Forms], sent: Forms = ()) -> Outcome:
     """
     asked = sum(map(len, unsent))
     if any(len(set(answers)) == 1 for answers in unsent):
-        return Pass(f"{len(unsent[-1])} answers alike", trials=asked)
+        return Pass(Reason(SamplingReason.ALIKE, count=len(unsent[-1])), trials=asked)
     if len(set(sent)) > 1:
-        return NotApplicable("the engine never repeats itself, whatever is sent")
+        return NotApplicable(Reason(SamplingReason.NEVER_ALIKE))
     different = len({answer for answers in unsent for answer in answers})
     return Fail(
-        f"{different} answers of {asked} differ; with the document's values sent they are one",
-        "engine", MEND.format("temperature"), trials=asked,
+        Reason(SamplingReason.DIFFER, different=different, asked=asked),
+        "engine", send("temperature"), trials=asked,
     )  # fmt: skip
 
 
@@ -131,27 +157,29 @@ def judge_seeded(thrown: Sequence[Forms]) -> Outcome:
     """For each seed two answers to requests without values, and two with the document's."""
     steady = [(unsent, sent) for unsent, again, sent, once in thrown if unsent == again and sent == once]
     if len({sent for _, sent in steady}) < 2:
-        return NotApplicable("a seed does not decide what the model writes")
+        return NotApplicable(Reason(SamplingReason.SEED_IGNORED))
     differ = sum(unsent != sent for unsent, sent in steady)
     if 2 * differ > len(steady):
         return Fail(
-            f"for {differ} of {len(steady)} seeds the answer is another once the document's values are sent",
-            "engine", "Let the client send the sampling values, or see with which the engine was started.",
+            Reason(SamplingReason.SEEDS_DIFFER, differ=differ, steady=len(steady)),
+            "engine", Reason(Remedy.SEND_SAMPLING),
             trials=len(steady), agreed=differ,
         )  # fmt: skip
-    told = f"{len(steady) - differ} of {len(steady)} seeds give the answer that the document's values give"
+    told = Reason(SamplingReason.SEEDS_ALIKE, alike=len(steady) - differ, steady=len(steady))
     return Pass(told, trials=len(steady), agreed=len(steady) - differ)
 
 
 def judge_warm(unsent: Forms, sent: Forms) -> Outcome:
     """Answers that should vary; ``sent`` those to requests with the document's own values."""
     if len(set(unsent)) > 1:
-        return Pass(f"{len(set(unsent))} answers of {len(unsent)} differ", trials=len(unsent))
+        return Pass(
+            Reason(SamplingReason.VARIED, different=len(set(unsent)), asked=len(unsent)), trials=len(unsent)
+        )
     if len(set(sent)) < len(sent) / 2:  # a model that is sure of itself tells nothing
-        return NotApplicable("the model gives one answer, whether the temperature is sent or not")
+        return NotApplicable(Reason(SamplingReason.ONE_ANSWER))
     return Fail(
-        f"{len(unsent)} answers are one; with the document's values sent {len(set(sent))} differ",
-        "engine", MEND.format("temperature"), trials=len(unsent),
+        Reason(SamplingReason.NOT_VARIED, asked=len(unsent), different=len(set(sent))),
+        "engine", send("temperature"), trials=len(unsent),
     )  # fmt: skip
 
 
@@ -167,9 +195,9 @@ def judge_penalty(
 ) -> Outcome:
     """Three answers; the first should be as the second where the second is not as the third."""
     if sent == none:
-        return NotApplicable(f"{name} changes nothing in what the model writes")
+        return NotApplicable(Reason(SamplingReason.NO_EFFECT, name=name))
     if unsent == sent:
-        return Pass(f"{name} is heard without being sent", trials=3)
+        return Pass(Reason(SamplingReason.HEARD, name=name), trials=3)
     if unsent == none:
-        return Fail(f"{name} is not heard unless it is sent", "engine", MEND.format(name), trials=3)
-    return NotApplicable(f"{name}: the engine never repeats itself")
+        return Fail(Reason(SamplingReason.UNHEARD, name=name), "engine", send(name), trials=3)
+    return NotApplicable(Reason(SamplingReason.NAME_NEVER_ALIKE, name=name))

@@ -3,18 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any
 
+from importer.reasons import Reason
 from importer.validation import proved
-from importer.validation.blame import OTHER_TOOL_PARSER, unread
+from importer.validation.blame import unread
 from importer.validation.calls import judge_call
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.promise import Promise, no_chat
 from importer.validation.prompts import WEATHER
+from importer.validation.remedy import OTHER_TOOL_PARSER, Remedy
 from importer.validation.reply import Reply
 from importer.validation.ways import together
+
+
+class SettingsReason(StrEnum):
+    """What ``settings-read-back`` finds."""
+
+    NOTHING_SAID = "nothing-said"
+    REFUTED = "refuted"
+    READS = "reads"
+    PARSERS_NOT_TOLD = "parsers-not-told"
+    NOT_RUN = "not-run"
+    OTHER_SAMPLING = "other-sampling"
+    VALUE = "value"
+    VALUES = "values"
+    PARSER = "parser"
+    OWN_CHOICE = "own-choice"
+    OTHER_PARSER = "other-parser"
+    NO_VALUE = "no-value"
+
 
 NAME = "settings-read-back"
 LESSON = "A parser's name that could not be loaded was printed and forgotten; the engine ran without one."
@@ -41,7 +62,7 @@ def run(ctx: Context) -> Outcome:
             found[key] = refuted
     if "tool_parser" not in found and promise.tool_parser is not None:
         found["tool_parser"] = shown(ctx, promise.tool_parser, reads=reads)
-    return together(found) if found else NotApplicable("the engine says nothing of its settings")
+    return together(found) if found else NotApplicable(Reason(SettingsReason.NOTHING_SAID))
 
 
 def _refuted(ctx: Context, key: str) -> Fail | None:
@@ -49,10 +70,10 @@ def _refuted(ctx: Context, key: str) -> Fail | None:
     if ctx.proof is None or not proved.same_template(ctx, ctx.proof):
         return None
     named = getattr(ctx.promise, key)
-    mend = proved.rather(key, named, ctx.proof)
-    if mend is None:
+    remedy = proved.rather(key, named, ctx.proof)
+    if remedy is None:
         return None
-    return Fail(f"the document names {named}, which the proof refutes", "configuration", mend)
+    return Fail(Reason(SettingsReason.REFUTED, named=named), "configuration", remedy)
 
 
 def _reads(ctx: Context) -> bool:
@@ -77,12 +98,12 @@ def at_start(promise: Promise) -> dict[str, Any]:
 def shown(ctx: Context, promised: str, *, reads: bool) -> Outcome:
     """What an engine that does not tell its parser makes of a call."""
     if reads:
-        return Pass(f"it does not tell its parsers; it reads the model's calls as {promised} does")
+        return Pass(Reason(SettingsReason.READS, promised=promised))
     seen = ctx.look(WEATHER)
     if seen is None or (unread(seen, WEATHER) is None and not seen.tool_calls) or read_right(seen):
-        return NotApplicable("the engine does not tell its parsers")
+        return NotApplicable(Reason(SettingsReason.PARSERS_NOT_TOLD))
     return Fail(
-        f"it does not read the model's call: it does not run with {promised}",
+        Reason(SettingsReason.NOT_RUN, promised=promised),
         "configuration",
         OTHER_TOOL_PARSER,
     )
@@ -93,17 +114,13 @@ def judge_parser(key: str, said: str, promised: str | None, *, infers: bool, rea
 
     ``infers``  the engine chose it by itself; ``reads``  it has read a call of the model's.
     """
-    kind = key.replace("_", " ")
     if said == (promised or ""):
-        return Pass(f"{kind} {said or 'none'}")
+        return Pass(Reason(SettingsReason.PARSER, key=key, parser=said))
     if infers and (promised is None or reads):
-        return Pass(f"{kind} {said or 'none'} by its own choice")
-    mend = OTHER_TOOL_PARSER if infers else f"Start the engine with the document's {kind}."
-    return Fail(
-        f"the engine runs with {said or f'no {kind}'}, the document says {promised or 'none'}",
-        "configuration",
-        mend,
-    )
+        return Pass(Reason(SettingsReason.OWN_CHOICE, key=key, parser=said))
+    remedy = OTHER_TOOL_PARSER if infers else Reason(Remedy.START_WITH_PARSER, key=key)
+    reason = Reason(SettingsReason.OTHER_PARSER, key=key, runs=said, promised=promised)
+    return Fail(reason, "configuration", remedy)
 
 
 def judge_sampling(said: Mapping[str, float], promised: Mapping[str, Any]) -> Outcome:
@@ -112,12 +129,16 @@ def judge_sampling(said: Mapping[str, float], promised: Mapping[str, Any]) -> Ou
     for key, value in wanted.items():
         runs = said.get(key, DEFAULTS[key])
         if abs(_one(key, runs) - _one(key, value)) > 1e-6:
-            mend = f"Start the engine with {key} {value:g}; vLLM takes it in --override-generation-config."
+            remedy = Reason(Remedy.START_WITH_VALUE, key=key, value=value)
             return Fail(
-                f"the engine samples with {key} {runs:g}, the document says {value:g}", "configuration", mend
+                Reason(SettingsReason.OTHER_SAMPLING, key=key, runs=runs, value=value),
+                "configuration",
+                remedy,
             )
-    told = ", ".join(f"{key} {value:g}" for key, value in wanted.items())
-    return Pass(told) if told else NotApplicable("the document sets no sampling value at the start")
+    told = tuple(Reason(SettingsReason.VALUE, key=key, value=value) for key, value in wanted.items())
+    if not told:
+        return NotApplicable(Reason(SettingsReason.NO_VALUE))
+    return Pass(Reason(SettingsReason.VALUES, values=told))
 
 
 def _one(key: str, value: float) -> float:

@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from enum import StrEnum
 
-from importer.validation.blame import (
-    FETCH_TEMPLATE,
-    IMPORT_AGAIN,
-    NO_TEMPLATE,
-    NOT_PROVED,
-    WHOLE_WEIGHTS,
-    endless,
-    without_template,
-)
+from importer.reasons import Reason
+from importer.validation.blame import endless, without_template
+from importer.validation.common import CommonReason
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError
-from importer.validation.outcome import Fail, Outcome, Pass
+from importer.validation.outcome import Fail, Outcome, Pass, failing
 from importer.validation.probes import tokenizer_whole, turns_rendered
 from importer.validation.promise import no_chat
 from importer.validation.prompts import COUNT, GREETING, NAME_TOLD, SUM, Prompt
 from importer.validation.prompts.told import TALK
+from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
 from importer.validation.signs import control_token
 from importer.validation.tokenised import OWN, changed_prompt
+
+
+class SimpleAnswersReason(StrEnum):
+    """What ``simple-answers`` finds."""
+
+    RIGHT = "right"
+    UNBROKEN = "unbroken"
+    WRONG = "wrong"
+    UNKNOWN_MARKER = "unknown-marker"
+    GAP = "gap"
+
 
 NAME = "simple-answers"
 LESSON = (
@@ -40,7 +47,10 @@ def run(ctx: Context) -> Outcome:
     gap = left_out(answers[COUNT.name])
     missed = [prompt for prompt in ASKED if not right(answers[prompt.name], prompt)]
     if 2 * len(missed) <= len(ASKED) and gap is None:
-        return Pass(f"{len(ASKED) - len(missed)} of {len(ASKED)} are right", trials=len(ASKED))
+        return Pass(
+            Reason(SimpleAnswersReason.RIGHT, right=len(ASKED) - len(missed), asked=len(ASKED)),
+            trials=len(ASKED),
+        )
     if any(control_token(reply.written or reply.content) for reply in answers.values()):
         cut = [reply for reply in answers.values() if reply.finish_reason == "length"]
         told = endless(cut[0], ctx.promise.markers) if cut else None
@@ -55,17 +65,17 @@ def template_fault(found: Fail, ctx: Context) -> Fail | None:
     if ctx.render is None:
         return None
     if without_template(ctx):
-        reason, mend = NO_TEMPLATE, FETCH_TEMPLATE
+        note, remedy = Reason(CommonReason.NO_TEMPLATE), Reason(Remedy.FETCH_TEMPLATE)
     elif ctx.proof is not None and ctx.proof.template not in ("", ctx.render.digest):
-        reason, mend = NOT_PROVED, IMPORT_AGAIN
+        note, remedy = Reason(CommonReason.NOT_PROVED), Reason(Remedy.IMPORT_AGAIN)
     elif (broken := unbroken(ctx)) is not None:
-        reason, mend = broken, turns_rendered.ALIKE
+        note, remedy = broken, turns_rendered.ALIKE
     else:
         return None
-    return Fail(f"{found.reason}, and {reason}", "configuration", mend)
+    return failing(found, "configuration", remedy, note)
 
 
-def unbroken(ctx: Context) -> str | None:
+def unbroken(ctx: Context) -> Reason | None:
     """What a new answer begins without, where the template writes a line break before earlier ones.
 
     Some models write that break themselves, so it is no fault where answers are right.
@@ -75,7 +85,7 @@ def unbroken(ctx: Context) -> str | None:
     rest = earlier.removeprefix(new)
     if not new or not earlier.startswith(new) or rest.strip() or "\n" not in rest:
         return None
-    return f"the template begins an answer without the {rest!r} that stands before earlier ones"
+    return Reason(SimpleAnswersReason.UNBROKEN, rest=rest)
 
 
 def tokenizer_fault(found: Fail, ctx: Context) -> Fail | None:
@@ -83,12 +93,12 @@ def tokenizer_fault(found: Fail, ctx: Context) -> Fail | None:
     changed = changed_prompt(ctx)
     whole = tokenizer_whole.run(ctx)
     if isinstance(whole, Fail):
-        reason = whole.reason
+        note = whole.reason
     elif changed is not None:
-        reason = f"the tokenizer makes {changed[:80]!r} of the prompt"
+        note = Reason(CommonReason.PROMPT_CHANGED, changed=changed[:80])
     else:
         return None
-    return Fail(f"{found.reason}, and {reason}", "configuration", OWN)
+    return failing(found, "configuration", OWN, note)
 
 
 def judge_missed(marker: str | None, missed: int, asked: int, gap: str | None = None) -> Fail:
@@ -96,13 +106,13 @@ def judge_missed(marker: str | None, missed: int, asked: int, gap: str | None = 
 
     ``gap`` is a number that was left out in the middle of counting.
     """
-    reason = f"{missed} of {asked} simple questions are answered wrong"
+    reason = Reason(SimpleAnswersReason.WRONG, missed=missed, asked=asked)
     if gap is not None:
-        reason = f"counting to ten, the model leaves out {gap!r} and goes on"
+        reason = Reason(SimpleAnswersReason.GAP, gap=gap)
     if marker is not None:
-        reason = f"{reason}, and the template's {marker} is no token of the tokenizer's"
-        return Fail(reason, "configuration", OWN)
-    return Fail(reason, "model", WHOLE_WEIGHTS)
+        note = Reason(SimpleAnswersReason.UNKNOWN_MARKER, marker=marker)
+        return Fail(reason, "configuration", OWN, notes=(note,))
+    return Fail(reason, "model", Reason(Remedy.WHOLE_WEIGHTS))
 
 
 def unknown_marker(ctx: Context) -> str | None:

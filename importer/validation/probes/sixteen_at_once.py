@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from enum import StrEnum
 
+from importer.reasons import Reason
 from importer.validation.blame import failed
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError, Unreachable
@@ -13,6 +15,16 @@ from importer.validation.outcome import Fail, Outcome, Pass
 from importer.validation.promise import no_chat
 from importer.validation.prompts import AGAIN, COUNT, NAME_TOLD, SUM, Prompt
 from importer.validation.reply import Reply
+
+
+class SixteenReason(StrEnum):
+    """What ``sixteen-at-once`` finds."""
+
+    FAILED = "failed"
+    MIXED = "mixed"
+    FAILED_AFTER = "failed-after"
+    ANSWERED = "answered"
+
 
 NAME = "sixteen-at-once"
 LESSON = "Entries of another batch's shape crashed every later request, and answers went to the wrong client."
@@ -57,17 +69,25 @@ def judge(
     for answer in answers:
         if isinstance(answer, ExchangeError):
             return Fail(
-                f"of {len(answers)} requests at once one failed: {answer}", "engine", trials=len(answers)
+                Reason(SixteenReason.FAILED, count=len(answers), error=answer.reason),
+                "engine",
+                trials=len(answers),
             )
     for prompt, answer in zip(prompts, answers, strict=True):
         other = next((p for p in prompts if p.name != prompt.name and right(answer, p)), None)
         if isinstance(answer, Reply) and not right(answer, prompt) and other is not None:
-            return Fail(f"{prompt.name!r} got the answer to {other.name!r}", "engine", trials=len(answers))
+            return Fail(
+                Reason(SixteenReason.MIXED, prompt=prompt.name, other=other.name),
+                "engine",
+                trials=len(answers),
+            )
     last = again()
     if isinstance(last, ExchangeError):
-        return Fail(f"after {len(answers)} requests at once a single one failed: {last}", "engine")
+        return Fail(Reason(SixteenReason.FAILED_AFTER, count=len(answers), error=last.reason), "engine")
     good = sum(right(answer, prompt) for prompt, answer in zip(prompts, answers, strict=True))
-    return Pass(f"{good} of {len(answers)} answered as each alone", trials=len(answers), agreed=good)
+    return Pass(
+        Reason(SixteenReason.ANSWERED, good=good, count=len(answers)), trials=len(answers), agreed=good
+    )
 
 
 def right(reply: Reply | ExchangeError, prompt: Prompt) -> bool:

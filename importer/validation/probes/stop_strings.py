@@ -4,17 +4,33 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from enum import StrEnum
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
+from importer.reasons import Reason
 from importer.validation.blame import endless
+from importer.validation.common import CommonReason
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
 from importer.validation.promise import Promise, no_chat
 from importer.validation.prompts import COUNT, SUM_SILENT, Prompt
 from importer.validation.reply import Reply
 from importer.validation.ways import asked, together
+
+
+class StopStringsReason(StrEnum):
+    """What ``stop-strings`` finds."""
+
+    NO_MIDDLE = "no-middle"
+    SHOWN = "shown"
+    CUT_OUT = "cut-out"
+    PART_SHOWN = "part-shown"
+    NOT_WHOLE = "not-whole"
+    ENDS = "ends"
+    OTHER = "other"
+
 
 NAME = "stop-strings"
 LESSON = "A stop string that fell across two tokens was shown by half, or cut out while the answer went on."
@@ -23,7 +39,7 @@ STEADY: dict[str, Any] = {"temperature": 0}
 WORDS = 4  # an answer of fewer has no middle
 
 
-def needs(promise: Promise) -> str | None:
+def needs(promise: Promise) -> Reason | None:
     """An engine that ends at strings, not only at tokens."""
     return no_chat(promise) or promise.lacks("stop")
 
@@ -37,7 +53,7 @@ def run(ctx: Context) -> Outcome:
     if full.finish_reason == "length":
         return endless(full, ctx.promise.markers)
     if not places:
-        return Inconclusive(f"the answer has no middle to stop in: {full.content.strip()[:80]!r}", "model")
+        return Inconclusive(Reason(StopStringsReason.NO_MIDDLE, content=full.content.strip()[:80]), "model")
     found = _stopped(ctx, prompt, full)
     if not isinstance(found, Inconclusive):
         return found
@@ -69,20 +85,20 @@ def judge(reply: Reply, full: Reply, stop: str) -> Outcome:
     """An answer that was to end before ``stop``, beside the one that had no end set."""
     shown, before = reply.content.strip(), full.content.partition(stop)[0].strip()
     if stop in reply.content:
-        return Fail("the stop string is shown", "engine")
+        return Fail(Reason(StopStringsReason.SHOWN), "engine")
     if shown == full.content.replace(stop, "").strip():
-        return Fail("the stop string is cut out, and the answer goes on after it", "engine")
+        return Fail(Reason(StopStringsReason.CUT_OUT), "engine")
     if reply.finish_reason != "stop":
-        return Fail(f"finish_reason is {reply.finish_reason!r}, not 'stop'", "engine")
+        return Fail(Reason(CommonReason.NOT_STOPPED, finish_reason=reply.finish_reason), "engine")
     if shown == before:
-        return Pass(f"ends before {stop!r}")
+        return Pass(Reason(StopStringsReason.ENDS, stop=stop))
     if any(shown == (before_raw(full, stop) + stop[:n]).strip() for n in range(1, len(stop))):
-        return Fail(f"a part of the stop string is shown: {shown[-20:]!r}", "engine")
+        return Fail(Reason(StopStringsReason.PART_SHOWN, shown=shown[-20:]), "engine")
     if shown and before.startswith(shown) and len(before) - len(shown) < len(stop):
-        return Fail(f"the text before the stop string is not whole: it ends in {shown[-20:]!r}", "engine")
+        return Fail(Reason(StopStringsReason.NOT_WHOLE, shown=shown[-20:]), "engine")
     if stopped_at(reply) == stop:
-        return Pass(f"ends before {stop!r}")
-    return Inconclusive(f"the model wrote something else this time: {shown[:80]!r}", "model")
+        return Pass(Reason(StopStringsReason.ENDS, stop=stop))
+    return Inconclusive(Reason(StopStringsReason.OTHER, shown=shown[:80]), "model")
 
 
 def before_raw(full: Reply, stop: str) -> str:

@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 
+from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Outcome, Pass
 from importer.validation.promise import Promise, no_chat, no_tools
 from importer.validation.prompts import BOTH_ANSWERED, COUNT, GREETING, SUM, TWO_CITIES
+from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
+
+
+class StopWordsReason(StrEnum):
+    """What ``stop-words`` finds."""
+
+    NOT_SET = "not-set"
+    NOT_IN_CALLS = "not-in-calls"
+    BETWEEN_CALLS = "between-calls"
+    IN_ANSWER = "in-answer"
+    IN_THOUGHT = "in-thought"
+    NONE = "none"
+
 
 NAME = "stop-words"
 LESSON = "A stop word that was meant for another model cut answers in the middle, with finish_reason stop."
 ASKED = (GREETING, SUM, COUNT)
 
 
-def needs(promise: Promise) -> str | None:
+def needs(promise: Promise) -> Reason | None:
     """A chat, and stop words."""
     given = words(promise) or promise.stopwords
-    return no_chat(promise) or (None if given else "the document has no stop words")
+    return no_chat(promise) or (None if given else Reason(StopWordsReason.NOT_SET))
 
 
 def words(promise: Promise) -> tuple[str, ...]:
@@ -31,7 +46,7 @@ def run(ctx: Context) -> Outcome:
     """Read two calls as the template writes them, then ask without stop words: nothing may hold one."""
     found = None if no_tools(ctx.promise) else judge_calls(between(ctx), ctx.promise.stopwords)
     if found is not None or not words(ctx.promise):
-        return found or Pass("no stop word within calls")
+        return found or Pass(Reason(StopWordsReason.NOT_IN_CALLS))
     return judge([ctx.ask(prompt, stop=None) for prompt in ASKED], words(ctx.promise))
 
 
@@ -49,8 +64,8 @@ def judge_calls(text: str, stops: tuple[str, ...]) -> Fail | None:
     word = next((w for w in stops if w and w in text), None)
     if word is None:
         return None
-    reason = f"the stop word {word!r} stands between two calls: the second is never written"
-    return Fail(reason, "configuration", f"Take {word!r} out of stopwords.")
+    reason = Reason(StopWordsReason.BETWEEN_CALLS, word=word)
+    return Fail(reason, "configuration", Reason(Remedy.TAKE_OUT_STOPWORD, word=word))
 
 
 def judge(replies: Sequence[Reply], stops: tuple[str, ...]) -> Outcome:
@@ -61,11 +76,11 @@ def judge(replies: Sequence[Reply], stops: tuple[str, ...]) -> Outcome:
             after = text.partition(word)[2].strip() if word else ""
             if word and after:
                 return Fail(
-                    f"the stop word {word!r} stands within an {place}, before {after[:40]!r}"
+                    Reason(StopWordsReason.IN_ANSWER, word=word, place=place, after=after[:40])
                     if place == "answer"
-                    else f"the stop word {word!r} stands within a thought, before {after[:40]!r}",
+                    else Reason(StopWordsReason.IN_THOUGHT, word=word, after=after[:40]),
                     "configuration",
-                    f"Take {word!r} out of stopwords.",
+                    Reason(Remedy.TAKE_OUT_STOPWORD, word=word),
                     trials=len(replies),
                 )
-    return Pass(f"no stop word within {len(replies)} answers", trials=len(replies))
+    return Pass(Reason(StopWordsReason.NONE, answers=len(replies)), trials=len(replies))

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Protocol
 
+from importer.reasons import Reason
 from importer.validation.outcome import Fail, Outcome, Pass
+from importer.validation.remedy import Remedy
+
+
+class StopsReason(StrEnum):
+    """What ``stops-cleanly`` finds."""
+
+    STILL_THERE = "still-there"
+    PORT_TAKEN = "port-taken"
+    KILLED = "killed"
+    LEFT = "left"
+    GONE = "gone"
+    GIVEN_BACK = "given-back"
+
 
 NAME = "stops-cleanly"
 LESSON = "Engines leave workers behind that hold the memory and the port; the next start dies of it."
@@ -36,14 +51,15 @@ class StopReport(Protocol):
 def judge(report: StopReport) -> Outcome:
     """Judge the engine's end; run by the runner, after every other probe."""
     if not report.group_gone:
-        return Fail("processes of the engine are still there", "engine", "End them before the next start.")
+        return Fail(Reason(StopsReason.STILL_THERE), "engine", Reason(Remedy.END_THEM))
     if not report.port_free:
-        return Fail("the port is still taken", "environment", "See which process listens there.")
+        return Fail(Reason(StopsReason.PORT_TAKEN), "environment", Reason(Remedy.SEE_PORT))
     if report.killed:
-        return Fail(f"it did not end when asked and was killed after {report.seconds:.1f} s", "engine")
+        return Fail(Reason(StopsReason.KILLED, seconds=report.seconds), "engine")
     held, left = getattr(report, "held", None), getattr(report, "left", 0)
     if left:
-        mend = "Remove what it left in /dev/shm."
-        return Fail(f"{left:,} bytes are left in shared memory", "engine", mend)
-    back = f", {held / 2**20:,.0f} MiB back" if held else ""
-    return Pass(f"gone after {report.seconds:.1f} s, port free{back}")
+        remedy = Reason(Remedy.REMOVE_SHARED)
+        return Fail(Reason(StopsReason.LEFT, left=left), "engine", remedy)
+    if held:
+        return Pass(Reason(StopsReason.GIVEN_BACK, seconds=report.seconds, mebibytes=held / 2**20))
+    return Pass(Reason(StopsReason.GONE, seconds=report.seconds))

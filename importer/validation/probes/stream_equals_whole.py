@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import json
+from enum import StrEnum
 
-from importer.validation.blame import WHOLE_ANSWERS, endless, streaming_fault
+from importer.reasons import Reason
+from importer.validation.blame import endless, streaming_fault
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Outcome, Pass
 from importer.validation.promise import no_chat, no_tools
 from importer.validation.prompts import GREETING, WEATHER, Prompt
+from importer.validation.remedy import WHOLE_ANSWERS
 from importer.validation.reply import Reply
+
+
+class StreamReason(StrEnum):
+    """What ``stream-equals-whole`` finds."""
+
+    NOT_DONE = "not-done"
+    ALIKE = "alike"
+    SAME_ONES = "same-ones"
+    SAME_PARTS = "same-parts"
+    DIFFERS = "differs"
+
 
 NAME = "stream-equals-whole"
 LESSON = (
@@ -26,8 +40,10 @@ def run(ctx: Context) -> Outcome:
     prompts = [GREETING] if no_tools(ctx.promise) else [GREETING, WEATHER]
     outcomes = [_compare(ctx, prompt) for prompt in prompts]
     flawed = [o for o in outcomes if not isinstance(o, Pass)]
-    reasons = dict.fromkeys(o.reason for o in outcomes)
-    return flawed[0] if flawed else Pass("; ".join(reasons), trials=len(outcomes))
+    if flawed:
+        return flawed[0]
+    first, *notes = dict.fromkeys(o.reason for o in outcomes)
+    return Pass(first, trials=len(outcomes), notes=tuple(notes))
 
 
 def _compare(ctx: Context, prompt: Prompt) -> Outcome:
@@ -35,17 +51,18 @@ def _compare(ctx: Context, prompt: Prompt) -> Outcome:
     if "length" in (whole.finish_reason, streamed.finish_reason):
         return endless(whole)  # what follows a missed end is babble, never twice the same
     if not streamed.ended:
-        return Fail("the stream ends without [DONE]", "engine", WHOLE_ANSWERS, trials=2)
+        return Fail(Reason(StreamReason.NOT_DONE), "engine", WHOLE_ANSWERS, trials=2)
     if form(whole) == form(streamed):
-        return Pass("both are alike")
+        return Pass(Reason(StreamReason.ALIKE))
     wholes = [whole, *(ctx.ask(prompt) for _ in range(REPEATS))]
     streams = [streamed, *(ctx.ask(prompt, stream=True) for _ in range(REPEATS))]
     if {form(w) for w in wholes} & {form(s) for s in streams}:
-        return Pass("answers vary from one to the next; both ways give the same ones", trials=1 + REPEATS)
+        return Pass(Reason(StreamReason.SAME_ONES), trials=1 + REPEATS)
     repeats_itself = len({form(w) for w in wholes}) == 1
     if not repeats_itself and {shape(w) for w in wholes} & {shape(s) for s in streams}:
-        return Pass("answers vary from one to the next; both ways give the same parts", trials=1 + REPEATS)
-    return streaming_fault(ctx, prompt, difference(whole, streamed), 1 + REPEATS)
+        return Pass(Reason(StreamReason.SAME_PARTS), trials=1 + REPEATS)
+    found = Fail(difference(whole, streamed), "engine", trials=1 + REPEATS)
+    return streaming_fault(ctx, prompt, found)
 
 
 def form(reply: Reply) -> Form:
@@ -60,13 +77,13 @@ def shape(reply: Reply) -> Form:
     return bool(reply.content.strip()), bool(reply.reasoning.strip()), calls, reply.finish_reason
 
 
-def difference(whole: Reply, streamed: Reply) -> str:
+def difference(whole: Reply, streamed: Reply) -> Reason:
     """The first part that differs, both sides quoted."""
     names = ("content", "reasoning", "tool calls", "finish_reason")
     for name, a, b in zip(names, form(whole), form(streamed), strict=True):
         if a != b:
-            return f"{name} differs: whole {str(a)[:120]!r}, streamed {str(b)[:120]!r}"
-    return "they are alike"
+            return Reason(StreamReason.DIFFERS, name=name, whole=str(a)[:120], streamed=str(b)[:120])
+    return Reason(StreamReason.ALIKE)
 
 
 def _canonical(arguments: str) -> str:

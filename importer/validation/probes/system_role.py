@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
+from importer.reasons import Reason
 from importer.validation.blame import left_out, same_length
+from importer.validation.common import CommonReason
 from importer.validation.context import Context
 from importer.validation.errors import Refused
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.promise import no_chat
 from importer.validation.prompts import SYSTEM, SYSTEM_LONGER
+from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
+
+
+class SystemRoleReason(StrEnum):
+    """What ``system-role`` finds."""
+
+    UNSEEN = "unseen"
+    COUNTED = "counted"
+
 
 NAME = "system-role"
 LESSON = "Templates without a system role dropped it in silence, and every instruction with it."
@@ -22,15 +35,18 @@ def run(ctx: Context) -> Outcome:
     except Refused as refused:
         return ctx.refused(refused, SYSTEM)
     if isinstance(outcome, Fail):
-        return left_out(ctx, (SYSTEM, SYSTEM_LONGER), outcome.reason, outcome.mend)
+        return left_out(ctx, (SYSTEM, SYSTEM_LONGER), outcome.reason, Reason(Remedy.RENDER_SYSTEM_ROLE))
     return outcome
 
 
 def judge(short: Reply, longer: Reply) -> Outcome:
     """Answers to a short and a longer word of the system."""
     if short.usage.prompt is None:
-        return NotApplicable("the engine does not count the prompt's tokens")
+        return NotApplicable(Reason(CommonReason.NOT_COUNTED))
     if same_length(short, longer) or (longer.usage.prompt or 0) < short.usage.prompt:
-        mend = "Use a chat template that renders the role 'system'."
-        return Fail("the system's words do not reach the prompt", "configuration", mend, trials=2)
-    return Pass(f"prompts of {short.usage.prompt} and {longer.usage.prompt} tokens", trials=2)
+        return Fail(
+            Reason(SystemRoleReason.UNSEEN), "configuration", Reason(Remedy.RENDER_SYSTEM_ROLE), trials=2
+        )
+    return Pass(
+        Reason(SystemRoleReason.COUNTED, short=short.usage.prompt, longer=longer.usage.prompt), trials=2
+    )

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
+from importer.reasons import Reason
+from importer.validation.common import CommonReason
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
 from importer.validation.promise import no_chat
 from importer.validation.prompts import COUNT
 from importer.validation.reply import Reply
 from importer.validation.ways import asked
+
+
+class TokenLimitReason(StrEnum):
+    """What ``token-limit`` finds."""
+
+    TOO_MANY = "too-many"
+    CUT = "cut"
+    NOT_SAID = "not-said"
+
 
 NAME = "token-limit"
 LESSON = "An answer that was cut said 'stop', or ran on to the engine's own limit: clients took it for whole."
@@ -24,9 +37,9 @@ def judge(reply: Reply) -> Outcome:
     """An answer that LIMIT tokens do not hold."""
     count, finish = reply.usage.completion, reply.finish_reason
     if count is not None and count > LIMIT:
-        return Fail(f"{count} tokens where {LIMIT} were allowed", "engine")
+        return Fail(Reason(TokenLimitReason.TOO_MANY, count=count, limit=LIMIT), "engine")
     if finish == "length":
-        return Pass(f"cut at {LIMIT} tokens, finish_reason 'length'")
+        return Pass(Reason(TokenLimitReason.CUT, limit=LIMIT))
     if finish == "stop" and (count is None or count < LIMIT):
-        return Inconclusive("the model was done before the limit", "model")
-    return Fail(f"the answer was cut, and finish_reason is {finish!r}, not 'length'", "engine")
+        return Inconclusive(Reason(CommonReason.DONE_BEFORE), "model")
+    return Fail(Reason(TokenLimitReason.NOT_SAID, finish_reason=finish), "engine")

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Any
 from unicodedata import normalize
 
+from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Outcome, Pass
 from importer.validation.promise import Promise
 from importer.validation.tokenised import OWN
+
+
+class RoundTripReason(StrEnum):
+    """What ``tokenize-round-trip`` finds."""
+
+    NO_TOKENS = "no-tokens"
+    COUNT_DIFFERS = "count-differs"
+    NO_TEXT = "no-text"
+    CHANGED = "changed"
+    ALIKE = "alike"
+
 
 NAME = "tokenize-round-trip"
 LESSON = "A tokenizer beside the weights that is not theirs counts wrongly, and gives back another text."
 TEXT = "Say hello, Zoë! 你好 🙂"
 
 
-def needs(promise: Promise) -> str | None:
+def needs(promise: Promise) -> Reason | None:
     """An engine that has it, and is known to: it is no part of the OpenAI API."""
     return promise.unsure("tokenize")
 
@@ -26,7 +39,7 @@ def run(ctx: Context) -> Outcome:
     there = ctx.client.post("/tokenize", body, ctx.log)
     tokens = there.get("tokens") if isinstance(there, dict) else None
     if not isinstance(tokens, list) or not tokens:
-        return Fail("/tokenize gives no list of tokens", "engine")
+        return Fail(Reason(RoundTripReason.NO_TOKENS), "engine")
     back = ctx.client.post("/detokenize", {"model": ctx.model, "tokens": tokens}, ctx.log)
     return judge(there, back)
 
@@ -35,9 +48,9 @@ def judge(there: dict[str, Any], back: Any) -> Outcome:
     """The tokens of TEXT, and what they were turned back into."""
     tokens, text = there["tokens"], back.get("prompt") if isinstance(back, dict) else None
     if there.get("count", len(tokens)) != len(tokens):
-        return Fail(f"/tokenize counts {there['count']} and gives {len(tokens)}", "engine")
+        return Fail(Reason(RoundTripReason.COUNT_DIFFERS, count=there["count"], tokens=len(tokens)), "engine")
     if not isinstance(text, str):
-        return Fail("/detokenize gives no text", "engine")
+        return Fail(Reason(RoundTripReason.NO_TEXT), "engine")
     if normalize("NFKC", text.strip()) != normalize("NFKC", TEXT):  # some put a space in front
-        return Fail(f"{TEXT!r} came back as {text[:80]!r}", "configuration", OWN)
-    return Pass(f"{len(tokens)} tokens there and back")
+        return Fail(Reason(RoundTripReason.CHANGED, text=TEXT, back=text[:80]), "configuration", OWN)
+    return Pass(Reason(RoundTripReason.ALIKE, tokens=len(tokens)))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from importer.engines.tokens import Tokenized
+from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.promise import Promise, no_chat
@@ -10,6 +13,19 @@ from importer.validation.prompts import SUM
 from importer.validation.signs import call_markup, thinking_markup
 from importer.validation.tokenised import OWN, TEXT, asked, letters
 from importer.validation.ways import together
+
+
+class TokenizerReason(StrEnum):
+    """What ``tokenizer-whole`` finds."""
+
+    NO_TOKENIZER = "no-tokenizer"
+    KEPT = "kept"
+    CHANGED = "changed"
+    UNUSED = "unused"
+    USED = "used"
+    IN_PLACE = "in-place"
+    CROSSED = "crossed"
+
 
 NAME = "tokenizer-whole"
 LESSON = (
@@ -20,7 +36,7 @@ ENOUGH = 20  # words of a vocabulary that say something of it
 LEAST = 0.05  # of them that a text yields at least; of whole tokenizers it is more than half
 
 
-def needs(_promise: Promise) -> str | None:
+def needs(_promise: Promise) -> Reason | None:
     """Whatever is served has one."""
     return None
 
@@ -29,7 +45,7 @@ def run(ctx: Context) -> Outcome:
     """Texts to tokens and back, without the engine, which may not offer that; then an answer's markers."""
     found = asked(ctx)
     if found is None:
-        return NotApplicable("there is no tokenizer.json that could be asked")
+        return NotApplicable(Reason(TokenizerReason.NO_TOKENIZER))
     judged = {"text": judge_text(found.back[0]), "vocabulary": judge_vocabulary(found)}
     if not no_chat(ctx.promise):
         seen = ctx.look(SUM)
@@ -40,16 +56,16 @@ def run(ctx: Context) -> Outcome:
 def judge_text(back: str) -> Outcome:
     """TEXT after it went to tokens and back; spaces may be moved, and some vocabularies lack a letter."""
     if UNKNOWN in back or letters(back) == letters(TEXT):
-        return Pass("every letter is kept")
-    return Fail(f"the tokenizer makes {back[:80]!r} of {TEXT!r}", "configuration", OWN)
+        return Pass(Reason(TokenizerReason.KEPT))
+    return Fail(Reason(TokenizerReason.CHANGED, back=back[:80], text=TEXT), "configuration", OWN)
 
 
 def judge_vocabulary(found: Tokenized) -> Outcome:
     """How many words of the vocabulary a text can yield."""
     if found.sampled >= ENOUGH and found.reached < LEAST * found.sampled:
-        reason = f"of {found.sampled} words of its vocabulary the tokenizer makes {found.reached}"
+        reason = Reason(TokenizerReason.UNUSED, sampled=found.sampled, reached=found.reached)
         return Fail(reason, "configuration", OWN)
-    return Pass(f"{found.reached} of {found.sampled} words of the vocabulary are in use")
+    return Pass(Reason(TokenizerReason.USED, reached=found.reached, sampled=found.sampled))
 
 
 def judge_markers(written: str) -> Outcome:
@@ -58,6 +74,6 @@ def judge_markers(written: str) -> Outcome:
     behind = written.partition(thought)[2] if thought is not None and "/" not in thought else ""
     crossed = call_markup(behind) if thinking_markup(behind) is None else None
     if crossed is None:
-        return Pass("no marker stands in another's place")
-    reason = f"the model closes a thought with {crossed}: added tokens have each other's number"
+        return Pass(Reason(TokenizerReason.IN_PLACE))
+    reason = Reason(TokenizerReason.CROSSED, marker=crossed)
     return Fail(reason, "configuration", OWN)

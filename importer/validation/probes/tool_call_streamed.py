@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importer.validation.blame import streaming_fault, tools_unseen
+from importer.validation.blame import only_streamed, streaming_fault, tools_unseen
 from importer.validation.calls import judge_call
 from importer.validation.context import Context
 from importer.validation.outcome import Inconclusive, Outcome, Pass
@@ -18,7 +18,6 @@ def run(ctx: Context) -> Outcome:
     """Judge the streamed answer; where only it fails, streaming is at fault."""
     outcome = ctx.judged(WEATHER, lambda reply: judge_call(reply, WEATHER), stream=True)
     if not isinstance(outcome, Pass) and isinstance(judge_call(ctx.first(WEATHER), WEATHER), Pass):
-        reason = f"{outcome.reason}; the whole answer is right"
-        return streaming_fault(ctx, WEATHER, reason, outcome.trials)
+        return streaming_fault(ctx, WEATHER, only_streamed(outcome))
     unseen = tools_unseen(ctx) if isinstance(outcome, Inconclusive) else None
     return unseen or outcome

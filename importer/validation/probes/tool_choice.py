@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
-from importer.validation.calls import judge_call
+from enum import StrEnum
+
+from importer.reasons import Reason
+from importer.validation.calls import CallReason, judge_call
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
 from importer.validation.promise import Promise, no_tools
 from importer.validation.prompts import FORBIDDEN, NAMED, REQUIRED, Prompt
+from importer.validation.remedy import ALLOW_TOKENS
 from importer.validation.reply import Reply
 from importer.validation.thoughts import unended
+
+
+class ToolChoiceReason(StrEnum):
+    """What ``tool-choice`` finds."""
+
+    REQUIRED = "required"
+    NAMED = "named"
+    AT_LIMIT = "at-limit"
+    NONE_CAME = "none-came"
+    OTHER_CALLED = "other-called"
+    CALLED = "called"
+    FORBIDDEN_CALLED = "forbidden-called"
+    FORBIDDEN_KEPT = "forbidden-kept"
+
 
 NAME = "tool-choice"
 LESSON = "A named tool was ignored by one version of an engine and heard by another, with HTTP 200 by both."
 
 
-def needs(promise: Promise) -> str | None:
+def needs(promise: Promise) -> Reason | None:
     """Tools, and an engine whose server knows the field."""
     return no_tools(promise) or promise.lacks("tool-choice")
 
@@ -29,30 +47,29 @@ def run(ctx: Context) -> Outcome:
         for outcome in outcomes:
             if isinstance(outcome, kind):
                 return outcome
-    return Pass("; ".join(o.reason for o in outcomes), trials=3)
+    return Pass(required.reason, trials=3, notes=(named.reason, forbidden.reason))
 
 
 def judge_forced(reply: Reply, prompt: Prompt, name: str | None) -> Outcome:
     """An answer that has to be a call, of the tool ``name`` if there is one."""
-    asked = "a call was required" if name is None else f"{name} was named"
+    asked = Reason(ToolChoiceReason.REQUIRED) if name is None else Reason(ToolChoiceReason.NAMED, name=name)
     if not reply.tool_calls:
         if reply.finish_reason == "length":
-            return Inconclusive(
-                f"{asked}, and the answer came to the limit of tokens", "model", "Allow more tokens."
-            )
-        return Fail(f"{asked}, and none came: {reply.content.strip()[:80]!r}", "engine")
+            return Inconclusive(Reason(ToolChoiceReason.AT_LIMIT, asked=asked), "model", ALLOW_TOKENS)
+        content = reply.content.strip()[:80]
+        return Fail(Reason(ToolChoiceReason.NONE_CAME, asked=asked, content=content), "engine")
     called = reply.tool_calls[0].name
     if name is not None and called != name:
-        return Fail(f"{asked}, and {called} was called", "engine")
+        return Fail(Reason(ToolChoiceReason.OTHER_CALLED, asked=asked, called=called), "engine")
     outcome = judge_call(reply, prompt)
     # Engines end a forced call with either word, and what it asks for is the model's own.
-    if isinstance(outcome, Fail) and "finish_reason" not in outcome.reason:
+    if isinstance(outcome, Fail) and not outcome.gives(CallReason.NOT_FINISHED):
         return outcome
-    return Pass(f"{asked}: {called}")
+    return Pass(Reason(ToolChoiceReason.CALLED, asked=asked, called=called))
 
 
 def judge_forbidden(reply: Reply) -> Outcome:
     """An answer that must not call."""
     if reply.tool_calls:
-        return Fail(f"tools were forbidden, and {reply.tool_calls[0].name} was called", "engine")
-    return Pass("tools were forbidden: no call")
+        return Fail(Reason(ToolChoiceReason.FORBIDDEN_CALLED, name=reply.tool_calls[0].name), "engine")
+    return Pass(Reason(ToolChoiceReason.FORBIDDEN_KEPT))

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import Any
 
+from importer.reasons import Reason
 from importer.validation.blame import results_unseen, swallowed
+from importer.validation.common import CommonReason
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
 from importer.validation.promise import no_tools
 from importer.validation.prompts import BOTH_ANSWERED, TWO_CITIES, WEATHER_ANSWERED
+from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
 from importer.validation.signs import outside
+
+
+class ToolResultReason(StrEnum):
+    """What ``tool-result-turn`` finds."""
+
+    OTHER_ORDER = "other-order"
+    ONE_OF_TWO = "one-of-two"
+    CALLS_AGAIN = "calls-again"
+    NOT_USED = "not-used"
+
 
 NAME = "tool-result-turn"
 LESSON = "Templates that drop the result, or its id on the way, break multi-turn tool use in silence."
@@ -50,9 +64,9 @@ def judge_order(told: str, alone: str) -> Fail | None:
     here, there = (_order(text, words) for text in (told, alone))
     if len(here) != len(there) or here == there or _order(told, cities) != _order(alone, cities):
         return None
-    reason = f"of two results the engine's answer tells {here[0]}, and the model {there[0]} by its template"
-    mend = "Use another version of the engine: it gives the template results in another order."
-    return Fail(reason, "engine", mend, trials=2)
+    reason = Reason(ToolResultReason.OTHER_ORDER, here=here[0], there=there[0])
+    remedy = Reason(Remedy.OTHER_VERSION_ORDER)
+    return Fail(reason, "engine", remedy, trials=2)
 
 
 def _order(text: str, words: Sequence[str]) -> list[str]:
@@ -67,9 +81,9 @@ def judge_rendered(text: str | None) -> Fail | None:
     if not lost or len(lost) == len(BOTH_ANSWERED.expects):
         return None
     return Fail(
-        "of the results of two calls only one reaches the prompt",
+        Reason(ToolResultReason.ONE_OF_TWO),
         "configuration",
-        "Use a chat template that renders every turn of the role 'tool'.",
+        Reason(Remedy.RENDER_EVERY_RESULT),
     )
 
 
@@ -77,11 +91,9 @@ def judge(reply: Reply) -> Outcome:
     """An answer after the tool has spoken."""
     text = reply.content.strip()
     if any(word in text.casefold() for word in WEATHER_ANSWERED.expects):
-        return Pass(f"answered {text[:80]!r}")
+        return Pass(Reason(CommonReason.ANSWERED, content=text[:80]))
     if reply.tool_calls:
-        return Inconclusive("the model calls the tool again", "model")
+        return Inconclusive(Reason(ToolResultReason.CALLS_AGAIN), "model")
     if swallowed(reply):
-        return Fail(
-            f"the model wrote {reply.usage.completion} tokens and nothing of them arrived", "configuration"
-        )
-    return Inconclusive(f"the answer does not use the result: {text[:120]!r}", "model")
+        return Fail(Reason(CommonReason.NOTHING_ARRIVED, tokens=reply.usage.completion), "configuration")
+    return Inconclusive(Reason(ToolResultReason.NOT_USED, text=text[:120]), "model")

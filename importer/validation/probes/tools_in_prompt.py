@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from enum import StrEnum
 
+from importer.reasons import Reason
 from importer.validation.blame import tools_unseen
+from importer.validation.common import CommonReason
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.promise import no_tools
 from importer.validation.prompts import ROUNDS, WEATHER, WEATHER_TWO_TOOLS
+from importer.validation.remedy import Remedy
+
+
+class ToolsInPromptReason(StrEnum):
+    """What ``tools-in-prompt`` finds."""
+
+    SEEN = "seen"
+    SHOWN_LATER = "shown-later"
+    NOT_SHOWN_LATER = "not-shown-later"
+
 
 NAME = "tools-in-prompt"
 LESSON = "One path dropped the tools before the template saw them: 18 prompt tokens instead of 283."
@@ -26,16 +39,16 @@ def run(ctx: Context) -> Outcome:
         return later
     count = ctx.first(WEATHER).usage.prompt
     if count is None:
-        return NotApplicable("the engine does not count the prompt's tokens")
-    return Pass("a second tool makes the prompt longer", trials=2)
+        return NotApplicable(Reason(CommonReason.NOT_COUNTED))
+    return Pass(Reason(ToolsInPromptReason.SEEN), trials=2)
 
 
 def judge_later(one: str | None, two: str | None, later: str | None, later_two: str | None) -> Outcome:
     """Prompts with one tool and with two: of a first question, and of one behind calls and their results."""
     if None in (one, two, later, later_two) or one == two or later != later_two:
-        return Pass("later questions show the tools as well")
+        return Pass(Reason(ToolsInPromptReason.SHOWN_LATER))
     return Fail(
-        "once a tool has answered, the template shows no tools any more: a second one changes nothing",
+        Reason(ToolsInPromptReason.NOT_SHOWN_LATER),
         "configuration",
-        "Use a chat template that shows the tools in every request.",
+        Reason(Remedy.SHOW_TOOLS),
     )

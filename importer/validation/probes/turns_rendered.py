@@ -6,8 +6,10 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from enum import StrEnum
 
-from importer.validation.blame import TEMPLATE_BREAKS
+from importer.reasons import Reason
+from importer.validation.common import CommonReason
 from importer.validation.context import Context, Render
 from importer.validation.errors import ExchangeError, TemplateRefusedError
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
@@ -25,14 +27,42 @@ from importer.validation.prompts.told import (
     TALK_WITH_SYSTEM,
     TALK_WITH_TOOLS,
 )
+from importer.validation.remedy import Remedy
 from importer.validation.signs import without_thinking
 from importer.validation.ways import together
 
+
+class TurnsReason(StrEnum):
+    """What ``turns-rendered`` finds."""
+
+    TOOLS_REFUSED = "tools-refused"
+    BREAKS = "breaks"
+    REFUSED = "refused"
+    ALL_THERE = "all-there"
+    MOVED = "moved"
+    LOST = "lost"
+    FOR_A_WEB_PAGE = "for-a-web-page"
+    FOR_ASCII = "for-ascii"
+    LEFT_OUT = "left-out"
+    NOT_ENDED = "not-ended"
+    SYSTEM_ONCE = "system-once"
+    SYSTEM_TWICE = "system-twice"
+    TAG_HARMLESS = "tag-harmless"
+    TAG_CUTS = "tag-cuts"
+    EMPTY_ALIKE = "empty-alike"
+    EMPTY_DIFFERS = "empty-differs"
+    BEGIN_ALIKE = "begin-alike"
+    BEGIN_DIFFERS = "begin-differs"
+    LETTERS_KEPT = "letters-kept"
+    NO_CLOCK = "no-clock"
+    CLOCK = "clock"
+
+
 NAME = "turns-rendered"
 LESSON = "Templates tried with one kind of conversation lost turns, calls and ends of turns in all others."
-EVERYTHING = "Use a chat template that renders every turn, call and result whole and in order."
+EVERYTHING = Reason(Remedy.RENDER_EVERYTHING)
 LATER = 3661.0  # seconds: the hour, the minute and the second are others, the day is the same
-ALIKE = "Use a chat template that begins every turn of the assistant alike."
+ALIKE = Reason(Remedy.BEGIN_TURNS_ALIKE)
 ENTITY = re.compile(r"\\u00[c-f][0-9a-f]|&(?:#[0-9]{1,5}|#x[0-9a-fA-F]{1,4}|quot|amp|lt|gt|apos);")
 CALL = "assistant's call"
 needs = no_chat
@@ -41,7 +71,7 @@ needs = no_chat
 def run(ctx: Context) -> Outcome:
     """Let the template write conversations that no engine is asked, and read what it writes."""
     if ctx.render is None or not ctx.render.digest:
-        return NotApplicable("nobody can tell what the template writes")
+        return NotApplicable(Reason(CommonReason.NOT_RENDERED))
     rounds = () if no_tools(ctx.promise) else (TALK_WITH_TOOLS, ROUND if _calls_two(ctx) else ROUND_OF_ONE)
     found = {"tools": _letters_of_tools(ctx.render), "tags": judge_tagged(_told(ctx, TAGGED))}
     found |= {p.name: _written(ctx.render, p) for p in (TALK, TALK_WITH_SYSTEM, LONG_TALK, *rounds)}
@@ -60,7 +90,7 @@ def _letters_of_tools(render: Render) -> Outcome:
     try:
         return judge_letters(render(BEYOND_ASCII) or "", render.knows)
     except TemplateRefusedError:
-        return NotApplicable("the template refuses tools")
+        return NotApplicable(Reason(TurnsReason.TOOLS_REFUSED))
 
 
 def _calls_two(ctx: Context) -> bool:
@@ -111,8 +141,10 @@ def _later(render: Render, prompt: Prompt, seconds: float = LATER) -> str | None
 def judge_refused(refused: TemplateRefusedError) -> Outcome:
     """A conversation that the template does not write."""
     if refused.broke:
-        return Fail(f"the chat template breaks: {refused}", "configuration", TEMPLATE_BREAKS)
-    return NotApplicable(f"the template refuses a conversation: {refused}")
+        return Fail(
+            Reason(TurnsReason.BREAKS, says=str(refused)), "configuration", Reason(Remedy.OTHER_TEMPLATE)
+        )
+    return NotApplicable(Reason(TurnsReason.REFUSED, says=str(refused)))
 
 
 def said(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
@@ -140,10 +172,10 @@ def judge(text: str, prompt: Prompt) -> Outcome:
             continue
         place = text.find(words, at)
         if place < 0:
-            where = "not where it was said" if words in text else "not in the prompt"
-            return Fail(f"what the {role} said is {where}: {words!r}", "configuration", EVERYTHING)
+            lost = TurnsReason.MOVED if words in text else TurnsReason.LOST
+            return Fail(Reason(lost, role=role, words=words), "configuration", EVERYTHING)
         at = place + len(words)
-    return Pass("every turn is in the prompt")
+    return Pass(Reason(TurnsReason.ALL_THERE))
 
 
 def judge_ends(text: str, opening: str, stops: Sequence[str]) -> Outcome:
@@ -153,14 +185,14 @@ def judge_ends(text: str, opening: str, stops: Sequence[str]) -> Outcome:
     """
     question, answer, other = (message["content"] for message in TALK.messages)
     if not all(part in text for part in (question, answer, other)) or question not in opening:
-        return Pass("see what is left out")
+        return Pass(Reason(TurnsReason.LEFT_OUT))
     before, new = beginnings(text, opening)
     behind = text.partition(answer)[2].partition(other)[0]
     if any(stop in before for stop in stops) and not any(stop in behind for stop in stops):
         return Fail(
-            f"nothing ends an earlier answer in the prompt: {behind!r} stands behind it",
+            Reason(TurnsReason.NOT_ENDED, behind=behind),
             "configuration",
-            "Use a chat template that ends every turn of the assistant as the model does.",
+            Reason(Remedy.END_TURNS),
         )
     return judge_beginnings(before, new)
 
@@ -175,9 +207,9 @@ def judge_system(text: str) -> Outcome:
     """A conversation with a system's turn: it may be left out, which is another probe's matter."""
     words = TALK_WITH_SYSTEM.messages[0]["content"]
     if text.count(words) < 2:
-        return Pass("the system speaks once")
-    mend = "Use a chat template that writes the system's turn once."
-    return Fail(f"what the system said is {text.count(words)} times in the prompt", "configuration", mend)
+        return Pass(Reason(TurnsReason.SYSTEM_ONCE))
+    remedy = Reason(Remedy.SYSTEM_ONCE)
+    return Fail(Reason(TurnsReason.SYSTEM_TWICE, times=text.count(words)), "configuration", remedy)
 
 
 def judge_tagged(text: str) -> Outcome:
@@ -185,20 +217,20 @@ def judge_tagged(text: str) -> Outcome:
     parts = [part.strip() for part in TAGGED.messages[0]["content"].split("</think>")]
     lost = [part for part in parts if part not in text]
     if len(lost) != 1:
-        return Pass("a tag of a user's cuts nothing off")
-    reason = f"where a user writes </think>, the rest is not in the prompt: {lost[0]!r}"
-    return Fail(reason, "configuration", "Use a chat template that takes thoughts off answers alone.")
+        return Pass(Reason(TurnsReason.TAG_HARMLESS))
+    reason = Reason(TurnsReason.TAG_CUTS, words=lost[0])
+    return Fail(reason, "configuration", Reason(Remedy.TAKE_THOUGHTS_OFF))
 
 
 def judge_empty(called: str, empty: str) -> Outcome:
     """Conversations with a call that has arguments, and with one that has none; many formats are no JSON."""
     with_some, with_none = (names_in_json(text) for text in (called, empty))
     if "find_events" not in with_some or not empty or "list_events" in with_none:
-        return Pass("a call without arguments is written as others are")
+        return Pass(Reason(TurnsReason.EMPTY_ALIKE))
     return Fail(
-        "a call without arguments is no JSON in the prompt, and one with arguments is",
+        Reason(TurnsReason.EMPTY_DIFFERS),
         "configuration",
-        "Use a chat template that writes {} for a call's arguments where there are none.",
+        Reason(Remedy.WRITE_EMPTY),
     )
 
 
@@ -219,9 +251,9 @@ def judge_beginnings(earlier: str, new: str) -> Outcome:
     """What stands between a question and its answer: an earlier one, and one that is asked for now."""
     there, here = ("".join(without_thinking(part).casefold().split()) for part in (earlier, new))
     if there.startswith(here) or here.startswith(there):
-        return Pass("answers begin alike")
+        return Pass(Reason(TurnsReason.BEGIN_ALIKE))
     return Fail(
-        f"earlier answers begin with {earlier!r}, a new one with {new!r}",
+        Reason(TurnsReason.BEGIN_DIFFERS, earlier=earlier, new=new),
         "configuration",
         ALIKE,
     )
@@ -231,21 +263,17 @@ def judge_letters(text: str, meant: Callable[[str], bool]) -> Outcome:
     """A conversation without such signs, as it is written; ``meant`` tells those that the template names."""
     found = ENTITY.search(text)
     if found is None or meant(found.group()):
-        return Pass("letters are themselves")
-    where = "as for a web page" if found.group().startswith("&") else "as for a reader of ASCII alone"
-    return Fail(
-        f"the template writes {found.group()} for a letter, {where}",
-        "configuration",
-        "Use a chat template that does not escape what it writes.",
-    )
+        return Pass(Reason(TurnsReason.LETTERS_KEPT))
+    escaped = TurnsReason.FOR_A_WEB_PAGE if found.group().startswith("&") else TurnsReason.FOR_ASCII
+    return Fail(Reason(escaped, written=found.group()), "configuration", Reason(Remedy.NO_ESCAPING))
 
 
 def judge_clock(now: str, later: str | None) -> Outcome:
     """The same conversation, and a little later on the same day."""
     if later is None or later == now:
-        return Pass("the same an hour later")
+        return Pass(Reason(TurnsReason.NO_CLOCK))
     return Fail(
-        "the template writes the time of day: no prompt begins like another, and no cache helps",
+        Reason(TurnsReason.CLOCK),
         "configuration",
-        "Use a chat template that writes the date at most.",
+        Reason(Remedy.NO_CLOCK),
     )

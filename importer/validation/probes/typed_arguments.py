@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
 from typing import Any
 
+from importer.reasons import Reason
 from importer.validation.calls import both_ways, judge_call
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, Outcome, Pass
 from importer.validation.promise import no_tools
 from importer.validation.prompts import TRIP, TRIP_TOOL
+
+
+class TypedArgumentsReason(StrEnum):
+    """What ``typed-arguments`` finds."""
+
+    POINTED = "pointed"
+
 
 NAME = "typed-arguments"
 LESSON = "Values from XML were always text: arrays and objects came encoded twice, numbers in quotes."
@@ -51,4 +60,4 @@ def judge_pointed(pointed: Sequence[str], written: str) -> Fail | None:
     number = next((n for n in pointed if n not in written), None)
     if number is None or not written.strip():
         return None
-    return Fail(f"a whole number arrives as {number}, and the model did not write it so", "engine", trials=2)
+    return Fail(Reason(TypedArgumentsReason.POINTED, number=number), "engine", trials=2)

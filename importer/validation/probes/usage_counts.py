@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
+from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
 from importer.validation.promise import Promise, no_chat
 from importer.validation.prompts import GREETING
 from importer.validation.reply import Reply
 
+
+class UsageReason(StrEnum):
+    """What ``usage-counts`` finds."""
+
+    NO_COUNT = "no-count"
+    FLAWED = "flawed"
+    PROMPTS_DIFFER = "prompts-differ"
+    ANSWERS_DIFFER = "answers-differ"
+    TOKENIZER_DIFFERS = "tokenizer-differs"
+    COUNTED = "counted"
+    ODD = "odd"
+    ANSWER_NOT_COUNTED = "answer-not-counted"
+    TOTAL = "total"
+
+
 NAME = "usage-counts"
 LESSON = "Streams came without counts, or with others than the whole answer: bills and limits were wrong."
 
 
-def needs(promise: Promise) -> str | None:
+def needs(promise: Promise) -> Reason | None:
     """A chat, and an engine that counts alike both ways."""
     return no_chat(promise) or promise.lacks("usage")
 
@@ -35,31 +53,36 @@ def prompt_tokens(ctx: Context) -> int | None:
 def judge(whole: Reply, streamed: Reply, counted: int | None = None) -> Outcome:
     """Two answers to one prompt, and the tokenizer's count of it."""
     if whole.usage.prompt is None and whole.usage.completion is None:
-        return NotApplicable("the engine does not count tokens")
+        return NotApplicable(Reason(UsageReason.NO_COUNT))
     for name, reply in (("whole", whole), ("streamed", streamed)):
         flaw = _flaw(reply)
         if flaw is not None:
-            return Fail(f"{name}: {flaw}", "engine")
+            return Fail(Reason(UsageReason.FLAWED, way=name, flaw=flaw), "engine")
     if whole.usage.prompt != streamed.usage.prompt:
-        return Fail(f"prompt: {whole.usage.prompt} tokens whole, {streamed.usage.prompt} streamed", "engine")
+        return Fail(
+            Reason(UsageReason.PROMPTS_DIFFER, whole=whole.usage.prompt, streamed=streamed.usage.prompt),
+            "engine",
+        )
     counts = whole.usage.completion, streamed.usage.completion
     same = (whole.content, whole.reasoning) == (streamed.content, streamed.reasoning)
     if same and counts[0] != counts[1]:
-        return Fail(f"the same answer: {counts[0]} tokens whole, {counts[1]} streamed", "engine")
+        return Fail(Reason(UsageReason.ANSWERS_DIFFER, whole=counts[0], streamed=counts[1]), "engine")
     if counted is not None and counted != whole.usage.prompt:
-        return Fail(f"prompt: {whole.usage.prompt} tokens, the tokenizer makes {counted}", "engine")
-    told = f"{whole.usage.prompt} tokens of prompt, {whole.usage.completion} of answer, whole and streamed"
+        return Fail(
+            Reason(UsageReason.TOKENIZER_DIFFERS, prompt=whole.usage.prompt, counted=counted), "engine"
+        )
+    told = Reason(UsageReason.COUNTED, prompt=whole.usage.prompt, completion=whole.usage.completion)
     return Pass(told, trials=2)
 
 
-def _flaw(reply: Reply) -> str | None:
+def _flaw(reply: Reply) -> Reason | None:
     usage = reply.usage
     if not usage.prompt or usage.completion is None:
-        return f"counts {usage.prompt} tokens of prompt and {usage.completion} of answer"
+        return Reason(UsageReason.ODD, prompt=usage.prompt, completion=usage.completion)
     if reply.content.strip() and not usage.completion:
-        return "counts no token of an answer that has text"
+        return Reason(UsageReason.ANSWER_NOT_COUNTED)
     totals = [u["total_tokens"] for u in (d.get("usage") for d in reply.raw) if isinstance(u, dict)
               and isinstance(u.get("total_tokens"), int)]  # fmt: skip
     if totals and totals[-1] != usage.prompt + usage.completion:
-        return f"total_tokens is {totals[-1]}, not {usage.prompt} and {usage.completion} together"
+        return Reason(UsageReason.TOTAL, total=totals[-1], prompt=usage.prompt, completion=usage.completion)
     return None

@@ -1,0 +1,183 @@
+"""Sentences about what would mend what a probe found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from importer.messages import Text
+
+Fields = Mapping[str, Any]
+
+
+def noun(key: object) -> str:
+    """A field of a document as a noun: ``tool parser``."""
+    return str(key).replace("_", " ")
+
+
+def _leave_out_parser(told: Fields) -> str:
+    what = {"tool_parser": "tool calls", "reasoning_parser": "reasoning"}[told["key"]]
+    return f"Leave {told['key']} out of options: the template renders no {what}."
+
+
+def _no_parser_reads(told: Fields) -> str:
+    kind = noun(told["key"])
+    engine = f"{told['engine']} {told['version']}"
+    return f"No {kind} of {engine} reads what the template writes: use another template, or no {kind}."
+
+
+def _set_parser(told: Fields) -> str:
+    why = f" ({told['why']})" if told.get("why") else ""
+    other = f"; {told['named']} does not{why}" if told["named"] else ""
+    return f"Set {told['key']}:{told['parser']} in options: it reads what the template writes{other}."
+
+
+def _set_parser_type(told: Fields) -> str:
+    infers = f"{told['engine']} {told['version']} infers {told['named'] or 'none'}"
+    why = f"it names {told['claimed']}" if told["claimed"] else infers
+    return f'Set "tool_parser_type": "{told["parser"]}" in tokenizer_config.json; {why}.'
+
+
+def _start_with_parser(told: Fields) -> str:
+    return f"Start the engine with the document's {noun(told['key'])}."
+
+
+def _provide(told: Fields) -> str:
+    lacking = str(told["lacking"])
+    return f"{lacking[:1].upper()}{lacking[1:]}."
+
+
+TEXTS: dict[str, dict[str, Text]] = {
+    "Remedy": {
+        "set-parser": _set_parser,
+        "set-parser-in-pieces": (
+            "Set {key}:{parser} in options: it reads calls in pieces, too, which {named} does not."
+        ),
+        "choose-tool-parser": "Choose the tool parser that reads what the model writes.",
+        "choose-reasoning-parser": "Choose the reasoning parser that reads this model's markers.",
+        "choose-for-cut-thought": "Choose a reasoning parser that reads a thought that is cut.",
+        "leave-out-or-choose": "Leave the reasoning parser out, or choose the one that reads this model.",
+        "leave-out-parser": _leave_out_parser,
+        "no-parser-reads": _no_parser_reads,
+        "set-parser-type": _set_parser_type,
+        "set-parser-for-case": "Set {key}:{parser} in options: it reads {case}, which {named} does not.",
+        "other-version-reads": (
+            "Use another version of the engine: asked by itself, its parser {parser} reads this."
+        ),
+        "decode-once-more": (
+            "Let the client decode arguments once more, or use weights that write them as the template does."
+        ),
+        "start-with-parser": _start_with_parser,
+        "other-template-beside": (
+            "The template beside the weights is not the one that was proved: import the model again."
+        ),
+        "render-tool-role": "Use a chat template that renders the role 'tool'.",
+        "render-tools": "Use a chat template that renders tools.",
+        "write-arguments": (
+            "Use a chat template that writes arguments as the model does; most want them with tojson."
+        ),
+        "write-null-as-nothing": "Use a chat template that writes nothing where a turn's content is null.",
+        "render-calls": "Use a chat template that renders tool_calls.",
+        "render-turns": "Use a chat template that renders every turn.",
+        "render-images": "Use a chat template that renders images.",
+        "fetch-tokenizer-json": (
+            "Fetch tokenizer.json anew: its decoder, which makes text of pieces, is missing or another's."
+        ),
+        "without-quotes": "Write {variable} in chat_template_kwargs without quotes.",
+        "take-out-beginning": "Take one {bos} out of the chat template.",
+        "heed-generation-prompt": "Use a chat template that heeds add_generation_prompt.",
+        "close-block": "Use a chat template that closes the block where thinking is off.",
+        "render-system-role": "Use a chat template that renders the role 'system'.",
+        "render-every-result": "Use a chat template that renders every turn of the role 'tool'.",
+        "show-tools": "Use a chat template that shows the tools in every request.",
+        "no-clock": "Use a chat template that writes the date at most.",
+        "no-escaping": "Use a chat template that does not escape what it writes.",
+        "write-empty": "Use a chat template that writes {{}} for a call's arguments where there are none.",
+        "take-thoughts-off": "Use a chat template that takes thoughts off answers alone.",
+        "system-once": "Use a chat template that writes the system's turn once.",
+        "end-turns": "Use a chat template that ends every turn of the assistant as the model does.",
+        "begin-turns-alike": "Use a chat template that begins every turn of the assistant alike.",
+        "render-everything": (
+            "Use a chat template that renders every turn, call and result whole and in order."
+        ),
+        "own-tokenizer": "Use the tokenizer that belongs to the weights.",
+        "own-template": (
+            "{parser} reads what the template writes, and the model writes otherwise: use its own template."
+        ),
+        "whole-weights": "Use weights that are whole, and not rounded as far.",
+        "import-again": "Fetch the model's own chat template, or import the model again.",
+        "other-template": "Use a chat template that takes this conversation.",
+        "fetch-template": "Fetch the model's own chat template.",
+        "one-template": (
+            "Make the chat template in {files:and} the same as the model's, or name it in the document."
+        ),
+        "other-weights": "Use other weights; the log has more.",
+        "put-back": "Put {files:and} back as imported, or import the model again.",
+        "take-out-setting": "Take {key} out of the document.",
+        "correct-setting": "Correct {key} in the document.",
+        "take-out-variable": "Take {variable} out of chat_template_kwargs.",
+        "choose-context": "Choose max_model_len by what the engine reports, or leave it more memory.",
+        "set-context": "Set max_model_len to {served}, or start the engine with {promised}.",
+        "one-image": "Set limit_mm_per_prompt to one image.",
+        "set-longest": (
+            "Set max_model_len to the model's own longest context, or use an engine that takes a shorter one."
+        ),
+        "start-anew": "Start it anew from time to time.",
+        "raise-max-tokens": "Raise max_tokens in parameters.",
+        "raise-limits": "Raise max_tokens in parameters, or max_model_len: every answer is cut there.",
+        "same-context": (
+            "Give the engine the document's context, or a document the engine's: it cuts what does not fit."
+        ),
+        "start-with-variables": "Start the engine with the document's chat_template_kwargs.",
+        "rename-variable": "Take {variable} out of chat_template_kwargs, or name it as the template does.",
+        "start-with-values": "Start the engine with the document's {names:and}.",
+        "start-with-value": (
+            "Start the engine with {key} {value:g}, in vLLM's override of the generation config."
+        ),
+        "take-out-stopword": "Take {word!r} out of stopwords.",
+        "end-them": "End them before the next start.",
+        "lower-temperature": "Lower the temperature in parameters.",
+        "take-out-frequency-penalty": "Take frequency_penalty out of parameters, or set it near 0.",
+        "take-out-presence-penalty": "Take presence_penalty out of parameters, or set it near 0.",
+        "take-out-repeat-penalty": "Take repeat_penalty out of parameters, or set it near 1.",
+        "end-turn": "Make the token that ends a turn an end-of-sequence token in generation_config.json.",
+        "end-at": "Make {token} an end-of-sequence token in generation_config.json.",
+        "declare": "Declare {token} as a special token, and as an end-of-sequence token if it ends the turn.",
+        "chat-instead": "Use /v1/chat/completions until the engine is mended.",
+        "allow-tokens": "Allow more tokens.",
+        "more-time": "Give it more time, or try a faster machine.",
+        "refuse-names": "Let the client refuse names that it did not offer.",
+        "ask-by-name": "Ask for the model by a name that is listed: {listed}.",
+        "other-version-history": (
+            "Use another version of the engine: it tells the template of earlier turns in another form."
+        ),
+        "other-version-fields": (
+            "Use another version of the engine: clients read thoughts as reasoning or reasoning_content."
+        ),
+        "allow-or-other-parser": "Allow more tokens than the model thinks, or use another reasoning parser.",
+        "send-sampling": "Let the client send the sampling values, or see with which the engine was started.",
+        "remove-shared": "Remove what it left in /dev/shm.",
+        "see-port": "See which process listens there.",
+        "other-version-order": (
+            "Use another version of the engine: it gives the template results in another order."
+        ),
+        "another-engine": (
+            "Use another version of the engine; the exchange in the receipt shows its authors what is wrong."
+        ),
+        "more-time-or-log": "Give it more time, or see in its log what it waits for.",
+        "other-version-template": (
+            "Use another version of the engine: it does not give the template all that a request holds."
+        ),
+        "whole-answers": "Use whole answers until the engine is mended.",
+        "see-document": "Change the document or the model's files; the log has more.",
+        "read-log": "Read its log to the end.",
+        "see-memory": (
+            "See what else needs memory on this machine; the system's own log may tell who ended it."
+        ),
+        "provide": _provide,
+        "send-value": (
+            "Let the client send {name}, or use a version of the engine that takes it at its start."
+        ),
+    },
+}

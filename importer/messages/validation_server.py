@@ -1,0 +1,153 @@
+"""Sentences about servers: context, counts, memory, settings, their end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from importer.messages import Text
+
+Fields = Mapping[str, Any]
+
+
+def noun(key: object) -> str:
+    """A field of a document as a noun: ``tool parser``."""
+    return str(key).replace("_", " ")
+
+
+def _parser(told: Fields) -> str:
+    return f"{noun(told['key'])} {told['parser'] or 'none'}"
+
+
+def _own_choice(told: Fields) -> str:
+    return f"{_parser(told)} by its own choice"
+
+
+def _other_parser(told: Fields) -> str:
+    runs = told["runs"] or f"no {noun(told['key'])}"
+    return f"the engine runs with {runs}, the document says {told['promised'] or 'none'}"
+
+
+def _cut(told: Fields) -> str:
+    tokens = "few" if told["tokens"] is None else told["tokens"]
+    return f"without max_tokens in the request an answer is cut after {tokens} tokens"
+
+
+TEXTS: dict[str, dict[str, Text]] = {
+    "HealthReason": {
+        "models-answer": "/v1/models answers",
+        "answers": "/health answers",
+    },
+    "ModelListedReason": {
+        "no-list": "/v1/models is not a list of models",
+        "absent": "{model} is not among the models listed: {listed}",
+        "listed": "{model} is listed",
+    },
+    "ContextLengthReason": {
+        "not-told": "the engine does not tell its context",
+        "other": "it serves {served:,} tokens, the document says {promised:,}",
+        "same": "{served:,} tokens",
+    },
+    "LongPromptReason": {
+        "too-long": "its context of {context:,} tokens is too long to overrun",
+        "any-length": "the server takes a prompt of any length",
+        "answered": "{words:,} words were answered: {content!r}",
+    },
+    "OwnLimitReason": {
+        "all-cut": "answers are cut after {tokens} tokens where {allowed} are allowed",
+        "any-limit": "the answer comes to any limit: see plain-chat",
+        "cut": _cut,
+        "ends": "ends by itself, finish_reason {finish_reason!r}",
+    },
+    "SettingsReason": {
+        "nothing-said": "the engine says nothing of its settings",
+        "refuted": "the document names {named}, which the proof refutes",
+        "reads": "it does not tell its parsers; it reads the model's calls as {promised} does",
+        "parsers-not-told": "the engine does not tell its parsers",
+        "not-run": "it does not read the model's call: it does not run with {promised}",
+        "other-sampling": "the engine samples with {key} {runs:g}, the document says {value:g}",
+        "value": "{key} {value:g}",
+        "values": "{values}",
+        "parser": _parser,
+        "own-choice": _own_choice,
+        "other-parser": _other_parser,
+        "no-value": "the document sets no sampling value at the start",
+    },
+    "CountTokensReason": {
+        "no-number": "{prompt}: input_tokens is {before!r}",
+        "differs": "{prompt}: {before} tokens counted before, {after} in the answer",
+        "no-count": "the answers do not count their prompt",
+        "counted": "{prompt} {tokens}",
+        "same": "tokens before as in the answer: {counts}",
+    },
+    "UsageReason": {
+        "no-count": "the engine does not count tokens",
+        "flawed": "{way}: {flaw}",
+        "prompts-differ": "prompt: {whole} tokens whole, {streamed} streamed",
+        "answers-differ": "the same answer: {whole} tokens whole, {streamed} streamed",
+        "tokenizer-differs": "prompt: {prompt} tokens, the tokenizer makes {counted}",
+        "counted": "{prompt} tokens of prompt, {completion} of answer, whole and streamed",
+        "odd": "counts {prompt} tokens of prompt and {completion} of answer",
+        "answer-not-counted": "counts no token of an answer that has text",
+        "total": "total_tokens is {total}, not {prompt} and {completion} together",
+    },
+    "LogProbabilitiesReason": {
+        "not-shown": "the engine shows none",
+        "flawed": "token {place}, {token!r}: {flaw}",
+        "count-differs": "{entries} log-probabilities of {count} tokens",
+        "other-tokens": "the tokens are not the answer's: {written!r}",
+        "shown": "{entries} tokens, which make the answer",
+        "no-number": "a log-probability is no number",
+        "above-zero": "a log-probability is above zero: {value}",
+        "not-in-order": "the best are not in order: {values}",
+    },
+    "MemoryReason": {
+        "nothing-predicted": "nothing was predicted",
+        "nothing-reported": "the engine reports nothing that was predicted",
+        "weights": "the weights take more than predicted: {figures:;}",
+        "cache": "the KV cache holds less than predicted: {figures:;}",
+        "whole": "it takes more memory than predicted: {figures:;}",
+        "as-predicted": "{figures:;}",
+        "tokens": "{name}: {predicted:,} predicted, {reported:,} reported, {error:+.1%}",
+        "bytes": "{name}: {predicted:.2f} GiB predicted, {reported:.2f} GiB reported",
+    },
+    "MemoryFlatReason": {
+        "too-short": "the context is too short for twenty turns",
+        "not-seen": "the engine's memory cannot be seen from here",
+        "changed": "{mebibytes:+.0f} MiB between turn {turn} and {last}, of {held:,.0f}",
+        "grows": "its memory grows: {change}",
+    },
+    "PrefixCacheReason": {
+        "too-short": "the context is too short to keep much of it",
+        "none-asked-for": "the engine runs without a prefix cache, and the document asks for none",
+        "failed": "with {count} at once on one prefix: {error}",
+        "cut-in-silence": "of {words:,} words {tokens:,} tokens reach the prompt: it is cut in silence",
+        "not-held": "the second turn's prompt does not hold the first: see history",
+        "more-than-all": "{cached} of {prompt} tokens are cached",
+        "not-found": "{cached} of its {prompt} tokens in the cache, {first} were there before",
+        "found": "{least} tokens and more of {first} found again",
+        "times": "{warm:.2f} s to the first token instead of {cold:.2f} s",
+        "too-fast": "the engine counts no cached tokens, and is too fast to tell: {times}",
+        "slow": "the second turn does not find the first in a cache: {times}",
+    },
+    "SixteenReason": {
+        "failed": "of {count} requests at once one failed: {error}",
+        "mixed": "{prompt!r} got the answer to {other!r}",
+        "failed-after": "after {count} requests at once a single one failed: {error}",
+        "answered": "{good} of {count} answered as each alone",
+    },
+    "ClientLeavesReason": {
+        "empty": "after clients had left, an answer came back empty",
+        "slow": "after clients had left, an answer took {seconds:.1f} s instead of {before:.1f} s",
+        "answered": "answered in {seconds:.1f} s after four clients had left",
+    },
+    "StopsReason": {
+        "still-there": "processes of the engine are still there",
+        "port-taken": "the port is still taken",
+        "killed": "it did not end when asked and was killed after {seconds:.1f} s",
+        "left": "{left:,} bytes are left in shared memory",
+        "gone": "gone after {seconds:.1f} s, port free",
+        "given-back": "gone after {seconds:.1f} s, port free, {mebibytes:,.0f} MiB back",
+    },
+}
