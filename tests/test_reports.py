@@ -81,7 +81,7 @@ def test_a_page_holds_everything_and_says_it_in_order(desk: Desk) -> None:
     text = "".join(looked_at(page).text)
     at = 0
     for words in (
-        "validation ✗ failed", "What did not pass", "Set tool_parser:hermes in options: it reads what the template writes.", "Runs",
+        "validation ✗ failed", "What did not pass", "Set tool_parser:hermes in options: ", "Runs",
         "start 2.00 s, probes 1.00 s", "Probes", "3 of 3, 44–100 %", "Decisions", "Each probe",
         "lesson of tool-call", "ERROR x", "1 raw exchange", "POST /v1/chat/completions → 200", "The document",
         "Written by importer",

@@ -52,10 +52,8 @@ def test_junit_tells_blame_mend_and_exchanges(desk: Desk) -> None:
     failure, error = cases["tool-call"].find("failure"), cases["history"].find("error")
     assert failure is not None
     assert error is not None
-    assert (
-        failure.get("message")
-        == "no call [configuration] Mend: Set tool_parser:hermes in options: it reads what the template writes."
-    )
+    change = "Set tool_parser:hermes in options: it reads what the template writes."
+    assert failure.get("message") == f"no call [configuration] Mend: {change}"
     assert failure.get("type") == "configuration"
     assert "the lesson: lesson of tool-call" in str(failure.text)
     assert (error.get("message"), error.get("type")) == ("it forgot [model]", "model")
@@ -174,9 +172,15 @@ def test_a_comparison_tells_worse_better_other_new_and_gone() -> None:
         ("g", Inconclusive(because("x"), "model")),
     )
     after = report(
-        ("a", Fail(because("2"), "engine")), ("b", Pass(because("2"))), ("c", Fail(because("y"), "engine")), ("d", Pass(because("2"))),
-        ("n", Fail(because("x"), "model")), ("f", Pass(because("2"))), ("g", Fail(because("x"), "model")), version="2.0",
-    )  # fmt: skip
+        ("a", Fail(because("2"), "engine")),
+        ("b", Pass(because("2"))),
+        ("c", Fail(because("y"), "engine")),
+        ("d", Pass(because("2"))),
+        ("n", Fail(because("x"), "model")),
+        ("f", Pass(because("2"))),
+        ("g", Fail(because("x"), "model")),
+        version="2.0",
+    )
     found = compare(
         of_receipt(receipt(before, tool_parser="a", kind="chat")), of_receipt(receipt(after, kind="chat"))
     )
@@ -187,6 +191,17 @@ def test_a_comparison_tells_worse_better_other_new_and_gone() -> None:
     assert found.decisions == {"tool_parser": ({"value": "a", "status": "user"}, None)}
     assert (found.before["version"], found.after["version"]) == ("1.0", "2.0")
     schema.check("comparison", found.to_json(), "comparison")
+
+
+def test_a_run_of_an_older_version_is_compared_by_outcome_and_blame() -> None:
+    """Its receipt has sentences alone, which nobody compares."""
+    old = report(("a", Fail(because("x"), "engine")), ("b", Fail(because("x"), "engine")))
+    new = report(("a", Fail(because("y"), "engine")), ("b", Fail(because("x"), "model")))
+    for run in (old, new):
+        for row in run["outcomes"]:
+            del row["cause"], row["remedy"]
+    found = compare(of_receipt(receipt(old)), of_receipt(receipt(new)))
+    assert {m.probe: m.way for m in found.outcomes} == {"b": "other"}
 
 
 def test_two_receipts_are_compared_and_the_exit_code_says_worse(desk: Desk) -> None:
