@@ -29,6 +29,10 @@ class Reason:
     def __hash__(self) -> int:
         return hash((self.kind, tuple(sorted((name, str(value)) for name, value in self.fields.items()))))
 
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Reason:
+        """Return the reason itself: it does not change, and a view of its fields cannot be copied."""
+        return self
+
     def to_json(self) -> dict[str, Any]:
         """``{"kind": "Enumeration.kind", fields…}``, as receipts and ``--json`` keep it."""
         return {"kind": key_of(self.kind), **{name: _json(value) for name, value in self.fields.items()}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterator
 from enum import StrEnum
 from importlib import import_module
@@ -106,3 +107,4 @@ def test_reasons_inside_reasons_become_sentences() -> None:
     assert sentence(_Fruit.APPLE, {"colour": "red"}, {"_Fruit.apple": lambda told: told["colour"]}) == "red"
     assert basket == Reason(_Fruit.BASKET, things=apples)
     assert basket.to_json()["things"][0] == {"kind": "_Fruit.apple", "colour": "red"}
+    assert copy.deepcopy(basket) == basket
