@@ -10,11 +10,9 @@ import pytest
 from importer import demo
 from importer.hub import local
 from importer.messages import render
-from importer.reasons import Reason
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.outcome import Outcome
-from importer.validation.own import OwnReason
 from importer.validation.promise import Promise
 from importer.validation.rendering import Rendering
 from importer.validation.reply import Reply, Usage
@@ -25,11 +23,6 @@ MODEL = Path(demo.__file__).with_name("model")
 
 def verdict(outcome: Outcome) -> str:
     return f"{outcome.outcome} {outcome.attribution or ''}".strip()
-
-
-def because(text: str) -> Reason:
-    """A reason in any words."""
-    return Reason(OwnReason.ANSWER, text=text)
 
 
 def words(outcome: Outcome) -> str:

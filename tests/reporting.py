@@ -16,7 +16,7 @@ from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outco
 from importer.validation.remedy import Remedy
 from importer.validation.report import Report, Row
 from tests.commandline import Desk, desk
-from tests.judging import because
+from tests.facts import as_reason
 
 __all__ = ["desk"]
 EXCHANGE = {
@@ -37,19 +37,19 @@ def report(
 
 
 ALL = (
-    ("health", Pass(because("up"), evidence=(EXCHANGE,))),
+    ("health", Pass(as_reason("up"), evidence=(EXCHANGE,))),
     (
         "tool-call",
         Fail(
-            because("no call"),
+            as_reason("no call"),
             "configuration",
             Reason(Remedy.SET_PARSER, key="tool_parser", parser="hermes", named=None),
             trials=3,
             evidence=(EXCHANGE,),
         ),
     ),
-    ("history", Inconclusive(because("it forgot"), "model", trials=3, agreed=2)),
-    ("stop-strings", NotApplicable(because("the engine does not offer: stop"))),
+    ("history", Inconclusive(as_reason("it forgot"), "model", trials=3, agreed=2)),
+    ("stop-strings", NotApplicable(as_reason("the engine does not offer: stop"))),
 )
 
 

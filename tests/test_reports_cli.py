@@ -19,7 +19,7 @@ from importer.reports.compare import compare
 from importer.reports.sheet import of_receipt, sheet
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Pass
 from tests.commandline import Desk, desk
-from tests.judging import because
+from tests.facts import as_reason
 from tests.reporting import ALL, RECEIPT, looked_at, receipt, report, stored
 from tests.test_asking import WRITTEN
 
@@ -163,22 +163,22 @@ def test_a_receipt_of_another_time_or_hand_is_read_all_the_same(odd: dict[str, A
 
 def test_a_comparison_tells_worse_better_other_new_and_gone() -> None:
     before = report(
-        ("a", Pass(because("1"))),
-        ("b", Fail(because("x"), "engine")),
-        ("c", Fail(because("x"), "engine")),
-        ("d", Pass(because("1"))),
-        ("e", Pass(because("1"))),
-        ("f", NotApplicable(because("1"))),
-        ("g", Inconclusive(because("x"), "model")),
+        ("a", Pass(as_reason("1"))),
+        ("b", Fail(as_reason("x"), "engine")),
+        ("c", Fail(as_reason("x"), "engine")),
+        ("d", Pass(as_reason("1"))),
+        ("e", Pass(as_reason("1"))),
+        ("f", NotApplicable(as_reason("1"))),
+        ("g", Inconclusive(as_reason("x"), "model")),
     )
     after = report(
-        ("a", Fail(because("2"), "engine")),
-        ("b", Pass(because("2"))),
-        ("c", Fail(because("y"), "engine")),
-        ("d", Pass(because("2"))),
-        ("n", Fail(because("x"), "model")),
-        ("f", Pass(because("2"))),
-        ("g", Fail(because("x"), "model")),
+        ("a", Fail(as_reason("2"), "engine")),
+        ("b", Pass(as_reason("2"))),
+        ("c", Fail(as_reason("y"), "engine")),
+        ("d", Pass(as_reason("2"))),
+        ("n", Fail(as_reason("x"), "model")),
+        ("f", Pass(as_reason("2"))),
+        ("g", Fail(as_reason("x"), "model")),
         version="2.0",
     )
     found = compare(
@@ -195,8 +195,8 @@ def test_a_comparison_tells_worse_better_other_new_and_gone() -> None:
 
 def test_a_run_of_an_older_version_is_compared_by_outcome_and_blame() -> None:
     """Its receipt has sentences alone, which nobody compares."""
-    old = report(("a", Fail(because("x"), "engine")), ("b", Fail(because("x"), "engine")))
-    new = report(("a", Fail(because("y"), "engine")), ("b", Fail(because("x"), "model")))
+    old = report(("a", Fail(as_reason("x"), "engine")), ("b", Fail(as_reason("x"), "engine")))
+    new = report(("a", Fail(as_reason("y"), "engine")), ("b", Fail(as_reason("x"), "model")))
     for run in (old, new):
         for row in run["outcomes"]:
             del row["cause"], row["remedy"]
@@ -208,7 +208,7 @@ def test_two_receipts_are_compared_and_the_exit_code_says_worse(desk: Desk) -> N
     stored(desk, report(*ALL))
     kept = desk.folder / "before.receipt.json"
     kept.write_bytes((desk.folder / "models" / "chat.receipt.json").read_bytes())
-    stored(desk, report(ALL[0], ("tool-call", Pass(because("a call"))), *ALL[2:], version="2.0"))
+    stored(desk, report(ALL[0], ("tool-call", Pass(as_reason("a call"))), *ALL[2:], version="2.0"))
     better = desk("report", "--compare", kept, "chat")
     assert better.code == 0
     assert "better: tool-call: fail → pass" in better.out

@@ -35,7 +35,7 @@ from importer.validation.run import probe
 from importer.validation.silence import SilenceReason
 from tests.facts import as_reason
 from tests.framing import context, repository
-from tests.judging import because, remedy, words
+from tests.judging import remedy, words
 from tests.test_validation_client import BODY, http, say, server
 
 TRACEBACK = """INFO: POST /v1/chat/completions
@@ -97,9 +97,11 @@ def test_a_lost_connection_to_an_engine_that_is_gone_is_its_death(tmp_path: Path
     )
     assert (gone.outcome, gone.attribution) == ("fail", "engine")
     assert "Bang: memory" in words(gone)
-    alive = blame.failed(TimedOut(because("late")), context(journal=dead(tmp_path, "Bang: x\n", alive=True)))
+    alive = blame.failed(
+        TimedOut(as_reason("late")), context(journal=dead(tmp_path, "Bang: x\n", alive=True))
+    )
     assert (alive.outcome, alive.attribution, words(alive)) == ("inconclusive", "environment", "late")
-    hangs = blame.failed(TimedOut(because("late")), context(journal=dead(tmp_path, TRACEBACK, alive=True)))
+    hangs = blame.failed(TimedOut(as_reason("late")), context(journal=dead(tmp_path, TRACEBACK, alive=True)))
     assert (hangs.outcome, hangs.attribution) == ("fail", "engine")
     assert words(hangs) == "late; its log: ValueError: shapes (3,4) and (5,) do not fit"
 
@@ -170,7 +172,7 @@ def test_what_fails_without_a_template_is_the_files_fault(tmp_path: Path) -> Non
         for error in (
             Refused(500, "no template"),
             Refused(400, "no"),
-            ReplyError(because("Internal server error")),
+            ReplyError(as_reason("Internal server error")),
         ):
             told = blame.failed(error, context(render, log=asked))
             assert (told.attribution, told.remedy) == ("configuration", Reason(Remedy.FETCH_TEMPLATE))
@@ -225,7 +227,7 @@ def proof(*reads: str, refuted: str = "deepseek", engine: str = "vllm", **more: 
 
 
 LOST = Fail(
-    because("the model wrote a call and it arrived as content"), "configuration", blame.OTHER_TOOL_PARSER
+    as_reason("the model wrote a call and it arrived as content"), "configuration", blame.OTHER_TOOL_PARSER
 )
 
 
@@ -258,11 +260,11 @@ def test_a_template_that_was_never_proved_is_said(tmp_path: Path) -> None:
     with rendering(repository(tmp_path, "other"), {}) as render:
         told = blame.mended(LOST, context(render, proof=proof("x")))
     assert "not the one that was proved" in remedy(told)
-    assert blame.mended(Pass(because("fine")), context(proof=proof("x"))) == Pass(because("fine"))
+    assert blame.mended(Pass(as_reason("fine")), context(proof=proof("x"))) == Pass(as_reason("fine"))
 
 
 def test_an_endless_answer_names_the_token_that_a_completion_shows(monkeypatch: pytest.MonkeyPatch) -> None:
-    talks_on = Fail(because("it goes on into another turn"), "configuration", END_TOKEN)
+    talks_on = Fail(as_reason("it goes on into another turn"), "configuration", END_TOKEN)
     asked = Exchange("POST", "/v1/chat/completions", {"messages": list(GREETING.messages)})
     monkeypatch.setattr(Context, "raw", lambda *_, **__: "Hello!<|im_end|>\n<|im_start|>user\nHi")
     told = blame.mended(talks_on, context(log=[asked]))

@@ -20,7 +20,7 @@ from importer.validation.outcome import Outcome, Pass
 from importer.validation.probes import PROBES, health, model_listed, plain_chat, sampling_arrives
 from importer.validation.promise import Promise
 from importer.validation.run import validate
-from tests.judging import because
+from tests.facts import as_reason
 
 Answer = Callable[[socket.socket], None]
 BODY = json.dumps({"choices": [{"message": {"content": "Hello!"}, "finish_reason": "stop"}]}).encode()
@@ -236,7 +236,7 @@ class Waiting:
         self.begun.set()
         self.let.wait(20)
         self.over.set()
-        return Pass(because("answered at last"))
+        return Pass(as_reason("answered at last"))
 
 
 class Interrupting:

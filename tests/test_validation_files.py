@@ -24,8 +24,9 @@ from importer.validation.probes import files_as_imported, simple_answers, tool_c
 from importer.validation.promise import promise_of
 from importer.validation.remedy import Remedy
 from importer.validation.report import Row
+from tests.facts import as_reason
 from tests.hubserver import HubServer, Repo, isolate
-from tests.judging import because, remedy, words
+from tests.judging import remedy, words
 
 NAMES = ("config.json", "tokenizer.json")
 
@@ -120,8 +121,8 @@ def test_a_receipt_keeps_what_the_import_saw(model: Path, tmp_path: Path) -> Non
 
 def test_noise_of_another_config_is_not_the_model_s() -> None:
     changed = files_as_imported.judge({"config.json": "a" * 40}, {"config.json": "b" * 40})
-    noise = Fail(because("3 of 3 are wrong"), "model", Reason(Remedy.WHOLE_WEIGHTS))
-    silent = Fail(because("no call"), "engine", Reason(Remedy.ANOTHER_ENGINE))
+    noise = Fail(as_reason("3 of 3 are wrong"), "model", Reason(Remedy.WHOLE_WEIGHTS))
+    silent = Fail(as_reason("no call"), "engine", Reason(Remedy.ANOTHER_ENGINE))
     rows = [
         Row(files_as_imported.NAME, "", changed),
         Row(simple_answers.NAME, "", noise),

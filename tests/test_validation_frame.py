@@ -25,8 +25,8 @@ from importer.validation.prompts import GREETING, TRIP, WEATHER, WEATHER_ANSWERE
 from importer.validation.rendering import Rendering
 from importer.validation.reply import Reply
 from importer.validation.run import probe, validate
+from tests.facts import as_reason
 from tests.framing import context, repository
-from tests.judging import because
 from tests.test_validation_client import BODY, DOCUMENT, STREAM, Running, http, say, server
 
 
@@ -45,9 +45,9 @@ def test_wilsons_interval(agreed: int, trials: int, low: float, high: float) -> 
 
 
 def test_every_outcome_has_its_interval_and_what_was_not_asked_has_none() -> None:
-    assert (Pass(because("x")).agreeing, Pass(because("x")).interval) == (1, wilson(1, 1))
-    assert Inconclusive(because("x"), "model", trials=3, agreed=2).interval == wilson(2, 3)
-    assert NotApplicable(because("x")).interval is None
+    assert (Pass(as_reason("x")).agreeing, Pass(as_reason("x")).interval) == (1, wilson(1, 1))
+    assert Inconclusive(as_reason("x"), "model", trials=3, agreed=2).interval == wilson(2, 3)
+    assert NotApplicable(as_reason("x")).interval is None
 
 
 def test_trials_are_counted_with_those_that_agreed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,7 +55,7 @@ def test_trials_are_counted_with_those_that_agreed(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Client, "chat", lambda *_: Reply(next(answers), finish_reason="stop"))
 
     def judge(reply: Reply) -> Outcome:
-        return Pass(because("x")) if reply.content == "yes" else Inconclusive(because("x"), "model")
+        return Pass(as_reason("x")) if reply.content == "yes" else Inconclusive(as_reason("x"), "model")
 
     outcome = context().judged(GREETING, judge)
     assert (outcome.outcome, outcome.trials, outcome.agreeing) == ("pass", 3, 1)
@@ -76,7 +76,7 @@ class Slow:
         begun = time.monotonic()
         time.sleep(0.05)
         self.spans.append((self.NAME, begun, time.monotonic()))
-        return Pass(because("ran"))
+        return Pass(as_reason("ran"))
 
 
 def test_what_measures_runs_after_the_others_and_with_nothing_beside_it() -> None:
@@ -198,7 +198,7 @@ class Busy:
     def run(self, ctx: Context, /) -> Outcome:
         for number in range(100):
             ctx.log.append(Exchange("POST", f"/{number}"))
-        return Pass(because("done"))
+        return Pass(as_reason("done"))
 
 
 def test_of_many_exchanges_the_first_and_the_last_are_kept() -> None:

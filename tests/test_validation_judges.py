@@ -27,7 +27,8 @@ from importer.validation.prompts import SUM, WEATHER, WEATHER_TOOL
 from importer.validation.remedy import OTHER_TOOL_PARSER
 from importer.validation.reply import Reply, ToolCall, Usage
 from importer.validation.signs import control_token, looks_like_call, thinking_markup
-from tests.judging import because, words
+from tests.facts import as_reason
+from tests.judging import words
 
 PARIS = '{"location": "Paris"}'
 
@@ -344,10 +345,10 @@ def test_forms_of_replies() -> None:
 
 def test_only_a_pass_and_what_does_not_apply_count() -> None:
     outcomes: list[Outcome] = [
-        Pass(because("x")),
-        NotApplicable(because("x")),
-        Inconclusive(because("x"), "model"),
-        Fail(because("x"), "engine"),
+        Pass(as_reason("x")),
+        NotApplicable(as_reason("x")),
+        Inconclusive(as_reason("x"), "model"),
+        Fail(as_reason("x"), "engine"),
     ]
     assert [counts_as_passed(o) for o in outcomes] == [True, True, False, False]
 

@@ -15,7 +15,8 @@ from importer.validation.probes import own_limit, sampling_arrives, simple_answe
 from importer.validation.promise import Promise
 from importer.validation.prompts import SUM
 from importer.validation.reply import Reply
-from tests.judging import MODEL, asked, because, copied, remedy, rendering, said, verdict
+from tests.facts import as_reason
+from tests.judging import MODEL, asked, copied, remedy, rendering, said, verdict
 
 
 @pytest.mark.parametrize(
@@ -77,17 +78,17 @@ def test_a_value_without_which_a_probe_passes_is_at_fault(monkeypatch: pytest.Mo
     assert spoilt.suspects({"temperature": 5, "top_k": 0}) == {"temperature": 5}
 
     def run(ctx: Context) -> Outcome:
-        return Pass(because("x")) if ctx.ask(SUM).content == "Four." else Fail(because("noise"), "engine")
+        return Pass(as_reason("x")) if ctx.ask(SUM).content == "Four." else Fail(as_reason("noise"), "engine")
 
     def heard(body: Any) -> Reply:
         return said("Four." if body.get("repetition_penalty") == 1.0 else "F5")
 
     ctx = asked(heard, monkeypatch, sampling=sampling)
-    told = spoilt.without(ctx, Fail(because("noise"), "engine"), run, {})
+    told = spoilt.without(ctx, Fail(as_reason("noise"), "engine"), run, {})
     assert (verdict(told), told.remedy) == ("fail configuration", spoilt.REMEDIES["repetition_penalty"])
     ctx = asked(lambda _: said("F5"), monkeypatch, sampling=sampling)
-    assert verdict(spoilt.without(ctx, Fail(because("noise"), "engine"), run, {})) == "fail engine"
-    assert spoilt.without(ctx, Pass(because("y")), run, {}) == Pass(because("y"))
+    assert verdict(spoilt.without(ctx, Fail(as_reason("noise"), "engine"), run, {})) == "fail engine"
+    assert spoilt.without(ctx, Pass(as_reason("y")), run, {}) == Pass(as_reason("y"))
 
 
 def test_none_leaves_a_field_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +103,7 @@ def test_none_leaves_a_field_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_wrong_answers_after_another_template_are_not_the_models(tmp_path: Path) -> None:
-    found = Fail(because("wrong"), "model")
+    found = Fail(as_reason("wrong"), "model")
     without = copied(tmp_path / "m")
     (without / "chat_template.jinja").unlink()
     for folder, part in ((without, "configuration"), (MODEL, None)):
@@ -126,6 +127,6 @@ def test_wrong_answers_after_another_template_are_not_the_models(tmp_path: Path)
 )
 def test_an_engine_that_was_not_told_is_not_at_fault(told: tuple[str, ...], expected: str) -> None:
     at_start = {"temperature": 1.0, "top_k": 0, "max_tokens": 512}
-    missed = Fail(because("8 answers are one"), "engine")
+    missed = Fail(as_reason("8 answers are one"), "engine")
     assert verdict(sampling_arrives.untold(missed, at_start, told)) == expected
-    assert sampling_arrives.untold(Pass(because("x")), at_start, told) == Pass(because("x"))
+    assert sampling_arrives.untold(Pass(as_reason("x")), at_start, told) == Pass(as_reason("x"))

@@ -31,7 +31,8 @@ from importer.validation.rendering import Rendering
 from importer.validation.reply import Reply, Usage
 from importer.validation.report import Row
 from importer.validation.tokenised import OWN, changed_prompt
-from tests.judging import because, remedy
+from tests.facts import as_reason
+from tests.judging import remedy
 
 
 def context(render: Rendering | None = None, promise: Promise | None = None) -> Context:
@@ -121,9 +122,9 @@ def test_what_is_written_wrong_is_the_documents_where_it_changes_the_numbers() -
     assert blame.altered(found, Promise()) is found
     foreign = simple_answers.judge_missed("<|im_start|>", 3, 3)
     assert blame.altered(foreign, dice) is foreign
-    lost = Fail(because("the parser lost it"), "engine", Reason(Remedy.OTHER_VERSION_READS, parser="x"))
+    lost = Fail(as_reason("the parser lost it"), "engine", Reason(Remedy.OTHER_VERSION_READS, parser="x"))
     assert blame.altered(lost, dice).attribution == "configuration"
-    count = Fail(because("counts nothing"), "engine")
+    count = Fail(as_reason("counts nothing"), "engine")
     assert blame.altered(count, dice) is count
 
 
@@ -172,8 +173,8 @@ def test_a_call_beside_what_the_model_did_not_write(
 
 
 def test_what_a_template_was_not_given_explains_answers() -> None:
-    dropped = Fail(because("82 tokens"), "engine", Reason(Remedy.OTHER_VERSION_TEMPLATE))
-    wrong = Fail(because("the call arrived without it"), "configuration", Reason(Remedy.OTHER_TEMPLATE))
+    dropped = Fail(as_reason("82 tokens"), "engine", Reason(Remedy.OTHER_VERSION_TEMPLATE))
+    wrong = Fail(as_reason("the call arrived without it"), "configuration", Reason(Remedy.OTHER_TEMPLATE))
     rows = [Row(prompt_rendered.NAME, "", dropped), Row("tool-call", "", wrong)]
     assert [row.outcome.attribution for row in roots.traced(rows)] == ["engine", "engine"]
     assert roots.traced(rows[1:]) == rows[1:]
@@ -181,9 +182,9 @@ def test_what_a_template_was_not_given_explains_answers() -> None:
 
 def test_a_stop_word_explains_calls_that_are_cut_in_streams() -> None:
     word = Fail(
-        because("it stands between two calls"), "configuration", Reason(Remedy.TAKE_OUT_STOPWORD, word="x")
+        as_reason("it stands between two calls"), "configuration", Reason(Remedy.TAKE_OUT_STOPWORD, word="x")
     )
-    cut = Fail(because("tool calls differ"), "engine", Reason(Remedy.WHOLE_ANSWERS))
+    cut = Fail(as_reason("tool calls differ"), "engine", Reason(Remedy.WHOLE_ANSWERS))
     told = roots.traced([Row(stop_words.NAME, "", word), Row("stream-equals-whole", "", cut)])
     assert [row.outcome.attribution for row in told] == ["configuration", "configuration"]
 
@@ -205,7 +206,7 @@ def test_a_thought_that_the_model_does_not_end_is_not_the_parsers(
 
 
 def test_what_is_held_to_a_form_begins_behind_a_thought(monkeypatch: pytest.MonkeyPatch) -> None:
-    empty = Fail(because("get_time was named, and none came: ''"), "engine")
+    empty = Fail(as_reason("get_time was named, and none came: ''"), "engine")
     thinker = context(promise=Promise(reasoning_parser="qwen3"))
     thought = "<think>\nHm.\n</think>\n\nHello!"
     monkeypatch.setattr(Context, "raw", lambda _, asked, **__: thought if asked is SUM else '{"name": "Ada"}')
@@ -235,7 +236,7 @@ def test_spaces_that_a_tokenizer_adds(
 
     ctx = replace(context(render), tokens=ask)
     assert (changed_prompt(ctx) is not None) is told
-    silent = blame.mended(Inconclusive(because("the model answered without a call"), "model"), ctx)
+    silent = blame.mended(Inconclusive(as_reason("the model answered without a call"), "model"), ctx)
     assert isinstance(silent, Inconclusive)
     assert (silent.attribution, silent.remedy == OWN) == (
         ("configuration", True) if told else ("model", False)

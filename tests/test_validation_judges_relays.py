@@ -33,7 +33,8 @@ from importer.validation.prompts.told import CALLED, CALLED_EMPTY
 from importer.validation.remedy import WHOLE_ANSWERS, Remedy
 from importer.validation.reply import Reply, ReplyReason, from_stream, from_whole
 from importer.validation.report import Row
-from tests.judging import because, remedy, words
+from tests.facts import as_reason
+from tests.judging import remedy, words
 from tests.models.formats import FORMATS
 from tests.test_validation_judges_turns import MODEL, closed, context, edited
 
@@ -95,19 +96,19 @@ def test_noise_is_explained_by_a_stop_word_within_answers() -> None:
     word = stop_words.judge([Reply("\n\nHello to you.")], ("\n\n",))
     noise = simple_answers.judge_missed(None, 3, 3)
     rows = [Row(simple_answers.NAME, "", noise), Row(stop_words.NAME, "", word)]
-    rows.append(Row(tool_call.NAME, "", Fail(because("no call"), "engine")))
+    rows.append(Row(tool_call.NAME, "", Fail(as_reason("no call"), "engine")))
     told = roots.traced(rows)
     assert isinstance(word, Fail)
     assert {
         (row.outcome.attribution, remedy(row.outcome)) for row in told if isinstance(row.outcome, Fail)
     } == {("configuration", remedy(word))}
-    assert roots.traced([*rows[:1], Row(stop_words.NAME, "", Pass(because("none")))])[0].outcome == noise
+    assert roots.traced([*rows[:1], Row(stop_words.NAME, "", Pass(as_reason("none")))])[0].outcome == noise
 
 
 @pytest.mark.parametrize("name", spoilt.REMEDIES)
 def test_what_a_value_spoils_is_no_engines(name: str) -> None:
-    swapped = Fail(because("'count' got the answer to 'sum'"), "engine")
-    cause = spoilt.judge(Fail(because("no call"), "model"), name, 3.0)
+    swapped = Fail(as_reason("'count' got the answer to 'sum'"), "engine")
+    cause = spoilt.judge(Fail(as_reason("no call"), "model"), name, 3.0)
     rows = [Row(tool_call.NAME, "", cause), Row(sixteen_at_once.NAME, "", swapped)]
     told = roots.traced(rows)[1].outcome
     assert isinstance(told, Fail)
@@ -204,9 +205,11 @@ def test_a_stream_that_cannot_be_read_leaves_whole_answers() -> None:
 
 def test_what_a_model_writes_otherwise_is_explained_by_other_files() -> None:
     files = Fail(
-        because("of tokenizer.json …"), "configuration", Reason(Remedy.PUT_BACK, files=("tokenizer.json",))
+        as_reason("of tokenizer.json …"), "configuration", Reason(Remedy.PUT_BACK, files=("tokenizer.json",))
     )
-    call = Fail(because("the parser lost it"), "configuration", Reason(Remedy.OWN_TEMPLATE, parser="hermes"))
+    call = Fail(
+        as_reason("the parser lost it"), "configuration", Reason(Remedy.OWN_TEMPLATE, parser="hermes")
+    )
     rows = [Row(files_as_imported.NAME, "", files), Row(tool_call.NAME, "", call)]
     told = roots.traced(rows)[1].outcome
     assert isinstance(told, Fail)
@@ -236,11 +239,11 @@ def test_a_thought_under_another_name(fields: dict[str, object], expected: str) 
 
 
 def test_an_engine_at_fault_always_has_a_change_told() -> None:
-    bare = Fail(because("finish_reason is 'tool_calls', not 'stop'"), "engine")
+    bare = Fail(as_reason("finish_reason is 'tool_calls', not 'stop'"), "engine")
     told = replace(bare, remedy=WHOLE_ANSWERS)
     for outcome, change in ((bare, Reason(Remedy.ANOTHER_ENGINE)), (told, WHOLE_ANSWERS)):
         made = roots.with_a_remedy(Row(tool_call.NAME, "", outcome)).outcome
         assert isinstance(made, Fail)
         assert (made.reason, made.remedy) == (outcome.reason, change)
-    for other in (Pass(because("fine")), Fail(because("x"), "model")):
+    for other in (Pass(as_reason("fine")), Fail(as_reason("x"), "model")):
         assert roots.with_a_remedy(Row(tool_call.NAME, "", other)).outcome == other

@@ -10,7 +10,7 @@ from importer.validation.probes import client_leaves, context_length, long_promp
 from importer.validation.promise import Promise
 from importer.validation.prompts import COUNT, SUM
 from importer.validation.reply import Reply
-from tests.judging import because
+from tests.facts import as_reason
 
 FOUR, TEN = Reply("Two plus two is four."), Reply("One, two, and so on to ten.")
 PROMPTS = [SUM, COUNT]
@@ -26,7 +26,7 @@ def verdict(outcome: Outcome) -> str:
         ([FOUR, TEN], FOUR, "pass"),
         ([TEN, FOUR], FOUR, "fail engine"),
         ([FOUR, Refused(500, "boom")], FOUR, "fail engine"),
-        ([FOUR, TimedOut(because("slow"))], FOUR, "fail engine"),
+        ([FOUR, TimedOut(as_reason("slow"))], FOUR, "fail engine"),
         ([FOUR, TEN], Refused(500, "boom"), "fail engine"),
         ([FOUR, Reply("I would rather not.")], FOUR, "pass"),
     ],

@@ -32,7 +32,8 @@ from importer.validation.promise import Promise
 from importer.validation.prompts import GREETING
 from importer.validation.reply import Reply, Usage
 from importer.validation.ways import together
-from tests.judging import because, remedy, words
+from tests.facts import as_reason
+from tests.judging import remedy, words
 
 COUNTED = Reply("One, two, three, four, five.", finish_reason="stop")
 
@@ -290,15 +291,15 @@ def test_a_stop_word_of_the_documents_is_not_for_clients() -> None:
 
 def test_the_worst_of_several_ways_is_told() -> None:
     good, bad, unsure = (
-        Pass(because("well")),
-        Fail(because("broken"), "engine"),
-        Inconclusive(because("who knows"), "model"),
+        Pass(as_reason("well")),
+        Fail(as_reason("broken"), "engine"),
+        Inconclusive(as_reason("who knows"), "model"),
     )
     assert words(together({"whole": good, "streamed": bad})) == "streamed: broken"
     assert together({"whole": unsure, "streamed": bad}).outcome == "fail"
     assert together({"whole": unsure, "streamed": good}).outcome == "inconclusive"
-    assert together({"a": good, "b": NotApplicable(because("no"))}) == good
-    assert together({"a": NotApplicable(because("no"))}).outcome == "not-applicable"
+    assert together({"a": good, "b": NotApplicable(as_reason("no"))}) == good
+    assert together({"a": NotApplicable(as_reason("no"))}).outcome == "not-applicable"
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,8 @@ from importer.validation.rendering import Rendering
 from importer.validation.reply import Reply, Usage
 from importer.validation.report import Row
 from importer.validation.tokenised import OWN, TEXT
-from tests.judging import because, remedy, words
+from tests.facts import as_reason
+from tests.judging import remedy, words
 from tests.models.formats import FORMATS
 
 MODEL = Path(demo.__file__).with_name("model")
@@ -169,7 +170,7 @@ def test_a_refusal_over_which_the_template_broke_is_not_clean(tmp_path: Path) ->
 
 
 def test_half_a_call_to_say_hello_is_the_models() -> None:
-    found = Fail(because("finish_reason is 'tool_calls', not 'stop'"), "engine")
+    found = Fail(as_reason("finish_reason is 'tool_calls', not 'stop'"), "engine")
     reply = Reply("", "", (), "tool_calls", Usage(9, 9))
     half = replace(reply, behind='<tool_call>\n{"name": "get_')
     assert no_tool_needed.judge_lost(found, reply) is found
@@ -196,7 +197,7 @@ def test_another_template_than_the_proved_one_is_told_and_the_model_is_not_to_bl
     assert isinstance(prompt_rendered.judge_template("a", ""), Pass)
     found = prompt_rendered.judge_template("a", "b")
     assert isinstance(found, Fail)
-    declined = Inconclusive(because("the model answered without a call"), "model")
+    declined = Inconclusive(as_reason("the model answered without a call"), "model")
     ctx = context(MODEL)
     assert ctx.render is not None
     for digest, part in ((ctx.render.digest, "model"), ("another", "configuration")):
@@ -208,9 +209,9 @@ def test_an_engine_is_not_blamed_for_answers_to_another_template_or_tokenizer() 
     def row(name: str, outcome: Outcome) -> Row:
         return Row(name, "", outcome)
 
-    engines = row("no-tool-needed", Fail(because("finish_reason is 'tool_calls', not 'stop'"), "engine"))
-    models = row("plain-chat", Inconclusive(because("the answer is empty"), "model"))
-    own = row("stops-cleanly", Fail(because("the port is taken"), "engine"))
+    engines = row("no-tool-needed", Fail(as_reason("finish_reason is 'tool_calls', not 'stop'"), "engine"))
+    models = row("plain-chat", Inconclusive(as_reason("the answer is empty"), "model"))
+    own = row("stops-cleanly", Fail(as_reason("the port is taken"), "engine"))
     for cause in (
         row(prompt_rendered.NAME, prompt_rendered.judge_template("a", "b")),
         row(tokenizer_whole.NAME, tokenizer_whole.judge_text("say hello to zoe, from koln!")),
@@ -220,26 +221,26 @@ def test_an_engine_is_not_blamed_for_answers_to_another_template_or_tokenizer() 
 
 
 def test_a_parser_read_from_answers_follows_answers_that_are_noise() -> None:
-    noise = Row(simple_answers.NAME, "", Fail(because("3 of 3 are wrong"), "configuration", OWN))
+    noise = Row(simple_answers.NAME, "", Fail(as_reason("3 of 3 are wrong"), "configuration", OWN))
     for part, after in (("engine", "configuration"), ("configuration", "configuration")):
         told: Attribution = part  # type: ignore[assignment]
         parser = Row(
             settings_read_back.NAME,
             "",
-            Fail(because("it does not read the call"), told, Reason(Remedy.CHOOSE_TOOL_PARSER)),
+            Fail(as_reason("it does not read the call"), told, Reason(Remedy.CHOOSE_TOOL_PARSER)),
         )
         assert roots.traced([noise, parser])[1].outcome.attribution == after
 
 
 def test_a_model_that_is_not_asked_what_was_said_is_not_to_blame() -> None:
     noise = Row(simple_answers.NAME, "", simple_answers.judge_missed(None, 3, 3))
-    other = Row("tool-call", "", Inconclusive(because("the model answered without a call"), "model"))
+    other = Row("tool-call", "", Inconclusive(as_reason("the model answered without a call"), "model"))
     for name, mend, part in (
         (TALK.name, turns_rendered.EVERYTHING, "configuration"),
         (ROUND.name, turns_rendered.EVERYTHING, "model"),  # an ordinary chat is whole
         (TALK.name, Reason(Remedy.NO_CLOCK), "model"),
     ):
-        gone = Fail(because("it is not there"), "configuration", mend, within=(name, "ends"))
+        gone = Fail(as_reason("it is not there"), "configuration", mend, within=(name, "ends"))
         lost = Row(turns_rendered.NAME, "", gone)
         told = roots.traced([noise, lost, other])
         assert [row.outcome.attribution for row in (told[0], told[2])] == [part, part]
@@ -307,7 +308,7 @@ def test_what_tokenizers_make_of_texts(tmp_path: Path) -> None:
 
 
 def test_arguments_encoded_twice_are_no_objects_for_anthropic() -> None:
-    twice = Fail(because("the arguments are encoded twice"), "model", Reason(Remedy.DECODE_ONCE_MORE))
+    twice = Fail(as_reason("the arguments are encoded twice"), "model", Reason(Remedy.DECODE_ONCE_MORE))
     refused = Refused(400, "input should be a dictionary").outcome()
     rows = [Row("tool-call", "", twice), Row("messages-tools", "", refused)]
     told = roots.traced(rows)[1].outcome
@@ -318,7 +319,7 @@ def test_arguments_encoded_twice_are_no_objects_for_anthropic() -> None:
 
 def test_a_template_that_loses_turns_explains_an_engine_that_dies_of_it() -> None:
     lost = Fail(
-        because("what the user said is not in the prompt"),
+        as_reason("what the user said is not in the prompt"),
         "configuration",
         turns_rendered.EVERYTHING,
         within=(TALK.name,),

@@ -36,7 +36,8 @@ from importer.validation.prompts import (
     WEATHER_ANSWERED,
 )
 from importer.validation.run import validate
-from tests.judging import because, remedy, words
+from tests.facts import as_reason
+from tests.judging import remedy, words
 
 pytestmark = pytest.mark.engine
 MODELS = Path(__file__).parent / "models"
@@ -150,7 +151,7 @@ class Killing:
     def run(self, ctx: Context, /) -> Outcome:
         os.killpg(self.served.pid, signal.SIGKILL)
         ctx.ask(GREETING)
-        return Pass(because("it lives"))
+        return Pass(as_reason("it lives"))
 
 
 def test_an_engine_that_is_killed_meanwhile_is_said_to_have_died(mlx_engine: Installed) -> None:
@@ -178,7 +179,7 @@ def test_a_template_that_refuses_is_blamed_in_its_own_words(mlx_engine: Installe
 
         def run(self, ctx: Context, /) -> Outcome:
             ctx.ask(TWO_USERS)
-            return Pass(because("taken"))
+            return Pass(as_reason("taken"))
 
     made = document("mlx")
     with running("mlx", mlx_engine, made, model) as (served, ctx):

@@ -12,16 +12,17 @@ from importer.validation.probes.stream_equals_whole import StreamReason
 from importer.validation.probes.structured_output import StructuredReason
 from importer.validation.remedy import Remedy
 from importer.validation.report import Row
-from tests.judging import because, verdict
+from tests.facts import as_reason
+from tests.judging import verdict
 
 
 def test_what_rests_on_answers_that_are_all_cut_is_blamed_on_what_cuts_them() -> None:
     outcomes: dict[str, Outcome] = {
         "own-limit": Fail(
-            because("answers are cut after 8 tokens"), "configuration", Reason(Remedy.RAISE_LIMITS)
+            as_reason("answers are cut after 8 tokens"), "configuration", Reason(Remedy.RAISE_LIMITS)
         ),
-        "simple-answers": Fail(because("noise"), "model", Reason(Remedy.OTHER_WEIGHTS)),
-        "tool-call": Inconclusive(because("still thinking at the limit"), "model"),
+        "simple-answers": Fail(as_reason("noise"), "model", Reason(Remedy.OTHER_WEIGHTS)),
+        "tool-call": Inconclusive(as_reason("still thinking at the limit"), "model"),
     }
     rows = [Row(name, "", outcome) for name, outcome in outcomes.items()]
     told = [verdict(row.outcome) for row in roots.traced(rows)]
@@ -30,11 +31,11 @@ def test_what_rests_on_answers_that_are_all_cut_is_blamed_on_what_cuts_them() ->
 
 def test_what_rests_on_noise_is_blamed_on_what_made_the_noise() -> None:
     outcomes: dict[str, Outcome] = {
-        "simple-answers": Fail(because("noise"), "model", Reason(Remedy.OTHER_WEIGHTS)),
-        "tool-call": Inconclusive(because("declined"), "model"),
-        "no-tool-needed": Fail(because("called"), "engine", Reason(Remedy.OTHER_WEIGHTS)),
-        "system-role": Fail(because("dropped"), "configuration"),
-        "health": Pass(because("up")),
+        "simple-answers": Fail(as_reason("noise"), "model", Reason(Remedy.OTHER_WEIGHTS)),
+        "tool-call": Inconclusive(as_reason("declined"), "model"),
+        "no-tool-needed": Fail(as_reason("called"), "engine", Reason(Remedy.OTHER_WEIGHTS)),
+        "system-role": Fail(as_reason("dropped"), "configuration"),
+        "health": Pass(as_reason("up")),
     }
     rows = [Row(name, "", outcome) for name, outcome in outcomes.items()]
     told = {row.probe: verdict(row.outcome) for row in roots.traced(rows)}
@@ -77,11 +78,11 @@ PARSER = {"key": "tool_parser", "parser": "hermes"}
 def test_a_cause_explains_what_an_engine_is_blamed_for(cause: str, change: Reason, follows: set[str]) -> None:
     outcomes: dict[str, Outcome] = {
         "messages": Refused(500, "no such model").outcome(),
-        "long-prompt": Fail(because("600 words were answered: 'again'"), "engine"),
-        "tool-call": Fail(because("half a call"), "engine"),
-        "context-length": Fail(because("another value"), "engine"),
-        cause: Fail(because("seen"), "configuration", change),
-        "tool-choice": Fail(because("declined"), "model"),
+        "long-prompt": Fail(as_reason("600 words were answered: 'again'"), "engine"),
+        "tool-call": Fail(as_reason("half a call"), "engine"),
+        "context-length": Fail(as_reason("another value"), "engine"),
+        cause: Fail(as_reason("seen"), "configuration", change),
+        "tool-choice": Fail(as_reason("declined"), "model"),
     }
     rows = roots.traced([Row(name, "", outcome) for name, outcome in outcomes.items()])
     told = {row.probe for row in rows if verdict(row.outcome) == "fail configuration"}
@@ -90,12 +91,12 @@ def test_a_cause_explains_what_an_engine_is_blamed_for(cause: str, change: Reaso
 
 def test_an_engine_writes_history_by_its_parser() -> None:
     missing = Fail(
-        because("it runs with no tool parser"),
+        as_reason("it runs with no tool parser"),
         "configuration",
         Reason(Remedy.START_WITH_PARSER, key="tool_parser"),
     )
     history = Fail(
-        because("calls and results take 239 tokens, and 197 as the template renders them"), "engine"
+        as_reason("calls and results take 239 tokens, and 197 as the template renders them"), "engine"
     )
     rows = [Row("settings-read-back", "", missing), Row("prompt-rendered", "", history)]
     assert [verdict(row.outcome) for row in roots.traced(rows)] == ["fail configuration"] * 2
@@ -105,7 +106,7 @@ def test_an_engine_writes_history_by_its_parser() -> None:
 def test_what_is_judged_over_a_thought_is_blamed_on_who_let_it_through(part: Attribution) -> None:
     outcomes: dict[str, Outcome] = {
         "reasoning-apart": Fail(
-            because("the thinking marker <think> is in the content"),
+            as_reason("the thinking marker <think> is in the content"),
             part,
             Reason(Remedy.CHOOSE_REASONING_PARSER),
         ),
@@ -114,8 +115,8 @@ def test_what_is_judged_over_a_thought_is_blamed_on_who_let_it_through(part: Att
             Reason(StreamReason.DIFFERS, name="content", whole="<ponder>\nA.\n</ponder>\nHi", streamed=""),
             "engine",
         ),
-        "tool-choice": Fail(because("a call was required, and none came: 'Hello.'"), "engine"),
-        "guided-output": Inconclusive(because("the answer came to the limit of tokens"), "model"),
+        "tool-choice": Fail(as_reason("a call was required, and none came: 'Hello.'"), "engine"),
+        "guided-output": Inconclusive(as_reason("the answer came to the limit of tokens"), "model"),
     }
     rows = [Row(name, "", outcome) for name, outcome in outcomes.items()]
     told = [verdict(row.outcome) for row in roots.traced(rows)]

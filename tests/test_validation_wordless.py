@@ -22,6 +22,7 @@ from importer.validation.probes import PROBES
 from importer.validation.promise import Promise
 from importer.validation.report import Report
 from importer.validation.run import probe
+from tests.facts import as_reason
 from tests.faults.registry import FAULTS
 from tests.faults.verdict import judge
 from tests.judging import MODEL, rendering
@@ -131,7 +132,7 @@ def run(say: Say, parser: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any
     monkeypatch.setattr("importer.validation.probes.sixteen_at_once.APART", 0.0)
     with rendering(MODEL) as render:
         reads = Verdict("hermes", "H", ("one-call",), {}, ("one-call",))
-        wrong = Verdict("deepseek", "D", (), {"one-call": "read no call"}, ("one-call",))
+        wrong = Verdict("deepseek", "D", (), {"one-call": as_reason("read no call")}, ("one-call",))
         proof = Proof("vllm", "1", render.digest, {"tool_parser": (reads, wrong)}, {})
         promise = Promise(tool_parser=parser, reasoning_parser="qwen3", sampling={"top_p": 0.0})
         bench = Context(promise, "m", Client("http://127.0.0.1:1"), render=render, proof=proof)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from importer.cli.messages import hint, sentence
 from importer.engines import environment, get
 from importer.errors import DocumentError, EngineError, ImporterError
 from tests.faults.bench import run
@@ -73,7 +74,7 @@ def judge(fault: Fault, engine: str) -> tuple[Cell, list[dict[str, Any]]]:
     try:
         report = run(fault, engine)
     except (EngineError, DocumentError) as error:
-        part, told = _blamed(error), f"{error.message} {error.hint}"
+        part, told = _blamed(error), f"{sentence(error)} {hint(error)}"
         outcomes = [{"probe": START, "outcome": "fail", "reason": told, "attribution": part, "mend": told}]
         cell = _cell(fault, engine, version, outcomes, time.monotonic() - begun)
         return cell, outcomes
