@@ -114,7 +114,8 @@ EngineKind = Literal[
     "worker-failed",
 ]  # fmt: skip
 ServiceKind = Literal[
-    "bad-request", "bad-json", "no-key", "wrong-scope", "foreign-page", "foreign-host", "no-such-page",
+    "bad-request", "bad-json", "no-key", "wrong-scope", "needs-approver", "code-not-approved", "foreign-page",
+    "foreign-host", "no-such-page",
     "wrong-method", "no-such-job", "no-such-version", "no-such-key", "precondition-failed",
     "precondition-required", "key-made", "key-reused", "not-ended", "has-ended", "ambiguous",
     "no-directories", "body-too-large", "wrong-type", "too-many", "too-slow", "busy", "not-ready",
@@ -257,6 +258,8 @@ class ServiceError(ImporterError):
         "bad-json": _of("problem"),
         "no-key": _of(),
         "wrong-scope": _of("name", "scope", "has"),
+        "needs-approver": _of("what", "name", "has"),
+        "code-not-approved": _of("name", "what"),
         "foreign-page": _of(),
         "foreign-host": _of("host"),
         "no-such-page": _of("path"),

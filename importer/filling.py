@@ -22,6 +22,7 @@ from importer.document.store import Store, Stored, load, receipt_path
 from importer.document.text import to_text
 from importer.document.where import Problem
 from importer.errors import DocumentError
+from importer.hub.places import Places
 from importer.hub.reference import Reference
 from importer.pipeline import Plan, Request, decide_snapshot, lay_out
 from importer.preferences import written
@@ -66,7 +67,11 @@ class Filling:
 
 
 def plan(
-    path: Path, request: Request, bench: Workbench, progress: Callable[[str], None] = lambda _: None
+    path: Path,
+    request: Request,
+    bench: Workbench,
+    places: Places,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> Filling:
     """Decide for the model and the backend that a file names, at the commit that it pins; writes nothing.
 
@@ -84,7 +89,7 @@ def plan(
     progress("resolving")
     reference = stored.reference
     revision = _pinned(stored, parse(reference))
-    snapshot = resolve(parse(reference, revision), offline=request.offline)
+    snapshot = resolve(parse(reference, revision), places, offline=request.offline)
     kept = stored.receipt
     if kept is not None and stored.model != (snapshot.model_id or str(snapshot.directory)):
         kept = None  # of the model that the file named before

@@ -21,6 +21,7 @@ from importer.document.names import check
 from importer.document.naming import Names
 from importer.document.receipt import Receipt, evidence_json
 from importer.document.text import to_text
+from importer.hub.places import Places
 from importer.messages import render
 from importer.preferences import check_document
 from importer.proof import Proof
@@ -90,13 +91,19 @@ class Plan(Decided):
         )
 
 
-def plan(request: Request, names: Names, bench: Workbench, progress: Progress = lambda _: None) -> Plan:
+def plan(
+    request: Request, names: Names, bench: Workbench, places: Places, progress: Progress = lambda _: None
+) -> Plan:
     """Resolve, gather evidence, decide and lay out the document; writes nothing. Raises ImporterError."""
-    return lay_out(resolve_and_decide(request, bench, progress, names), names)
+    return lay_out(resolve_and_decide(request, bench, places, progress, names), names)
 
 
 def resolve_and_decide(
-    request: Request, bench: Workbench, progress: Progress = lambda _: None, names: Names | None = None
+    request: Request,
+    bench: Workbench,
+    places: Places,
+    progress: Progress = lambda _: None,
+    names: Names | None = None,
 ) -> Decided:
     """Everything that takes time; safe to run for several requests at once. Raises ImporterError.
 
@@ -106,7 +113,7 @@ def resolve_and_decide(
     from importer.hub.reference import parse
 
     progress("resolving")
-    snapshot = resolve(parse(request.reference, request.revision), offline=request.offline)
+    snapshot = resolve(parse(request.reference, request.revision), places, offline=request.offline)
     if names is not None:
         request = request.after(names.known(snapshot, request.name))
     return decide_snapshot(snapshot, request, bench, progress)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
 from importer.document.store import Stored
 from importer.errors import EngineError, ImporterError, RepositoryError
+from importer.hub.places import Places
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 
@@ -41,14 +42,17 @@ class Running(TypedDict, total=False):
     hold: Sequence[int]
 
 
-def weights_of(stored: Stored, snapshot: Snapshot | None, *, fetch: bool, progress: Progress) -> Path:
-    """The directory with the document's weights; fetched into the Hub client's cache if ``fetch`` says so.
+def weights_of(
+    stored: Stored, snapshot: Snapshot | None, places: Places, *, fetch: bool, progress: Progress
+) -> Path:
+    """Return the directory with the document's weights; with ``fetch`` they are downloaded if need be.
 
-    Raises EngineError("weights-not-local") or EngineError("no-weights"), and HubError.
+    Raises EngineError("weights-not-local") or EngineError("no-weights"), HubError, and
+    ServiceError("no-directories") for a directory that is not one of ``places``.
     """
     from importer.hub import fetch_weights, locate_weights, weights_size
 
-    snapshot = snapshot or _snapshot(stored)
+    snapshot = snapshot or _snapshot(stored, places)
     here = locate_weights(snapshot)
     if here is not None:
         return here
@@ -66,6 +70,7 @@ def weights_of(stored: Stored, snapshot: Snapshot | None, *, fetch: bool, progre
 def inspect(
     stored: Stored,
     engine_name: str,
+    places: Places,
     *,
     weights: Path | None = None,
     port: int | None = None,
@@ -75,12 +80,12 @@ def inspect(
     from importer.engines.doctor.case import of_engine
 
     fit = stored.receipt.fit if stored.receipt is not None else None
-    here = weights or _kept(stored)
+    here = weights or _kept(stored, places)
     return of_engine(engine_name, document=stored.data, fit=fit, weights=here, port=port, ask=ask)
 
 
 def ready(
-    stored: Stored, engine_name: str, *, weights: Path | None = None, port: int | None = None
+    stored: Stored, engine_name: str, places: Places, *, weights: Path | None = None, port: int | None = None
 ) -> list[Finding]:
     """Warnings; raises EngineError, "would-not-run" above all, where a run would not come to its end.
 
@@ -88,17 +93,19 @@ def ready(
     """
     from importer.engines import doctor
 
-    case = inspect(stored, engine_name, weights=weights, port=port)
+    case = inspect(stored, engine_name, places, weights=weights, port=port)
     return doctor.refuse(case, stored.name, fetched=weights is not None)
 
 
-def run_document(stored: Stored, engine_name: str, weights: Path, **how: Unpack[Running]) -> dict[str, Any]:
+def run_document(
+    stored: Stored, engine_name: str, weights: Path, places: Places, **how: Unpack[Running]
+) -> dict[str, Any]:
     """Serve, probe, stop; the report as it stands in a receipt. Raises EngineError and DocumentError."""
     from importer.engines import environment, get
 
     engine = get(engine_name)
     installed = environment.need(engine)
-    ready(stored, engine_name, weights=weights, port=how["port"])
+    ready(stored, engine_name, places, weights=weights, port=how["port"])
     return run_on(engine, installed, stored, engine_name, weights, **how)
 
 
@@ -182,6 +189,7 @@ def run_against(
     stored: Stored,
     url: str,
     model: str | None,
+    places: Places,
     *,
     key: str | None,
     progress: Progress,
@@ -197,7 +205,7 @@ def run_against(
 
     client = Client(url, key=key)
     name = the_model(client, model, str(stored.data["name"]))
-    with _template_at_hand(stored) as render:
+    with _template_at_hand(stored, places) as render:
         report = against(
             stored.data,
             client,
@@ -235,11 +243,11 @@ def _template(
         return nullcontext()
 
 
-def _template_at_hand(stored: Stored) -> AbstractContextManager[Rendering | None]:
+def _template_at_hand(stored: Stored, places: Places) -> AbstractContextManager[Rendering | None]:
     """What renders as the document's model does, where that is on this disk."""
     try:
-        snapshot = _snapshot(stored, offline=True)
-        weights = weights_of(stored, snapshot, fetch=False, progress=lambda _: None)
+        snapshot = _snapshot(stored, places, offline=True)
+        weights = weights_of(stored, snapshot, places, fetch=False, progress=lambda _: None)
         return _template(weights, stored.data, stored.chat_template())
     except ImporterError:
         return nullcontext()
@@ -291,7 +299,7 @@ def _fit_error(stored: Stored, log: Path) -> dict[str, Any]:
     return compare(stored.receipt.fit, told.context, told.weights, explicit or told.cache, told.tokens)
 
 
-def _kept(stored: Stored) -> Path | None:
+def _kept(stored: Stored, places: Places) -> Path | None:
     """The folder of the model where weights of it are on this disk; the Hub is not asked."""
     from importer.hub import clientcache
     from importer.hub.reference import parse
@@ -300,7 +308,8 @@ def _kept(stored: Stored) -> Path | None:
     model, revision = block.get("model_id"), block.get("revision")
     try:
         known = clientcache.snapshot(str(model), str(revision)) if model and revision else None
-        folder = known or parse(str(model or stored.reference)).directory
+        named = parse(str(model or stored.reference)).directory
+        folder = places.folder(named) if known is None and named is not None else known
         return folder if folder is not None and any(folder.glob("*.safetensors")) else None
     except (ImporterError, OSError):
         return None
@@ -313,7 +322,7 @@ def _resident(stored: Stored, held: int | None) -> dict[str, Any]:
     return resident(stored.receipt.fit or {}, held) if stored.receipt is not None else {}
 
 
-def _snapshot(stored: Stored, *, offline: bool = False) -> Snapshot:
+def _snapshot(stored: Stored, places: Places, *, offline: bool = False) -> Snapshot:
     """The document's own repository at its own commit."""
     from importer.hub import resolve
     from importer.hub.reference import parse
@@ -321,4 +330,4 @@ def _snapshot(stored: Stored, *, offline: bool = False) -> Snapshot:
     block = stored.data.get("importer") or {}
     reference = parse(str(block.get("model_id") or stored.reference))
     pinned = replace(reference, revision=block.get("revision")) if reference.repo else reference
-    return resolve(pinned, offline=offline)
+    return resolve(pinned, places, offline=offline)

@@ -45,6 +45,7 @@ class Service:
         self.url = f"http://127.0.0.1:{self.port}"
         self.client = httpx.Client(base_url=self.url, timeout=PATIENCE, trust_env=False)
         self.processes: list[subprocess.Popen[bytes]] = []
+        self.keys: dict[str, str] = {}  # that a test made, by their scopes
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "IMPORTER_", "DBOS"))}
         home = {} if engines else {"IMPORTER_HOME": str(folder / "home")}
         self.env = {

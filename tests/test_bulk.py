@@ -182,7 +182,7 @@ def test_a_line_that_was_cut_off_is_answered_again(desk: Desk) -> None:
         assert list(kept.answered(names)) == []
     repository = Repo(BASE)
     desk.hub.repos |= {"b/tiny": repository}
-    assert names.give(importer.hub.resolve(importer.hub.parse("b/tiny"))) == "b--tiny"
+    assert names.give(importer.hub.resolve(importer.hub.parse("b/tiny"), importer.hub.ANYWHERE)) == "b--tiny"
 
 
 def test_answers_given_under_other_settings_do_not_count(desk: Desk) -> None:

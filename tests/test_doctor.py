@@ -22,6 +22,7 @@ from importer.engines.deaths import Attribution
 from importer.engines.doctor import CHECKS, Case, everything, refuse
 from importer.engines.environment import Installed
 from importer.errors import EngineError
+from importer.hub import ANYWHERE
 from scripts import docs
 from tests.commandline import BASE, Desk, desk
 from tests.doctoring import DOCUMENT, copy, engine, fine, warned
@@ -99,7 +100,9 @@ def test_looking_starts_nothing_and_imports_no_engine(desk: Desk, monkeypatch: p
             super().__init__(*args, **options)
 
     monkeypatch.setattr(subprocess, "Popen", Popen)
-    warnings = run.ready(load(desk.folder / "models" / "toy.yaml"), "mlx", weights=desk.folder / "toy")
+    warnings = run.ready(
+        load(desk.folder / "models" / "toy.yaml"), "mlx", ANYWHERE, weights=desk.folder / "toy"
+    )
     assert [w.result.reason.fields["version"] for w in warnings] == ["0.32.2"]
     assert started == [["-c", environment.ASK_VERSION], ["-c", environment.ASK_PATH]]
     assert not {"torch", "vllm", "mlx", "mlx_lm"} & set(sys.modules)

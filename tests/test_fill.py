@@ -379,12 +379,13 @@ def test_a_link_stays_a_link(desk: Desk) -> None:
 
 def test_a_file_that_changes_meanwhile_is_left_alone(desk: Desk) -> None:
     from importer import filling
+    from importer.hub import ANYWHERE
     from importer.pipeline import Request
     from importer.workbench import Workbench
 
     path = write(desk, "name: mine\nparameters: {model: acme/base}\n")
     with Workbench() as bench:
-        found = filling.plan(path, Request(""), bench)
+        found = filling.plan(path, Request(""), bench, ANYWHERE)
     path.write_text("name: mine\nparameters: {model: acme/base, top_k: 1}\n")
     with pytest.raises(DocumentError, match="has changed"):
         filling.write(found)

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.errors import HubError, ImporterError, RepositoryError
-from importer.hub import fetch_weights, headers, parse, resolve, safetensors
+from importer.hub import ANYWHERE, fetch_weights, headers, parse, resolve, safetensors
 from importer.hub.safetensors import BITS, LONGEST, Malformed, Tensor
 from tests.hubserver import Fault, HubServer, Repo, isolate
 
@@ -59,7 +59,7 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServe
 
 
 def test_two_files_side_by_side_and_the_rest_of_the_longer_header(server: HubServer) -> None:
-    snapshot = resolve(parse("a/b"))
+    snapshot = resolve(parse("a/b"), ANYWHERE)
     server.log.clear()
     server.latency = 0.05
     found = headers.tensors(snapshot, FILES)
@@ -72,27 +72,27 @@ def test_two_files_side_by_side_and_the_rest_of_the_longer_header(server: HubSer
     ends = {min(headers.FIRST, short + 70_005) - 1, headers.FIRST - 1, long - 1}
     assert {int(e.headers["Range"].rpartition("-")[2]) for e in server.log} == ends
     server.log.clear()
-    assert headers.tensors(resolve(parse("a/b"), offline=True), FILES) == found
+    assert headers.tensors(resolve(parse("a/b"), ANYWHERE, offline=True), FILES) == found
     assert server.log == []
 
 
 def test_a_commit_that_moved_is_read_anew(server: HubServer) -> None:
-    headers.tensors(resolve(parse("a/b")), FILES)
+    headers.tensors(resolve(parse("a/b"), ANYWHERE), FILES)
     server.repos["a/b"].commit({"config.json": "{}", FILES[0]: shard({"d": 9})})
-    assert set(headers.tensors(resolve(parse("a/b")), FILES[:1])) == {"d"}
+    assert set(headers.tensors(resolve(parse("a/b"), ANYWHERE), FILES[:1])) == {"d"}
 
 
 def test_what_is_on_this_disk_is_not_asked_for(server: HubServer, tmp_path: Path) -> None:
-    where = fetch_weights(resolve(parse("a/b")), lambda *_: None)
-    snapshot = resolve(parse("a/b"))
+    where = fetch_weights(resolve(parse("a/b"), ANYWHERE), lambda *_: None)
+    snapshot = resolve(parse("a/b"), ANYWHERE)
     server.log.clear()
     assert set(headers.tensors(snapshot, FILES)) == {"a", "b", "c"}
-    assert set(headers.tensors(resolve(parse(str(where))), FILES)) == {"a", "b", "c"}
+    assert set(headers.tensors(resolve(parse(str(where)), ANYWHERE), FILES)) == {"a", "b", "c"}
     assert server.log == []
 
 
 def test_offline_and_never_read(server: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    snapshot = resolve(parse("a/b"))
+    snapshot = resolve(parse("a/b"), ANYWHERE)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(HubError) as caught:
         headers.tensors(snapshot, FILES)
@@ -100,7 +100,7 @@ def test_offline_and_never_read(server: HubServer, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_damaged_cache_is_no_cache(server: HubServer) -> None:
-    snapshot = resolve(parse("a/b"))
+    snapshot = resolve(parse("a/b"), ANYWHERE)
     found = headers.tensors(snapshot, FILES)
     (kept,) = Path(os.environ["IMPORTER_HOME"]).rglob("tensors/*.json")
     for damage in ("{", '{"format": 1, "files": [], "tensors": {}}', kept.read_text().replace("U8", "3", 1)):
@@ -148,7 +148,7 @@ def test_hostile_headers(server: HubServer, tmp_path: Path, lie: str, place: str
     else:
         (tmp_path / "evil").mkdir()
         (tmp_path / "evil" / "model.safetensors").write_bytes(data)
-    snapshot = resolve(parse("evil/one" if place == "hub" else str(tmp_path / "evil")))
+    snapshot = resolve(parse("evil/one" if place == "hub" else str(tmp_path / "evil")), ANYWHERE)
     server.log.clear()
     with pytest.raises(RepositoryError) as caught:
         headers.tensors(snapshot, ["model.safetensors"])
@@ -162,14 +162,14 @@ def test_a_header_larger_than_any_is_not_read(tmp_path: Path) -> None:
         large.write(struct.pack("<Q", LONGEST + 1))
         large.truncate(2 * LONGEST)
     with pytest.raises(RepositoryError, match="is the most that is read"):
-        headers.tensors(resolve(parse(str(tmp_path))), ["model.safetensors"])
+        headers.tensors(resolve(parse(str(tmp_path)), ANYWHERE), ["model.safetensors"])
 
 
 def test_one_tensor_in_two_files(server: HubServer) -> None:
     twins = {f"model-0000{i}-of-00002.safetensors": shard({"a": 3}) for i in (1, 2)}
     server.repos["evil/two"] = Repo({"config.json": "{}", **twins})
     with pytest.raises(RepositoryError, match="'a' is in another file as well"):
-        headers.tensors(resolve(parse("evil/two")), [*twins])
+        headers.tensors(resolve(parse("evil/two"), ANYWHERE), [*twins])
 
 
 def test_a_link_out_of_the_directory_and_a_pipe(tmp_path: Path) -> None:
@@ -180,12 +180,12 @@ def test_a_link_out_of_the_directory_and_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(inside / "pipe.safetensors")
     for name in ("model.safetensors", "pipe.safetensors", "absent.safetensors"):
         with pytest.raises(RepositoryError) as caught:
-            headers.tensors(resolve(parse(str(inside))), [name])
+            headers.tensors(resolve(parse(str(inside)), ANYWHERE), [name])
         assert caught.value.kind == "unreadable"
 
 
 def test_too_many_files(server: HubServer) -> None:
-    snapshot = resolve(parse("a/b"))
+    snapshot = resolve(parse("a/b"), ANYWHERE)
     server.log.clear()
     with pytest.raises(RepositoryError, match="too many"):
         headers.tensors(snapshot, [f"{n}.safetensors" for n in range(headers.MOST_FILES + 1)])
@@ -211,7 +211,7 @@ PART = {"Content-Range": f"bytes 0-{len(WHOLE) - 1}/{len(WHOLE)}"}
     ],
 )  # fmt: skip
 def test_answers_that_are_not_the_part_asked_for(server: HubServer, fault: Fault, kind: str) -> None:
-    snapshot = resolve(parse("a/b"))
+    snapshot = resolve(parse("a/b"), ANYWHERE)
     server.faults.append(Fault(fault.path, fault.status, fault.headers, fault.body, fault.cut))
     with pytest.raises(HubError) as caught:
         headers.tensors(snapshot, FILES)
@@ -220,7 +220,7 @@ def test_answers_that_are_not_the_part_asked_for(server: HubServer, fault: Fault
 
 
 def test_a_part_that_is_cut_off_is_asked_for_again(server: HubServer) -> None:
-    snapshot = resolve(parse("a/b"))
+    snapshot = resolve(parse("a/b"), ANYWHERE)
     server.faults.append(Fault("00001", cut=True))
     assert set(headers.tensors(snapshot, FILES)) == {"a", "b", "c"}
 
@@ -281,5 +281,5 @@ def test_no_error_is_another(tmp_path: Path) -> None:
     """A folder in a weight file's place."""
     (tmp_path / "model.safetensors").mkdir()
     with pytest.raises(ImporterError) as caught:
-        headers.tensors(resolve(parse(str(tmp_path))), ["model.safetensors"])
+        headers.tensors(resolve(parse(str(tmp_path)), ANYWHERE), ["model.safetensors"])
     assert caught.value.kind == "unreadable"

@@ -14,7 +14,7 @@ import pytest
 
 from importer import hub
 from importer.errors import HubError, RepositoryError, UsageError
-from importer.hub import Reference, parse, resolve
+from importer.hub import ANYWHERE, Reference, parse, resolve
 from tests.hubserver import MODIFIED, Content, Fault, HubServer, Repo, isolate
 
 FILES: dict[str, Content] = {
@@ -54,7 +54,7 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServe
 
 def test_two_round_trips_then_one_call_then_none(server: HubServer) -> None:
     server.latency = 0.2
-    first = resolve(parse("Org/Toy"))
+    first = resolve(parse("Org/Toy"), ANYWHERE)
     sha = server.repos["Org/Toy"].sha
     asked = server.paths()
     assert asked[0] == "/api/models/Org/Toy?blobs=true"
@@ -64,17 +64,17 @@ def test_two_round_trips_then_one_call_then_none(server: HubServer) -> None:
     assert {e.method for e in server.log} == {"GET"}
 
     server.log.clear()
-    assert resolve(parse("Org/Toy")) == first
+    assert resolve(parse("Org/Toy"), ANYWHERE) == first
     assert server.paths() == ["/api/models/Org/Toy?blobs=true"]
 
     server.log.clear()
-    assert resolve(parse("Org/Toy"), offline=True) == first
-    assert resolve(parse(f"Org/Toy@{sha}"), offline=True).texts == first.texts
+    assert resolve(parse("Org/Toy"), ANYWHERE, offline=True) == first
+    assert resolve(parse(f"Org/Toy@{sha}"), ANYWHERE, offline=True).texts == first.texts
     assert server.log == []
 
 
 def test_what_a_snapshot_says(server: HubServer) -> None:
-    snapshot = resolve(parse("hf://Org/Toy@main"))
+    snapshot = resolve(parse("hf://Org/Toy@main"), ANYWHERE)
     assert (snapshot.reference, snapshot.model_id) == ("hf://Org/Toy@main", "Org/Toy")
     assert snapshot.revision == server.repos["Org/Toy"].sha
     assert set(snapshot.texts) == SIX
@@ -104,25 +104,29 @@ def test_the_card_is_the_last_of_the_six(server: HubServer) -> None:
     }
     server.repos["Org/Few"] = Repo(few, info=INFO)
     server.latency = 0.2
-    snapshot = resolve(parse("Org/Few"))
+    snapshot = resolve(parse("Org/Few"), ANYWHERE)
     assert snapshot.texts["README.md"] == "# toy"
     assert "README.md" not in snapshot.unknown
     assert len(server.paths()) == 4
     assert server.rounds() == 2
     server.repos["Org/Few"].commit(few | {"README.md": "x" * (1024 * 1024 + 1)})
-    assert "larger than 1 MiB" in resolve(parse("Org/Few")).unknown["README.md"]
+    assert "larger than 1 MiB" in resolve(parse("Org/Few"), ANYWHERE).unknown["README.md"]
     server.repos["Org/Few"].commit(few | {"README.md": b"\xff\xfe"})
-    assert "UTF-8" in resolve(parse("Org/Few")).unknown["README.md"], "an optional file stops nothing"
+    assert "UTF-8" in resolve(parse("Org/Few"), ANYWHERE).unknown["README.md"], (
+        "an optional file stops nothing"
+    )
 
 
 def test_a_new_commit_is_read_and_an_old_one_stays_reachable(server: HubServer) -> None:
     repo = server.repos["Org/Toy"]
-    old = resolve(parse("Org/Toy"))
+    old = resolve(parse("Org/Toy"), ANYWHERE)
     repo.commit({**FILES, "config.json": {"model_type": "new"}})
-    new = resolve(parse("Org/Toy"))
+    new = resolve(parse("Org/Toy"), ANYWHERE)
     assert (new.revision, new.json("config.json")) == (repo.sha, {"model_type": "new"})
-    assert resolve(parse(f"Org/Toy@{old.revision}")) == replace_reference(old, f"Org/Toy@{old.revision}")
-    assert resolve(parse("Org/Toy"), offline=True) == new
+    assert resolve(parse(f"Org/Toy@{old.revision}"), ANYWHERE) == replace_reference(
+        old, f"Org/Toy@{old.revision}"
+    )
+    assert resolve(parse("Org/Toy"), ANYWHERE, offline=True) == new
 
 
 def replace_reference(snapshot: hub.Snapshot, text: str) -> hub.Snapshot:
@@ -133,22 +137,22 @@ def replace_reference(snapshot: hub.Snapshot, text: str) -> hub.Snapshot:
 
 def test_revisions_with_slashes(server: HubServer) -> None:
     sha = server.repos["Org/Toy"].commit({"config.json": {"model_type": "pr"}}, "refs/pr/1")
-    assert resolve(parse("Org/Toy@refs/pr/1")).revision == sha
-    assert resolve(parse(f"{server.url}/Org/Toy/tree/refs%2Fpr%2F1")).revision == sha
-    assert resolve(parse("Org/Toy@refs/pr/1"), offline=True).revision == sha
+    assert resolve(parse("Org/Toy@refs/pr/1"), ANYWHERE).revision == sha
+    assert resolve(parse(f"{server.url}/Org/Toy/tree/refs%2Fpr%2F1"), ANYWHERE).revision == sha
+    assert resolve(parse("Org/Toy@refs/pr/1"), ANYWHERE, offline=True).revision == sha
     assert server.paths()[0] == "/api/models/Org/Toy/revision/refs%2Fpr%2F1?blobs=true"
 
 
 def test_a_renamed_repository_has_its_new_name(server: HubServer) -> None:
-    snapshot = resolve(parse("old/name"))
+    snapshot = resolve(parse("old/name"), ANYWHERE)
     assert snapshot.model_id == "Org/Toy"
     assert all(p.startswith("/Org/Toy/resolve/") for p in server.paths()[2:])
-    assert resolve(parse("old/name"), offline=True) == snapshot
+    assert resolve(parse("old/name"), ANYWHERE, offline=True) == snapshot
 
 
 def test_little_is_needed(server: HubServer) -> None:
     server.repos["a/b"] = Repo({"params.json": {"dim": 8}, "tekken.json": "{}"})
-    snapshot = resolve(parse("a/b"))
+    snapshot = resolve(parse("a/b"), ANYWHERE)
     assert snapshot.texts == {"params.json": '{"dim": 8}'}
     assert snapshot.has("tekken.json")
     absent = ("config.json", "tokenizer_config.json", "generation_config.json")
@@ -157,11 +161,11 @@ def test_little_is_needed(server: HubServer) -> None:
 
 def test_listed_files_that_are_refused_are_unknown(server: HubServer) -> None:
     server.faults += [Fault("generation_config.json", 403), Fault("added_tokens.json", 404)]
-    snapshot = resolve(parse("Org/Toy"))
+    snapshot = resolve(parse("Org/Toy"), ANYWHERE)
     assert snapshot.unknown["generation_config.json"] == "it is listed, but the Hub answered 403 for it"
     assert "404" in snapshot.unknown["added_tokens.json"]
     server.log.clear()
-    again = resolve(parse("Org/Toy"))
+    again = resolve(parse("Org/Toy"), ANYWHERE)
     assert "generation_config.json" in again.texts, "a refusal may pass"
     assert "404" in again.unknown["added_tokens.json"], "a missing file of a commit stays missing"
     assert len(server.log) == 2
@@ -173,54 +177,54 @@ def test_the_hub_clients_own_cache_is_read(server: HubServer, monkeypatch: pytes
     where = snapshot_download("Org/Toy", endpoint=server.url, cache_dir=Path(os.environ["HF_HOME"]) / "hub")
     server.log.clear()
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    snapshot = resolve(parse("Org/Toy"))
+    snapshot = resolve(parse("Org/Toy"), ANYWHERE)
     assert server.log == []
     assert snapshot.revision == server.repos["Org/Toy"].sha
     assert snapshot.texts["chat_template.jinja"] == "{{ messages }}"
     assert snapshot.directory == Path(where)
     assert snapshot.info == {}
     assert "README.md" in snapshot.unknown
-    assert resolve(parse(f"Org/Toy@{snapshot.revision}")).texts == snapshot.texts
+    assert resolve(parse(f"Org/Toy@{snapshot.revision}"), ANYWHERE).texts == snapshot.texts
 
     monkeypatch.delenv("HF_HUB_OFFLINE")
-    assert resolve(parse("Org/Toy")).info["pipeline_tag"] == "text-generation"
+    assert resolve(parse("Org/Toy"), ANYWHERE).info["pipeline_tag"] == "text-generation"
     assert server.paths() == ["/api/models/Org/Toy?blobs=true"], "the client's copies of this commit are good"
 
 
 def test_offline_without_a_cache(server: HubServer) -> None:
     for text in ("Org/Toy", "Org/Toy@" + "a" * 40, "Org/Toy@refs/pr/1"):
         with pytest.raises(HubError) as caught:
-            resolve(parse(text), offline=True)
+            resolve(parse(text), ANYWHERE, offline=True)
         assert caught.value.kind == "not-cached"
     assert server.log == []
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"format": 1}', b"\xff"])
 def test_a_damaged_cache_is_read_anew(server: HubServer, damage: bytes) -> None:
-    snapshot = resolve(parse("Org/Toy"))
+    snapshot = resolve(parse("Org/Toy"), ANYWHERE)
     for path in Path(os.environ["IMPORTER_HOME"]).rglob("*.json"):
         path.write_bytes(damage)
     with pytest.raises(HubError):
-        resolve(parse("Org/Toy"), offline=True)
-    assert resolve(parse("Org/Toy")) == snapshot
-    assert resolve(parse("Org/Toy"), offline=True) == snapshot
+        resolve(parse("Org/Toy"), ANYWHERE, offline=True)
+    assert resolve(parse("Org/Toy"), ANYWHERE) == snapshot
+    assert resolve(parse("Org/Toy"), ANYWHERE, offline=True) == snapshot
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(server: HubServer) -> None:
     Path(os.environ["IMPORTER_HOME"]).write_text("a file where a folder belongs")
-    assert set(resolve(parse("Org/Toy")).texts) == SIX
+    assert set(resolve(parse("Org/Toy"), ANYWHERE).texts) == SIX
 
 
 @pytest.mark.slow
 def test_processes_share_the_cache(server: HubServer) -> None:
-    code = "from importer import hub; print(hub.resolve(hub.parse('Org/Toy')).revision)"
+    code = "from importer import hub; print(hub.resolve(hub.parse('Org/Toy'), hub.ANYWHERE).revision)"
     command = [sys.executable, "-W", "error", "-c", code]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     answers = {process.communicate(timeout=60)[0].strip() for process in running}
     assert answers == {server.repos["Org/Toy"].sha}
     kept = [p.name for p in Path(os.environ["IMPORTER_HOME"]).rglob("*") if p.is_file()]
     assert len(kept) == 2, "one commit, one revision, nothing half-written"
-    assert resolve(parse("Org/Toy"), offline=True).revision == server.repos["Org/Toy"].sha
+    assert resolve(parse("Org/Toy"), ANYWHERE, offline=True).revision == server.repos["Org/Toy"].sha
 
 
 def test_names_in_a_listing_cannot_leave_their_place(server: HubServer) -> None:
@@ -246,7 +250,7 @@ def test_names_in_a_listing_cannot_leave_their_place(server: HubServer) -> None:
         {"rfilename": "n", "size": True},
     ]
     server.repos["Org/Toy"].info["siblings"] = siblings + good
-    snapshot = resolve(parse("Org/Toy"))
+    snapshot = resolve(parse("Org/Toy"), ANYWHERE)
     assert [(f.path, f.size) for f in snapshot.files] == [
         ("config.json", None), ("n", None), ("sub/..hidden/f.txt", None),
     ]  # fmt: skip
@@ -258,19 +262,19 @@ def test_words_of_the_wrong_type_are_left_out(server: HubServer) -> None:
         "id": "../../etc", "tags": [1, "ok"], "pipeline_tag": ["x"], "cardData": [], "config": "x",
         "safetensors": {"total": True}, "gated": [1],
     }  # fmt: skip
-    snapshot = resolve(parse("Org/Toy"))
+    snapshot = resolve(parse("Org/Toy"), ANYWHERE)
     assert snapshot.model_id == "Org/Toy"
     assert snapshot.info == {"tags": ["ok"], "card": {}, "base_models": [], "modified": MODIFIED}
 
 
 def test_listed_sizes_are_checked_before_a_request(server: HubServer) -> None:
     server.repos["a/b"] = Repo({"config.json": {}, "model.safetensors.index.json": b" " * (1 << 20) + b"{}"})
-    snapshot = resolve(parse("a/b"))
+    snapshot = resolve(parse("a/b"), ANYWHERE)
     assert snapshot.unknown["model.safetensors.index.json"] == "it is larger than 1 MiB"
     assert len(server.log) == 2
     server.repos["a/c"] = Repo({"config.json": b" " * (2 << 20) + b"{}"})
     with pytest.raises(RepositoryError) as caught:
-        resolve(parse("a/c"))
+        resolve(parse("a/c"), ANYWHERE)
     assert (caught.value.kind, caught.value.details["limit"]) == ("too-large", "2 MiB")
     assert len(server.log) == 3
 
@@ -280,22 +284,22 @@ def test_bytes_are_counted_while_they_arrive(server: HubServer) -> None:
     bomb = gzip.compress(b" " * (20 << 20))
     server.faults.append(Fault("config.json", 200, {"Content-Encoding": "gzip"}, bomb))
     with pytest.raises(RepositoryError) as caught:
-        resolve(parse("Org/Toy"))
+        resolve(parse("Org/Toy"), ANYWHERE)
     assert caught.value.kind == "too-large"
 
 
 def test_what_is_no_text(server: HubServer) -> None:
     server.repos["a/b"] = Repo({"config.json": {}, "added_tokens.json": b"\xff\xfe"})
-    assert resolve(parse("a/b")).unknown["added_tokens.json"] == "it is not UTF-8 text"
+    assert resolve(parse("a/b"), ANYWHERE).unknown["added_tokens.json"] == "it is not UTF-8 text"
     server.repos["a/c"] = Repo({"config.json": b"\xff\xfe{}"})
     with pytest.raises(RepositoryError) as caught:
-        resolve(parse("a/c"))
+        resolve(parse("a/c"), ANYWHERE)
     assert caught.value.kind == "not-text"
 
 
 def test_json_is_parsed_with_care(server: HubServer) -> None:
     server.repos["a/b"] = Repo({"config.json": "[" * 100_000, "generation_config.json": "{oops"})
-    snapshot = resolve(parse("a/b"))
+    snapshot = resolve(parse("a/b"), ANYWHERE)
     for path in ("config.json", "generation_config.json"):
         with pytest.raises(RepositoryError) as caught:
             snapshot.json(path)
@@ -304,14 +308,18 @@ def test_json_is_parsed_with_care(server: HubServer) -> None:
 
 def test_half_a_surrogate_pair_can_be_written(server: HubServer) -> None:
     server.repos["a/b"] = Repo({"config.json": r'{"a": "\ud83d", "b": "\ud83d\ude00", "c": "\\ud800"}'})
-    assert resolve(parse("a/b")).json("config.json") == {"a": "?", "b": "\U0001f600", "c": "\\ud800"}
+    assert resolve(parse("a/b"), ANYWHERE).json("config.json") == {
+        "a": "?",
+        "b": "\U0001f600",
+        "c": "\\ud800",
+    }
 
 
 def test_an_endpoint_that_is_no_url(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for wrong in ("hub.local", "ftp://hub.local", "http://", "http://a b"):
         isolate(monkeypatch, tmp_path, wrong)
         with pytest.raises(UsageError) as caught:
-            resolve(Reference("a/b", repo="a/b"))
+            resolve(Reference("a/b", repo="a/b"), ANYWHERE)
         assert caught.value.details["option"] == "HF_ENDPOINT"
 
 
@@ -320,4 +328,4 @@ def test_an_endpoint_with_a_path(server: HubServer, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("HF_ENDPOINT", f"{server.url}/mirror")
     body = json.dumps({"sha": "a" * 40, "siblings": [{"rfilename": "config.json"}]}).encode()
     server.faults += [Fault("/mirror/api/models/a/b", 200, body=body), Fault("/mirror/a/b/resolve/", 200)]
-    assert resolve(parse(f"{server.url}/mirror/a/b/tree/main")).texts == {"config.json": "{}"}
+    assert resolve(parse(f"{server.url}/mirror/a/b/tree/main"), ANYWHERE).texts == {"config.json": "{}"}

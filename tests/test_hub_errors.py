@@ -14,7 +14,7 @@ import pytest
 
 from importer.cli.messages import hint
 from importer.errors import HubError, ImporterError
-from importer.hub import hosts, parse, resolve, transport
+from importer.hub import ANYWHERE, hosts, parse, resolve, transport
 from tests.hubserver import Content, Fault, HubServer, Repo, isolate
 
 TOKEN = "hf_secretsecretsecret"
@@ -36,7 +36,7 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServe
 
 def refused(text: str) -> ImporterError:
     with pytest.raises(ImporterError) as caught:
-        resolve(parse(text))
+        resolve(parse(text), ANYWHERE)
     said = f"{caught.value.message} {hint(caught.value)}"
     assert TOKEN not in said
     assert "hf_" not in said
@@ -70,7 +70,7 @@ def test_refusals(
 @pytest.mark.parametrize("text", ["a/gated", "a/private"])
 def test_the_right_token_opens(server: HubServer, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("HF_TOKEN", TOKEN)
-    assert resolve(parse(text)).texts["chat_template.jinja"] == "x"
+    assert resolve(parse(text), ANYWHERE).texts["chat_template.jinja"] == "x"
     assert all(e.headers["Authorization"] == f"Bearer {TOKEN}" for e in server.log)
 
 
@@ -89,7 +89,7 @@ def test_the_right_token_opens(server: HubServer, monkeypatch: pytest.MonkeyPatc
 )
 def test_passing_faults_are_retried(server: HubServer, place: str, fault: Fault) -> None:
     server.faults.append(Fault(place, fault.status, fault.headers, fault.body, fault.cut, times=2))
-    assert set(resolve(parse("a/open")).texts) == set(FILES)
+    assert set(resolve(parse("a/open"), ANYWHERE).texts) == set(FILES)
     assert len(server.log) == 5
 
 
@@ -166,7 +166,7 @@ def test_a_redirect_within_the_hub_is_followed(server: HubServer, monkeypatch: p
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     target = "/a/gated/resolve/main/config.json?cached"
     server.faults.append(Fault("config.json", 307, {"Location": target}))
-    assert set(resolve(parse("a/gated")).texts) == set(FILES)
+    assert set(resolve(parse("a/gated"), ANYWHERE).texts) == set(FILES)
     assert [e.headers["Authorization"] for e in server.log if e.path == target] == [f"Bearer {TOKEN}"]
 
 
@@ -186,7 +186,7 @@ def test_the_token_is_neither_logged_nor_kept(
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     caplog.set_level(logging.DEBUG)
     server.faults.append(Fault("/api/", 500, body=TOKEN.encode()))
-    resolve(parse("a/gated"))
+    resolve(parse("a/gated"), ANYWHERE)
     assert server.log[-1].headers["Authorization"]
     assert "importer.hub" in {record.name for record in caplog.records}
     assert TOKEN not in caplog.text

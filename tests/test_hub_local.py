@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from importer.errors import RepositoryError, UsageError
-from importer.hub import Snapshot, parse, resolve
+from importer.hub import ANYWHERE, Snapshot, parse, resolve
 
 
 def read(directory: Path) -> Snapshot:
-    return resolve(parse(str(directory)))
+    return resolve(parse(str(directory)), ANYWHERE)
 
 
 def test_a_directory(tmp_path: Path) -> None:

@@ -10,7 +10,16 @@ import pytest
 from huggingface_hub import get_session
 
 from importer.errors import DocumentError, EngineError, HubError
-from importer.hub import fetch_weights, locate_weights, parse, resolve, transport, weights, weights_size
+from importer.hub import (
+    ANYWHERE,
+    fetch_weights,
+    locate_weights,
+    parse,
+    resolve,
+    transport,
+    weights,
+    weights_size,
+)
 from tests.hubserver import Fault, HubServer, Repo, isolate
 
 FILES: dict[str, str | bytes] = {
@@ -35,7 +44,7 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServe
 
 
 def test_fetching_what_an_engine_needs_and_no_more(server: HubServer) -> None:
-    snapshot = resolve(parse("a/b"))
+    snapshot = resolve(parse("a/b"), ANYWHERE)
     assert weights_size(snapshot) == 100_000
     assert locate_weights(snapshot) is None
     told: list[tuple[int, int]] = []
@@ -48,7 +57,7 @@ def test_fetching_what_an_engine_needs_and_no_more(server: HubServer) -> None:
     assert max(told) == (whole, whole)
     assert all(f"/resolve/{snapshot.revision}/" in p for p in server.paths() if "/resolve/" in p)
     assert locate_weights(snapshot) == where
-    assert locate_weights(resolve(parse("a/b"), offline=True)) == where
+    assert locate_weights(resolve(parse("a/b"), ANYWHERE, offline=True)) == where
 
     server.log.clear()
     assert fetch_weights(snapshot, lambda *_: None) == where
@@ -56,15 +65,15 @@ def test_fetching_what_an_engine_needs_and_no_more(server: HubServer) -> None:
 
 
 def test_weights_of_another_commit_do_not_count(server: HubServer) -> None:
-    fetch_weights(resolve(parse("a/b")), lambda *_: None)
+    fetch_weights(resolve(parse("a/b"), ANYWHERE), lambda *_: None)
     server.repos["a/b"].commit({**FILES, "config.json": '{"new": 1}'})
-    snapshot = resolve(parse("a/b"))
+    snapshot = resolve(parse("a/b"), ANYWHERE)
     assert snapshot.directory is None
     assert locate_weights(snapshot) is None
 
 
 def test_half_a_file_does_not_count(server: HubServer) -> None:
-    snapshot = resolve(parse("a/b"))
+    snapshot = resolve(parse("a/b"), ANYWHERE)
     where = fetch_weights(snapshot, lambda *_: None)
     shard = (where / "model-00002-of-00002.safetensors").resolve()
     shard.write_bytes(b"\2" * 100)
@@ -75,7 +84,7 @@ def test_half_a_file_does_not_count(server: HubServer) -> None:
 
 def test_a_local_directory(tmp_path: Path) -> None:
     def here() -> Path | None:
-        return locate_weights(resolve(parse(str(tmp_path))))
+        return locate_weights(resolve(parse(str(tmp_path)), ANYWHERE))
 
     (tmp_path / "tokenizer.json").write_text("{}")
     (tmp_path / "pytorch_model.bin").write_bytes(b"x")
@@ -95,7 +104,7 @@ def test_a_local_directory(tmp_path: Path) -> None:
 
 def test_nothing_to_fetch(server: HubServer) -> None:
     server.repos["a/c"] = Repo({"config.json": "{}", "pytorch_model.bin": b"x"})
-    snapshot = resolve(parse("a/c"))
+    snapshot = resolve(parse("a/c"), ANYWHERE)
     assert weights_size(snapshot) is None
     with pytest.raises(EngineError) as caught:
         fetch_weights(snapshot, lambda *_: None)
@@ -111,7 +120,7 @@ def test_nothing_to_fetch(server: HubServer) -> None:
     ],
 )
 def test_refused_downloads(server: HubServer, status: int, headers: dict[str, str], kind: str) -> None:
-    snapshot = resolve(parse("a/b"))
+    snapshot = resolve(parse("a/b"), ANYWHERE)
     server.faults.append(Fault("safetensors", status, headers, times=99))
     with pytest.raises(HubError) as caught:
         fetch_weights(snapshot, lambda *_: None)
@@ -119,7 +128,7 @@ def test_refused_downloads(server: HubServer, status: int, headers: dict[str, st
 
 
 def test_offline_nothing_is_fetched(server: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    snapshot = resolve(parse("a/b"))
+    snapshot = resolve(parse("a/b"), ANYWHERE)
     server.log.clear()
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(HubError) as caught:
@@ -136,7 +145,7 @@ def test_a_download_that_breaks_off(server: HubServer) -> None:
 
 
 def test_a_cache_that_cannot_be_written(server: HubServer) -> None:
-    snapshot = resolve(parse("a/b"))
+    snapshot = resolve(parse("a/b"), ANYWHERE)
     Path(os.environ["HF_HOME"]).write_text("a file where a folder belongs")
     with pytest.raises(DocumentError) as caught:
         fetch_weights(snapshot, lambda *_: None)

@@ -282,6 +282,7 @@ def test_the_form_of_the_reference_is_no_change(desk: Desk) -> None:
 def test_a_file_that_changes_while_it_is_shown_is_not_overwritten(desk: Desk) -> None:
     from importer.document.naming import Names
     from importer.document.store import Store
+    from importer.hub import ANYWHERE
     from importer.pipeline import Request, plan
     from importer.workbench import Workbench
     from importer.writing import settle, write
@@ -290,7 +291,7 @@ def test_a_file_that_changes_while_it_is_shown_is_not_overwritten(desk: Desk) ->
     desk.hub.repos["acme/base"].commit(WARM)
     store = Store(desk.folder / "models")
     with Workbench() as bench:
-        settled = settle(plan(Request("acme/base"), Names(store), bench), store)
+        settled = settle(plan(Request("acme/base"), Names(store), bench, ANYWHERE), store)
     edited = edit(desk, "top_p: 0.9 ", "top_p: 0.5 ")
     with store.locked(), pytest.raises(DocumentError, match="has changed since it was shown"):
         write(settled, store)

@@ -78,7 +78,7 @@ def test_weights_elsewhere_are_fetched_without_the_token(
     hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Weights come through the Hub's own client, which follows redirects; the token stays behind."""
-    from importer.hub import fetch_weights, parse, resolve
+    from importer.hub import ANYWHERE, fetch_weights, parse, resolve
 
     files: dict[str, Content] = {
         "config.json": CONFIG,
@@ -97,7 +97,7 @@ def test_weights_elsewhere_are_fetched_without_the_token(
             "X-Repo-Commit": repo.sha,
         }
         hub.faults.append(Fault("model.safetensors", status=302, headers=linked, times=9))
-        where = fetch_weights(resolve(parse("a/b")), lambda _done, _total: None)
+        where = fetch_weights(resolve(parse("a/b"), ANYWHERE), lambda _done, _total: None)
         assert (where / "model.safetensors").read_bytes() == b"w" * 64
         assert storage.log
         assert all("Authorization" not in e.headers for e in storage.log)

@@ -12,7 +12,7 @@ import pytest
 
 from importer.demo import MODEL
 from importer.document.store import Store
-from importer.hub import fetch_weights, local, parse, resolve
+from importer.hub import ANYWHERE, fetch_weights, local, parse, resolve
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.reasons import Reason
 from importer.run import files_of, rendering
@@ -92,7 +92,7 @@ def test_of_a_hub_s_model_only_what_was_fetched_is_looked_at(
         isolate(monkeypatch, tmp_path, server.url)
         words = ["--backend", "mlx", "--output", str(tmp_path / "out"), "--yes", "--no-validate"]
         assert run(["acme/toy", "--name", "kept", *words]) == 0
-        weights = fetch_weights(resolve(parse("acme/toy")), lambda *_: None)
+        weights = fetch_weights(resolve(parse("acme/toy"), ANYWHERE), lambda *_: None)
     stored = Store(tmp_path / "out").load("kept")
     assert {*NAMES, "params.json"} <= set(files_of(stored, weights))
     (weights / "params.json").unlink()

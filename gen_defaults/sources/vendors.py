@@ -12,7 +12,7 @@ from gen_defaults.place import load
 from gen_defaults.sources.request import Answer, Request, rendered
 from importer.errors import ImporterError
 from importer.evidence.sampling import FILE, KEYS
-from importer.hub import parse, resolve
+from importer.hub import Places, parse, resolve
 from importer.hub.reference import Reference
 
 NAME = "vendors"
@@ -35,7 +35,7 @@ def _row(request: Request, repo: str, known: Mapping[str, Any]) -> dict[str, Any
     if request.folder and not _folder(request.folder, repo).is_dir():
         return dict(known)
     try:
-        snapshot = resolve(_reference(request, repo, known))
+        snapshot = resolve(_reference(request, repo, known), Places.below(()))
         said = snapshot.json(FILE)
     except ImporterError as error:
         if error.kind == "gated" and known:

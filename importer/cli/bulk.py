@@ -18,6 +18,7 @@ from importer.document.naming import Names
 from importer.document.store import Store
 from importer.errors import ImporterError, InternalError, UsageError
 from importer.hub.pace import Pace
+from importer.hub.places import ANYWHERE
 from importer.pipeline import Decided, Request, lay_out, resolve_and_decide
 from importer.workbench import Workbench
 from importer.writing import settle, write
@@ -57,7 +58,9 @@ def run(arguments: argparse.Namespace) -> None:
         pace = Pace(progress)
         todo = (replace(pattern, reference=reference) for reference in islice(references, done, None))
         for line in answers(
-            todo, lambda request: pace.keep(lambda: resolve_and_decide(request, bench, names=names)), finish
+            todo,
+            lambda request: pace.keep(lambda: resolve_and_decide(request, bench, ANYWHERE, names=names)),
+            finish,
         ):
             journal.keep(line)
             show.json_line(line)

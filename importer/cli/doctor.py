@@ -9,6 +9,7 @@ from importer.cli import messages, show
 from importer.engines import doctor
 from importer.engines.doctor import Case, Finding, NotApplicable, Trouble
 from importer.errors import UsageError
+from importer.hub.places import ANYWHERE
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -39,7 +40,7 @@ def _of_document(arguments: argparse.Namespace) -> Iterable[Finding]:
 
     _, stored = named(arguments.name, arguments.output)
     stored.check()
-    case = inspect(stored, arguments.engine or stored.backend, ask=arguments.check_token)
+    case = inspect(stored, arguments.engine or stored.backend, ANYWHERE, ask=arguments.check_token)
     return doctor.of_document(case)
 
 

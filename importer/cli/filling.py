@@ -9,6 +9,7 @@ from pathlib import Path
 from importer.cli import show
 from importer.cli.importing import device
 from importer.filling import Filling, plan, write
+from importer.hub.places import ANYWHERE
 from importer.pipeline import Request
 from importer.workbench import Workbench
 
@@ -26,7 +27,7 @@ def run(arguments: argparse.Namespace) -> None:
         memory=memory,
     )
     with show.progress(arguments.file) as progress, Workbench() as bench:
-        filling = plan(path, request, bench, progress)
+        filling = plan(path, request, bench, ANYWHERE, progress)
     added = filling.filled.added
     for problem in filling.problems:
         show.note(f"Kept, though it is a mistake: {problem}.")

@@ -18,6 +18,7 @@ from importer.document.store import Store
 from importer.engines import get
 from importer.errors import DocumentError, ImporterError, ValidationError
 from importer.evidence.fact import is_warning
+from importer.hub.places import ANYWHERE
 from importer.pipeline import Plan, Request, now, plan
 from importer.template import given
 from importer.workbench import Workbench
@@ -31,7 +32,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.validate not in (None, INSTALLED):
         get(arguments.validate)  # a name that is no engine's is told before anything is done
     with show.progress(arguments.reference) as progress, Workbench() as bench:
-        planned = plan(request, Names(store), bench, progress)
+        planned = plan(request, Names(store), bench, ANYWHERE, progress)
     path = store.path(planned.name)
     settled = _settled(arguments, planned, store)
     planned = settled.plan

@@ -137,7 +137,7 @@ HINTS: Mapping[str, Text] = STEPS | {
 ELSEWHERE = frozenset({
     "bad-request", "bad-json", "no-key", "wrong-scope", "foreign-page", "foreign-host", "no-such-page",
     "wrong-method", "no-such-job", "no-such-version", "precondition-failed", "precondition-required",
-    "key-made", "key-reused", "not-ended", "has-ended", "ambiguous", "no-directories", "body-too-large",
+    "needs-approver", "code-not-approved", "key-made", "key-reused", "not-ended", "has-ended", "ambiguous", "no-directories", "body-too-large",
     "wrong-type", "too-many", "too-slow", "busy", "not-ready", "no-database", "gave-up",
 })  # fmt: skip
 

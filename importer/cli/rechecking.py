@@ -13,6 +13,7 @@ from importer.document.diff import shown
 from importer.document.store import Store
 from importer.errors import ImporterError, InternalError
 from importer.hub.pace import Pace
+from importer.hub.places import ANYWHERE
 from importer.recheck.again import recheck as plan_again
 from importer.recheck.finding import Altered, Cause, Finding, Yours
 from importer.workbench import Workbench
@@ -37,7 +38,7 @@ def recheck(arguments: argparse.Namespace) -> int:
         pace = Pace(progress)
 
         def work(name: str) -> Finding:
-            return pace.keep(lambda: plan_again(store, name, bench, offline=arguments.offline))
+            return pace.keep(lambda: plan_again(store, name, bench, ANYWHERE, offline=arguments.offline))
 
         for number, (name, future) in enumerate(crew.in_order(names, work), 1):
             try:

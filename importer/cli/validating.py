@@ -11,6 +11,7 @@ from importer.cli.arguments import INSTALLED
 from importer.cli.reporting import place, write_file
 from importer.document.store import Store, Stored, named
 from importer.errors import EngineError, UsageError, ValidationError
+from importer.hub.places import ANYWHERE
 from importer.hub.snapshot import Snapshot
 from importer.pipeline import Plan
 from importer.reports import of_file, sheet, terminal
@@ -110,12 +111,12 @@ def _run(
     from importer.engines import environment, get
 
     environment.need(get(engine))
-    for warning in ready(stored, engine, port=port):
+    for warning in ready(stored, engine, ANYWHERE, port=port):
         told = warning.to_json(messages.text)
         show.note(f"Warning: {told['says']}. {told['remedy']}")
     with show.progress(f"{stored.name} on {engine}") as progress:
-        weights = weights_of(stored, snapshot, fetch=fetch, progress=progress)
-        report = run_document(stored, engine, weights, port=port, progress=progress, probes=probes)
+        weights = weights_of(stored, snapshot, ANYWHERE, fetch=fetch, progress=progress)
+        report = run_document(stored, engine, weights, ANYWHERE, port=port, progress=progress, probes=probes)
     _keep(report, stored, store)
     return report
 
@@ -127,7 +128,9 @@ def _ask(
     if server.exposed:
         show.note("Warning: the key goes to another machine over http, where others can read it.")
     with show.progress(f"{stored.name} against {server.url}") as progress:
-        report = run_against(stored, server.url, model, key=server.key, progress=progress, probes=probes)
+        report = run_against(
+            stored, server.url, model, ANYWHERE, key=server.key, progress=progress, probes=probes
+        )
     _keep(report, stored, store)
     return report
 

@@ -21,7 +21,7 @@ from importer.document.receipt import Receipt, parse
 from importer.document.text import SCHEMA_FILE, read
 from importer.document.where import TextReason
 from importer.errors import DocumentError
-from importer.hub.reference import DIRECTORY
+from importer.hub.reference import is_directory
 from importer.reasons import Reason
 
 
@@ -70,7 +70,7 @@ class Stored:
         A word without a slash is a directory there, as LocalAI has it.
         """
         model = str(self.data["parameters"]["model"])
-        if model.startswith("~") or not (DIRECTORY.match(model) or "/" not in model):
+        if model.startswith("~") or not (is_directory(model) or "/" not in model):
             return model
         return str((self.path.parent / model).absolute())
 

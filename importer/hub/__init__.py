@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from importer.hub.places import ANYWHERE, Places
 from importer.hub.reference import Reference, parse
 from importer.hub.resolving import resolve
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.hub.weights import fetch_weights, locate_weights, weights_size
 
 __all__ = [
+    "ANYWHERE",
+    "Places",
     "Reference",
     "RepoFile",
     "Snapshot",

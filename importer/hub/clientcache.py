@@ -21,6 +21,8 @@ def root() -> Path:
 
 def snapshot(repo: str, commit: str) -> Path | None:
     """The directory that holds this very commit, with or without its weights."""
+    if not COMMIT.fullmatch(commit):
+        return None
     folder = _folder(repo) / "snapshots" / commit
     return folder if folder.is_dir() else None
 

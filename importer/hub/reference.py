@@ -52,7 +52,7 @@ def parse(text: str, revision: str | None = None) -> Reference:
         _bad(text[:80] + "…", f"it is longer than {LONGEST} characters")
     if not typed.isprintable():
         _bad(text, "it contains control characters")
-    if DIRECTORY.match(typed):
+    if is_directory(typed):
         return Reference(text, directory=_directory(text, typed, revision))
     repo, inline = _repository(text, typed)
     if inline is not None and revision is not None and inline != revision:
@@ -61,6 +61,11 @@ def parse(text: str, revision: str | None = None) -> Reference:
     if chosen is not None:
         _check_revision(text, chosen)
     return Reference(text, repo=_id(text, repo), revision=chosen)
+
+
+def is_directory(text: str) -> bool:
+    """Whether a reference means a directory of this disk."""
+    return DIRECTORY.match(text.strip(" ")) is not None
 
 
 def pinned(reference: Reference) -> str | None:

@@ -9,6 +9,7 @@ from importer.errors import HubError
 from importer.hub import api, cache, clientcache, hosts, local, small, transport
 from importer.hub.api import Listing
 from importer.hub.cache import Stored
+from importer.hub.places import Places
 from importer.hub.reference import COMMIT, DEFAULT_REVISION, Reference
 from importer.hub.snapshot import RepoFile, Snapshot
 
@@ -16,10 +17,13 @@ NOT_ASKED = "the Hub was not asked, so its tags and the card are not known"
 NOT_KEPT = "it is not in the cache"
 
 
-def resolve(reference: Reference, *, offline: bool = False) -> Snapshot:
-    """The snapshot a reference stands for. Raises UsageError, HubError and RepositoryError."""
+def resolve(reference: Reference, places: Places, *, offline: bool = False) -> Snapshot:
+    """Return the snapshot a reference stands for; a directory has to be one of ``places``.
+
+    Raises UsageError, HubError, RepositoryError and ServiceError("no-directories").
+    """
     if reference.directory is not None:
-        return local.resolve(reference.text, reference.directory)
+        return local.resolve(reference.text, places.folder(reference.directory))
     repo, revision = str(reference.repo), reference.revision
     if revision is not None and COMMIT.fullmatch(revision.lower()):
         revision = revision.lower()

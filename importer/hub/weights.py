@@ -10,6 +10,7 @@ from typing import Any
 
 from importer.errors import DocumentError, EngineError, HubError, ImporterError
 from importer.hub import api, clientcache, hosts, local, transport
+from importer.hub.places import Places
 from importer.hub.snapshot import RepoFile, Snapshot
 
 Progress = Callable[[int, int], None]
@@ -57,6 +58,15 @@ def locate_weights(snapshot: Snapshot) -> Path | None:
     wanted = weight_files(snapshot.files)
     whole = all(f.path in here and f.size in {None, here[f.path]} for f in wanted) and _complete(wanted)
     return directory if wanted and whole and any(TOKENIZERS.fullmatch(p) for p in here) else None
+
+
+def readable(folder: Path, places: Places) -> Path | None:
+    """Return a folder with weights that was found before, if it is there and may still be read.
+
+    What lies in the Hub client's cache may be. Raises ServiceError("no-directories").
+    """
+    found = places.also(clientcache.root()).folder(folder)
+    return found if found.is_dir() else None
 
 
 def _complete(files: tuple[RepoFile, ...]) -> bool:

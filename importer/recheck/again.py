@@ -19,6 +19,7 @@ from importer.document.receipt import Receipt, evidence_json
 from importer.document.store import Store, Stored
 from importer.errors import DocumentError, RepositoryError, UsageError
 from importer.evidence.fact import is_warning
+from importer.hub.places import Places
 from importer.pipeline import Plan, Request, lay_out, resolve_and_decide
 from importer.reasons import Reason
 from importer.recheck.finding import Altered, Cause, Finding, Moved, Yours
@@ -30,7 +31,7 @@ from importer.writing import settle
 GONE: Mapping[str, Any] = {"value": None, "why": (), "reasons": ()}  # a decision that nobody makes
 
 
-def recheck(store: Store, name: str, bench: Workbench, *, offline: bool = False) -> Finding:
+def recheck(store: Store, name: str, bench: Workbench, places: Places, *, offline: bool = False) -> Finding:
     """What an import now would alter in a document; writes nothing, and may be run side by side.
 
     Raises DocumentError for what cannot be read, HubError and UsageError for what cannot be reached.
@@ -42,7 +43,7 @@ def recheck(store: Store, name: str, bench: Workbench, *, offline: bool = False)
         raise DocumentError("no-receipt", path=stored.path, problem="it does not say what was asked for")
     try:
         request = Request.from_json(receipt.request, offline=offline).after(stored)
-        planned = _plan(request, receipt, store, bench)
+        planned = _plan(request, receipt, store, bench, places)
         conflicts = _conflicts(planned, store)
     except (RepositoryError, UsageError) as error:
         if error.kind == "no-such-directory":
@@ -60,10 +61,10 @@ def recheck(store: Store, name: str, bench: Workbench, *, offline: bool = False)
     return Finding(stored.name, stored.model, receipt.request, causes, altered, moved, conflicts)
 
 
-def _plan(request: Request, receipt: Receipt, store: Store, bench: Workbench) -> Plan:
+def _plan(request: Request, receipt: Receipt, store: Store, bench: Workbench, places: Places) -> Plan:
     """Under the name that the document has; a directory is where it was, wherever this process is."""
     found = request if receipt.directory is None else replace(request, reference=receipt.directory)
-    decided = resolve_and_decide(found, bench)
+    decided = resolve_and_decide(found, bench, places)
     return lay_out(replace(decided, request=replace(request, name=receipt.name)), Names(store))
 
 

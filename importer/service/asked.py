@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -12,7 +11,7 @@ from pydantic.config import JsonDict
 
 from importer import preferences
 from importer.document import names
-from importer.errors import ServiceError, Setting, UsageError
+from importer.errors import Setting, UsageError
 from importer.hub.reference import LONGEST as REFERENCE
 from importer.hub.reference import parse
 from importer.pipeline import Request
@@ -194,13 +193,10 @@ def _backend(said: Import, settings: Settings) -> str | None:
 
 
 def check_place(reference: str, revision: str | None, settings: Settings) -> None:
-    """A directory is imported only from where the operator said; raises UsageError, ServiceError."""
+    """Raise UsageError for no reference, ServiceError("no-directories") for a folder not to be read."""
     directory = parse(reference, revision).directory
-    if directory is None:
-        return
-    roots = [Path(d).resolve() for d in settings.directory]
-    if not any(directory.resolve().is_relative_to(root) for root in roots):
-        raise ServiceError("no-directories", reference=reference)
+    if directory is not None:
+        settings.places.folder(directory)
 
 
 def _device(said: Import) -> tuple[str | None, int | None]:

@@ -35,11 +35,19 @@ class Caller:
     name: str
     scopes: frozenset[str]
 
+    @property
+    def has(self) -> str:
+        """The scopes, for sentences."""
+        return ", ".join(sorted(self.scopes)) or "none"
+
+    def may(self, scope: str) -> bool:
+        """Whether the caller has a scope; admin may do everything."""
+        return bool(self.scopes & {scope, "admin"})
+
     def needs(self, scope: str) -> None:
-        """Raises ServiceError("wrong-scope"); admin may do everything."""
-        if not self.scopes & {scope, "admin"}:
-            has = ", ".join(sorted(self.scopes)) or "none"
-            raise ServiceError("wrong-scope", name=self.name, scope=scope, has=has)
+        """Raise ServiceError("wrong-scope") where the caller has another."""
+        if not self.may(scope):
+            raise ServiceError("wrong-scope", name=self.name, scope=scope, has=self.has)
 
 
 @dataclass(frozen=True, slots=True)

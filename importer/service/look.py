@@ -9,8 +9,10 @@ from importer.deciding import Studied, study_snapshot
 from importer.document.naming import Names
 from importer.errors import ServiceError
 from importer.hub import parse, resolve
-from importer.service.asked import Import, request_of
+from importer.service.asked import Import
+from importer.service.auth import Caller
 from importer.service.desk import Desk
+from importer.service.granting import admitted
 from importer.service.jobs.importing import need_choice
 
 PATIENCE = 1.0  # seconds that a look waits for its turn
@@ -28,13 +30,14 @@ def turn(at: Desk) -> Iterator[None]:
         at.looks.release()
 
 
-def look(body: Import, at: Desk) -> Studied:
+def look(body: Import, at: Desk, who: Caller) -> Studied:
     """What a repository says, on top of what was said of it before.
 
-    Raises ImporterError for what cannot be imported, ServiceError("ambiguous") for what has to be asked.
+    Raises ImporterError for what cannot be imported, ServiceError: "ambiguous" for what has to be asked,
+    "needs-approver" for what the caller may not grant.
     """
-    request = request_of(body, at.settings)
-    snapshot = resolve(parse(request.reference, request.revision))
+    request = admitted(body, who, at.settings)
+    snapshot = resolve(parse(request.reference, request.revision), at.settings.places)
     with at.gallery.checkout() as folder:
         request = request.after(Names(folder).known(snapshot, request.name))
     studied = study_snapshot(snapshot, request, at.crew.bench)

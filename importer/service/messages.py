@@ -54,6 +54,8 @@ HINTS: Mapping[str, Text] = STEPS | {
     "bad-json": "Send JSON, with Content-Type: application/json.",
     "no-key": "Send it as 'Authorization: Bearer KEY'; the server's operator makes one.",
     "wrong-scope": "Use one with the scope {scope}; it has {has}.",
+    "needs-approver": "Use a key with the scope approve.",
+    "code-not-approved": "Read it, approve it, then validate it.",
     "foreign-page": "Send it from the service's own page, or with an API key.",
     "foreign-host": "Use the address it listens on, or have its operator allow that name.",
     "no-such-page": "See /openapi.json for what there is.",

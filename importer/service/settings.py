@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from importer import backends, settings
 from importer.errors import ServiceError, UsageError
+from importer.hub.places import Places
 
 PREFIX = "IMPORTER_SERVE_"
 PUBLIC = re.compile(
@@ -69,6 +70,11 @@ class Settings:
     def url(self) -> str:
         """The database's URL."""
         return self.database or f"sqlite:///{settings.home() / 'service' / 'gallery.sqlite'}"
+
+    @property
+    def places(self) -> Places:
+        """The folders of this disk that may be read: those that the operator named."""
+        return Places.below(self.directory)
 
     @property
     def backends(self) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from importer.document.store import Store, Stored, load, receipt_path
 from importer.engines import environment, get
 from importer.engines.base import Document, Engine, Launch
 from importer.engines.sockets import free_port
-from importer.hub import local
+from importer.hub import ANYWHERE, local
 from importer.run import ready, run_on
 from importer.template import source
 from tests.faults import wire
@@ -84,7 +84,7 @@ def run(fault: Fault, engine: str) -> Mapping[str, Any]:
         for step in (*fault.given, *fault.steps):
             step.plant(site)
         harmed = written(site, stored, home)
-        ready(harmed, engine, weights=folder, port=site.port)
+        ready(harmed, engine, ANYWHERE, weights=folder, port=site.port)
         adapter: Any = Harmed(get(engine), site)
         return run_on(adapter, installed, harmed, engine, folder, port=site.port, progress=lambda _step: None)
 

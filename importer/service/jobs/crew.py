@@ -91,7 +91,7 @@ class Crew:
             version=VERSION,
         )  # fmt: skip
         self.importing = Importing(gallery, self.bench, settings, self.held)
-        self.validating = Validating(gallery, self.device or me.host, self.held)
+        self.validating = Validating(gallery, self.device or me.host, self.held, settings.places)
         self._ending, self._new = threading.Event(), threading.Event()
         self._next_forgetting = 0.0
         self._next_review, self._silence, self._seen = 0.0, Silence(), time.monotonic()

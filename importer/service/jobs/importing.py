@@ -44,8 +44,8 @@ class Importing:
         if seen is not None:
             held.snapshot, held.studied = seen.snapshot, seen
         else:
-            reference = parse(request.reference, request.revision)
-            held.snapshot = Pace(progress).keep(lambda: resolve(reference))
+            reference, places = parse(request.reference, request.revision), self._settings.places
+            held.snapshot = Pace(progress).keep(lambda: resolve(reference, places))
         return {"model": held.snapshot.label, "commit": held.snapshot.revision}
 
     def decide(self, job: Job, said: Said, progress: Progress) -> Said:
@@ -102,9 +102,9 @@ class Importing:
     def _snapshot(self, held: Running, request: Request, said: Said, progress: Progress) -> Snapshot:
         """At the commit that the first step has found."""
         if held.snapshot is None:
-            reference = parse(request.reference, request.revision)
+            reference, places = parse(request.reference, request.revision), self._settings.places
             pinned = replace(reference, revision=said["resolve"]["commit"]) if reference.repo else reference
-            held.snapshot = Pace(progress).keep(lambda: resolve(pinned))
+            held.snapshot = Pace(progress).keep(lambda: resolve(pinned, places))
         return held.snapshot
 
 

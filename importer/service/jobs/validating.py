@@ -12,13 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from importer import settings as places
+from importer.document.store import Stored
 from importer.engines import environment, get
 from importer.gallery import jobs
 from importer.gallery.act import Act
+from importer.gallery.checkout import Checkout
 from importer.gallery.gallery import Gallery
 from importer.gallery.jobs import Job
+from importer.hub.places import Places
+from importer.hub.weights import readable
 from importer.pipeline import Progress
 from importer.run import run_document, weights_of
+from importer.service.granting import need_approval
 from importer.service.jobs.memory import Held, Stopped
 
 Said = Mapping[str, Any]
@@ -28,30 +33,30 @@ LOOK = 0.2  # seconds between two looks at a device that another process has
 class Validating:
     """The steps of a validation job. Each may be done again: the last report counts."""
 
-    def __init__(self, gallery: Gallery, device: str, held: Held) -> None:
-        self._gallery, self._device, self._held = gallery, device, held
+    def __init__(self, gallery: Gallery, device: str, held: Held, places: Places) -> None:
+        self._gallery, self._device, self._held, self._places = gallery, device, held, places
 
     def weights(self, job: Job, _: Said, progress: Progress) -> Said:
         """Have the weights on this disk."""
         environment.need(get(str(job.engine)))
         with self._gallery.checkout() as folder:
-            stored = folder.load(str(job.config))
-            stored.check()
-            found = weights_of(stored, None, fetch=bool(job.request["fetch"]), progress=progress)
+            stored = _admitted(folder, job)
+            found = self._weights(stored, job, progress)
         return {"weights": str(found), "digest": stored.digest}
 
     def run(self, job: Job, said: Said, progress: Progress) -> Said:
         """Serve and probe on the device, which is this job's alone meanwhile."""
         running = self._held.get(job.id)
         with device(self._device, progress, running.check) as lock, self._gallery.checkout() as folder:
-            stored = folder.load(str(job.config))
-            found = Path(said["weights"]["weights"])
-            if not found.is_dir():  # fetched where another process ran
-                found = weights_of(stored, None, fetch=bool(job.request["fetch"]), progress=progress)
+            stored = _admitted(folder, job)
+            found = readable(Path(said["weights"]["weights"]), self._places)
+            if found is None or stored.digest != said["weights"]["digest"]:  # another process, or an edit
+                found = self._weights(stored, job, progress)
             report = run_document(
                 stored,
                 str(job.engine),
                 found,
+                self._places,
                 port=None,
                 progress=progress,
                 watch=running.serves,
@@ -59,6 +64,10 @@ class Validating:
             )
         running.check()
         return {"digest": stored.digest, "report": report}
+
+    def _weights(self, stored: Stored, job: Job, progress: Progress) -> Path:
+        fetch = bool(job.request["fetch"])
+        return weights_of(stored, None, self._places, fetch=fetch, progress=progress)
 
     def store(self, job: Job, said: Said, _: Progress) -> Said:
         """The report in the receipt and the job's end, in one transaction."""
@@ -74,6 +83,17 @@ class Validating:
             if not jobs.end(change.connection, job, "succeeded", result=result):
                 raise Stopped
         return result
+
+
+def _admitted(folder: Checkout, job: Job) -> Stored:
+    """Return the document as it is now, if it may be run.
+
+    Raises DocumentError and ServiceError("code-not-approved").
+    """
+    stored = folder.load(str(job.config))
+    stored.check()
+    need_approval(stored)
+    return stored
 
 
 def _counted(report: Mapping[str, Any]) -> dict[str, int]:

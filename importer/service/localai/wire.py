@@ -19,7 +19,8 @@ from importer.service.problems import status_of
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 # What keeps its status; all else that a request is to blame for is 400.
 KEPT = (401, 403, 404, 413, 429)
-OWN_403 = ("wrong-scope", "foreign-page")  # others come of the Hub, and are no word on the caller's key
+# Others come of the Hub, and are no word on the caller's key.
+OWN_403 = ("wrong-scope", "needs-approver", "foreign-page")
 OTHERWISE = {"precondition-failed": 409, "private": 404}  # private or missing: the Hub does not say which
 NO_KEY = "An authentication key is required"
 NO_SCOPE = "Admin access required"
@@ -60,7 +61,7 @@ def failure(error: Exception, *, flat: bool = False, says: str = "") -> Response
     kind = ""
     if known.kind == "no-key":
         message, kind, flat = NO_KEY, "invalid_request_error", False
-    elif known.kind == "wrong-scope":
+    elif known.kind in ("wrong-scope", "needs-approver"):
         message, kind, flat = NO_SCOPE, "authorization_error", False
     if flat:
         return json_answer({"error": message}, status, headers)

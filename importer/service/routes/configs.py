@@ -42,7 +42,13 @@ PUT_BODY = {
     "requestBody": {"required": True, "content": {"application/yaml": TEXT, "application/json": DOCUMENT}}
 }
 EDITED = problems(
-    "no-such-document", "invalid", "cannot-edit", "precondition-failed", "precondition-required", "wrong-type"
+    "no-such-document",
+    "invalid",
+    "cannot-edit",
+    "precondition-failed",
+    "precondition-required",
+    "wrong-type",
+    "needs-approver",
 )
 PATCH_BODY = {"requestBody": {"required": True, "content": {PATCHES[0]: DOCUMENT, PATCHES[1]: DOCUMENT}}}
 
@@ -243,7 +249,7 @@ export.__doc__ = f"{export.__doc__}{', '.join(FORMATS)}."
 def _edit(
     name: str, request: Request, at: Desk, who: Caller, wanted: list[int] | None, why: str | None, text: Edit
 ) -> Response:
-    summary, version = edit(name, at, act(request, who, "edit", why), wanted, text)
+    summary, version = edit(name, at, who, act(request, who, "edit", why), wanted, text)
     return json_answer(_whole(summary, version), headers={"ETag": etag(summary.version)})
 
 

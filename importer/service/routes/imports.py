@@ -21,9 +21,10 @@ from importer.gallery import audit, jobs
 from importer.hub import parse
 from importer.pipeline import Plan, lay_out
 from importer.service import messages
-from importer.service.asked import Import, check_place, request_of
-from importer.service.auth import Importer, act
+from importer.service.asked import Import
+from importer.service.auth import Caller, Importer, act
 from importer.service.desk import AtDesk, Desk
+from importer.service.granting import admitted, check_reference
 from importer.service.look import look, turn
 from importer.service.once import AskedOnce
 from importer.service.routes.said import accepted, problems
@@ -41,7 +42,15 @@ ASKING = (
     status_code=202,
     response_model=Job,
     responses=accepted(ASKING)
-    | problems("bad-reference", "no-directories", "unknown-device", "ambiguous", "busy", "key-reused"),
+    | problems(
+        "bad-reference",
+        "no-directories",
+        "unknown-device",
+        "ambiguous",
+        "busy",
+        "key-reused",
+        "needs-approver",
+    ),
     summary="Import a model, or a list of models",
 )
 def start(body: Import, request: Request, at: AtDesk, who: Importer, once: AskedOnce) -> Response:
@@ -53,7 +62,7 @@ def start(body: Import, request: Request, at: AtDesk, who: Importer, once: Asked
     """
     if (answered := once.said()) is not None:
         return answered
-    wanted, seen = _split(body, at), _seen(body, at)
+    wanted, seen = _split(body, at, who), _seen(body, at, who)
     with at.database.writing() as connection:
         root = None
         if body.references is not None:
@@ -76,36 +85,36 @@ def start(body: Import, request: Request, at: AtDesk, who: Importer, once: Asked
     return answered
 
 
-def _seen(body: Import, at: Desk) -> Studied | None:
+def _seen(body: Import, at: Desk, who: Caller) -> Studied | None:
     """What a directory says, which costs no question to the Hub, where it may have to be asked for whom."""
     if body.backend is not None or body.reference is None or parse(body.reference).directory is None:
         return None
     with turn(at):
-        return look(body, at)
+        return look(body, at, who)
 
 
-def _split(body: Import, at: Desk) -> list[dict[str, Any]]:
+def _split(body: Import, at: Desk, who: Caller) -> list[dict[str, Any]]:
     """One request for each reference, each checked before any is accepted."""
     said = body.model_dump(exclude_unset=True, exclude={"references"})
     if body.references is None:
-        request_of(body, at.settings)
+        admitted(body, who, at.settings)
         return [said]
     if len(body.references) > at.settings.references:
         problem = f"a list has at most {at.settings.references} references"
         raise ServiceError(
             "bad-request", problem=problem, errors=[{"pointer": "/references", "detail": problem}]
         )
-    _check_places(body.references, body.revision, at)
-    request_of(Import(**said, reference=body.references[0]), at.settings)  # what is said of all
+    _check_references(body.references, body.revision, who, at)
+    admitted(Import(**said, reference=body.references[0]), who, at.settings)  # what is said of all
     return [{**said, "reference": reference} for reference in body.references]
 
 
-def _check_places(references: Sequence[str], revision: str | None, at: Desk) -> None:
+def _check_references(references: Sequence[str], revision: str | None, who: Caller, at: Desk) -> None:
     """Raises what is wrong with the first that cannot be meant; ``errors`` name all of them."""
     failed: list[tuple[int, ImporterError]] = []
     for place, reference in enumerate(references):
         try:
-            check_place(reference, revision, at.settings)
+            check_reference(reference, revision, who, at.settings)
         except ImporterError as error:
             failed.append((place, error))
     if failed:
@@ -121,24 +130,31 @@ def _check_places(references: Sequence[str], revision: str | None, at: Desk) -> 
     response_model=Preview,
     response_model_exclude_unset=True,
     responses=problems(
-        "bad-reference", "not-found", "not-chat", "ambiguous", "gated", "network", "exists", "busy"
+        "bad-reference",
+        "not-found",
+        "not-chat",
+        "ambiguous",
+        "gated",
+        "network",
+        "exists",
+        "busy",
+        "needs-approver",
     ),
     summary="What an import would write",
 )
 def preview(body: Import, at: AtDesk, who: Importer) -> dict[str, Any]:
     """Everything but writing: the document, its decisions, and what it changes. Waits for the answer."""
-    del who
     if body.reference is None:
         problem = "a preview is of one reference"
         raise ServiceError(
             "bad-request", problem=problem, errors=[{"pointer": "/references", "detail": problem}]
         )
     with turn(at):
-        return _preview(body, at)
+        return _preview(body, at, who)
 
 
-def _preview(body: Import, at: Desk) -> dict[str, Any]:
-    studied = look(body, at)
+def _preview(body: Import, at: Desk, who: Caller) -> dict[str, Any]:
+    studied = look(body, at, who)
     decided = conclude(studied, prove_studied(studied, at.crew.bench))
     with at.gallery.checkout() as folder:
         return _shown(lay_out(decided, Names(folder)), folder, body)

@@ -13,9 +13,10 @@ from fastapi.responses import Response, StreamingResponse
 from importer.errors import ServiceError
 from importer.gallery import audit, jobs
 from importer.gallery.jobs import Job as JobRow
-from importer.service.asked import Import, Retry, request_of
-from importer.service.auth import Importer, Reader, act
+from importer.service.asked import Import, Retry
+from importer.service.auth import Caller, Importer, Reader, act
 from importer.service.desk import AtDesk, Desk
+from importer.service.granting import admitted, need_approval
 from importer.service.once import AskedOnce
 from importer.service.routes.said import accepted, problems
 from importer.service.shapes import JOBS, Job, Jobs, JobState, job_json
@@ -188,7 +189,8 @@ def cancel(job: str, request: Request, at: AtDesk, who: Importer, once: AskedOnc
     "/{job}/retry",
     status_code=202,
     response_model=Job,
-    responses=accepted() | problems("no-such-job", "not-ended", "bad-value"),
+    responses=accepted()
+    | problems("no-such-job", "not-ended", "bad-value", "needs-approver", "code-not-approved"),
     summary="Try a job again",
 )
 def retry(
@@ -207,7 +209,7 @@ def retry(
         said = body.model_dump(exclude_none=True) if body else {}
         wanted = jobs.inside(connection, found, AGAIN) if found.kind == "imports" else [found]
         for one in wanted:
-            jobs.again(connection, one, _said(one, said, at))
+            jobs.again(connection, one, _said(one, said, at, who))
         now = jobs.get(connection, job)
         audit.record(
             connection, act(request, who, "retry"), f"job {job}",
@@ -219,12 +221,14 @@ def retry(
     return answered
 
 
-def _said(job: JobRow, said: Mapping[str, Any], at: Desk) -> Mapping[str, Any]:
+def _said(job: JobRow, said: Mapping[str, Any], at: Desk, who: Caller) -> Mapping[str, Any]:
     """What another attempt is asked for; raises what an import would that cannot be meant."""
     if job.kind == "import":
-        request_of(Import(**{**job.request, **said}), at.settings)
+        admitted(Import(**{**job.request, **said}), who, at.settings)
     elif said:
         problem = "a validation has neither"
         errors = [{"pointer": f"/{key}", "detail": problem} for key in said]
         raise ServiceError("bad-request", problem=f"{', '.join(said)}: {problem}", errors=errors)
+    else:
+        need_approval(at.gallery.get(str(job.config))[1].stored)
     return {**job.request, **said}

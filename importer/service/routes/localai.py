@@ -47,7 +47,7 @@ def import_uri(body: shapes.ImportUri, request: Request, at: AtDesk, who: Import
     try:
         said = asked(body)
         with turn(at):
-            studied = look(said, at)
+            studied = look(said, at, who)
             told = estimates(studied)
     except ImporterError as error:
         return _refused(error)

@@ -84,7 +84,7 @@ def _patched(
             raise DocumentError("invalid", path=f"{name}.yaml", problem=error.problem.reason) from None
         return rewrite(old, merge(data, patch), path=f"{name}.yaml")
 
-    summary, _ = edit(name, at, act(request, who, "edit"), wanted, text)
+    summary, _ = edit(name, at, who, act(request, who, "edit"), wanted, text)
     return json_answer(
         {
             "success": True,

@@ -17,6 +17,7 @@ from importer.service.asked import Rejection, Validation, Word
 from importer.service.auth import Approver, Caller, Importer, act
 from importer.service.desk import AtDesk, Desk
 from importer.service.etags import IfMatch, etag, numbers
+from importer.service.granting import need_approval
 from importer.service.once import AskedOnce, Once
 from importer.service.routes.said import accepted, problems
 from importer.service.shapes import Config, Job, config_json, job_json
@@ -78,7 +79,9 @@ def _say(
     status_code=202,
     response_model=Job,
     responses=accepted()
-    | problems("no-such-document", "invalid", "unknown-engine", "no-receipt", "key-reused"),
+    | problems(
+        "no-such-document", "invalid", "unknown-engine", "no-receipt", "key-reused", "code-not-approved"
+    ),
     summary="Run a document on a real engine and probe it",
 )
 def validate(
@@ -91,6 +94,7 @@ def validate(
     with at.gallery.checkout() as folder:
         stored = folder.load(name)
         stored.check()
+        need_approval(stored)
         engine = said.engine or stored.backend
         known = get(engine).name
         needs = _memory(stored.need_receipt())

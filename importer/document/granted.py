@@ -1,0 +1,82 @@
+"""What a document grants an engine beyond serving a model of the Hub: code, folders of this disk, hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from importer.hub.reference import is_directory
+from importer.reasons import Reason
+
+CODE = "trust_remote_code"
+HOSTS = "hostfile"  # of ``engine_args``: mlx.launch starts processes on the hosts that it lists
+
+
+class GrantReason(StrEnum):
+    """What is granted."""
+
+    CODE = "code"
+    FOLDER = "folder"
+    HOSTS = "hosts"
+
+
+class Grant(NamedTuple):
+    """One permission; ``subject`` is the model whose code runs, the folder, or the file of hosts."""
+
+    kind: GrantReason
+    subject: str
+
+    @property
+    def reason(self) -> Reason:
+        """What it allows, for sentences."""
+        return Reason(self.kind, subject=self.subject)
+
+
+def grants(data: Mapping[str, Any]) -> frozenset[Grant]:
+    """Return what the data of a document grant; another model or commit is another grant."""
+    return frozenset((*_code(data), *_folders(data)))
+
+
+def set_values(values: Mapping[str, Any]) -> frozenset[Grant]:
+    """Return what values grant that are to be set by their dotted paths."""
+    return frozenset(_code(values))
+
+
+def _code(data: Mapping[str, Any]) -> Iterator[Grant]:
+    for key, value in _values(data):
+        if key == CODE and value is not False:
+            yield Grant(GrantReason.CODE, _subject(data))
+        elif key == HOSTS:
+            yield Grant(GrantReason.HOSTS, str(value))
+
+
+def _subject(data: Mapping[str, Any]) -> str:
+    """The model and its commit, by all their names."""
+    block = data.get("importer")
+    revision = block.get("revision") if isinstance(block, Mapping) else None
+    return ", ".join(dict.fromkeys([*_model(data), *([str(revision)] if revision else [])])) or "any"
+
+
+def _values(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Every value by the last step of its key, wherever it stands: no engine takes these two elsewhere."""
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            yield from _values(value)
+        elif value is not None:
+            yield key.rpartition(".")[2].replace("-", "_"), value
+
+
+def _folders(data: Mapping[str, Any]) -> Iterator[Grant]:
+    """The folders of this disk that the data name; a word without a slash is one for ``parameters.model``."""
+    for name in _model(data):
+        if is_directory(name) or "/" not in name:
+            yield Grant(GrantReason.FOLDER, name)
+
+
+def _model(data: Mapping[str, Any]) -> Iterator[str]:
+    """What names the model."""
+    block, parameters = data.get("importer"), data.get("parameters")
+    named = [parameters.get("model")] if isinstance(parameters, Mapping) else []
+    named += [block.get(key) for key in ("model_id", "reference")] if isinstance(block, Mapping) else []
+    yield from (str(name) for name in named if name)

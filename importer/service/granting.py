@@ -1,0 +1,51 @@
+"""Who may let this machine run code or read its folders: the scope approve sets it, an approval runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from importer.document.granted import Grant, GrantReason, grants, set_values
+from importer.document.store import Stored
+from importer.errors import ServiceError
+from importer.hub import parse
+from importer.pipeline import Request
+from importer.service.asked import Import, check_place, request_of
+from importer.service.settings import Settings
+
+if TYPE_CHECKING:
+    from importer.service.auth import Caller
+
+SCOPE = "approve"
+
+
+def admitted(said: Import, who: Caller, settings: Settings) -> Request:
+    """Return the importer's request of one that may be made by this caller on this service.
+
+    Raises UsageError and ServiceError: "needs-approver", "no-directories".
+    """
+    need_approver(who, set_values(said.set))
+    check_reference(str(said.reference), said.revision, who, settings)
+    return request_of(said, settings)
+
+
+def check_reference(reference: str, revision: str | None, who: Caller, settings: Settings) -> None:
+    """Raise UsageError or ServiceError for a reference that this caller may not have read here."""
+    if parse(reference, revision).directory is not None:
+        need_approver(who, [Grant(GrantReason.FOLDER, reference)])
+    check_place(reference, revision, settings)
+
+
+def need_approver(who: Caller, wanted: Collection[Grant], there: Collection[Grant] = ()) -> None:
+    """Raise ServiceError("needs-approver") where a caller without the scope grants what is not ``there``."""
+    new = sorted(set(wanted) - set(there))
+    if new and not who.may(SCOPE):
+        raise ServiceError("needs-approver", what=new[0].reason, name=who.name, has=who.has)
+
+
+def need_approval(stored: Stored) -> None:
+    """Raise ServiceError("code-not-approved") where a document runs code that nobody has approved."""
+    runs = sorted(grant for grant in grants(stored.data) if grant.kind is not GrantReason.FOLDER)
+    approved = stored.receipt is not None and stored.receipt.state(stored.digest) == "approved"
+    if runs and not approved:
+        raise ServiceError("code-not-approved", name=stored.name, what=runs[0].reason)
