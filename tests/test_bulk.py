@@ -22,6 +22,7 @@ from importer.document.naming import Names
 from importer.document.store import Store
 from importer.errors import HubError, UsageError
 from importer.hub import transport
+from importer.hub.deadline import Patience
 from importer.pipeline import Decided, Request
 from tests.commandline import BASE, Desk, Ran, desk
 from tests.hubserver import Fault, Repo
@@ -254,7 +255,7 @@ def test_a_fault_in_one_line_does_not_cost_the_others(desk: Desk) -> None:
 def test_it_waits_as_long_as_the_hub_asks(desk: Desk) -> None:
     """One import gives up at once when the wait is long; a long run has the time."""
     references = many(desk, 6)
-    desk.monkeypatch.setattr(transport, "LONGEST_WAIT", 0.0)
+    desk.monkeypatch.setattr(transport, "PATIENCE", Patience(waits=0.0))
     desk.hub.faults.append(Fault("/api/", 429, {"RateLimit": '"api";r=0;t=1'}, times=6))
     found = lines(desk("--from", "list", "--dry-run"))
     assert [line.get("model_id") for line in found] == references

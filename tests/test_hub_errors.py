@@ -15,6 +15,7 @@ import pytest
 from importer.cli.messages import hint
 from importer.errors import HubError, ImporterError
 from importer.hub import ANYWHERE, hosts, parse, resolve, transport
+from importer.hub.deadline import Patience
 from tests.hubserver import Content, Fault, HubServer, Repo, isolate
 
 TOKEN = "hf_secretsecretsecret"
@@ -30,7 +31,7 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServe
     }
     with HubServer(repos, tokens=(TOKEN, "hf_other")) as running:
         isolate(monkeypatch, tmp_path, running.url)
-        monkeypatch.setattr(transport, "FIRST_PAUSE", 0.01)
+        monkeypatch.setattr(transport, "PATIENCE", Patience(pause=0.01))
         yield running
 
 
@@ -94,12 +95,12 @@ def test_passing_faults_are_retried(server: HubServer, place: str, fault: Fault)
 
 
 LASTING: list[tuple[str, Fault, str, int]] = [
-    ("429 with a short wait", Fault("", 429, {"Retry-After": "0"}), "rate-limited", transport.TRIES),
+    ("429 with a short wait", Fault("", 429, {"Retry-After": "0"}), "rate-limited", Patience().tries),
     ("429 with a long wait", Fault("", 429, {"Retry-After": "3600"}), "rate-limited", 1),
     ("429 with a used-up quota", Fault("", 429, {"RateLimit": '"api";r=0;t=299'}), "rate-limited", 1),
-    ("500", Fault("", 500), "server", transport.TRIES),
+    ("500", Fault("", 500), "server", Patience().tries),
     ("503 with a long wait", Fault("", 503, {"Retry-After": "600"}), "server", 1),
-    ("cut", Fault("", cut=True), "bad-answer", transport.TRIES),
+    ("cut", Fault("", cut=True), "bad-answer", Patience().tries),
     ("not JSON", Fault("", 200, body=b"<html>hello</html>"), "bad-answer", 1),
     ("not an object", Fault("", 200, body=b"[]"), "bad-answer", 1),
     ("nested too deep", Fault("", 200, body=b'{"a":' * 5000), "bad-answer", 1),

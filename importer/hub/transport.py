@@ -8,30 +8,41 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from enum import StrEnum
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from importer import __version__
 from importer.errors import HubError, Setting, UsageError
 from importer.hub import hosts
+from importer.hub.body import TooLarge, Unreadable, read
+from importer.hub.deadline import Clock, Patience, Timeout
+from importer.reasons import Reason
 
-if TYPE_CHECKING:
-    from httpx2 import Response
-
-TRIES = 5
-FIRST_PAUSE = 0.2  # seconds, doubled with each try
-LONGEST_WAIT = 60.0  # seconds of pauses for one request, all together
-CONNECT, READ, WHOLE = 10.0, 20.0, 120.0  # seconds: to connect, between two reads, for one answer
+__all__ = ["PATIENCE", "Answer", "TooLarge", "check_endpoint", "get", "http_error", "side_by_side"]
 HOPS = 4
 REDIRECTS = {301, 302, 303, 307, 308}
 EXHAUSTED = re.compile(r";\s*r\s*=\s*0\s*;\s*t\s*=\s*(\d{1,9})\b")  # RateLimit: "api";r=0;t=55
 HOPELESS = {"ConnectError", "ConnectTimeout", "ProxyError", "UnsupportedProtocol", "LocalProtocolError"}
-
-CUT = {"RemoteProtocolError", "ReadError", "DecodingError"}
+CUT = {"RemoteProtocolError", "ReadError"}
+PATIENCE = Patience()
 
 log = logging.getLogger("importer.hub")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+class ExchangeReason(StrEnum):
+    """What went wrong below HTTP, or between one answer and the next."""
+
+    NO_CONNECTION = "no-connection"
+    NOT_CONNECTED = "not-connected"
+    SILENT = "silent"
+    SLOW = "slow"
+    CUT = "cut"
+    FAILED = "failed"
+    SHORT = "short"
+    HOPS = "hops"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,49 +56,53 @@ class Answer:
     had_token: bool
 
 
-class TooLarge(Exception):
-    """The body is longer than the limit."""
-
-
 class _Broken(Exception):
     """The exchange failed below HTTP: ``cut`` after it had begun, ``hopeless`` to try again."""
 
-    def __init__(self, problem: str, *, cut: bool = False, hopeless: bool = False) -> None:
-        super().__init__(problem)
-        self.cut, self.hopeless = cut, hopeless
+    def __init__(self, reason: Reason, *, cut: bool = False, hopeless: bool = False) -> None:
+        super().__init__()
+        self.reason, self.cut, self.hopeless = reason, cut, hopeless
 
 
-def get(url: str, *, limit: int, size: int | None = None, span: tuple[int, int] | None = None) -> Answer:
+def get(
+    url: str,
+    *,
+    limit: int,
+    size: int | None = None,
+    span: tuple[int, int] | None = None,
+    patience: Patience | None = None,
+) -> Answer:
     """GET a URL of the Hub; ``limit`` and the expected ``size`` are bytes of the decoded body.
 
     ``span`` asks for these bytes only, the last one included; then only an answer with status 206 has a body.
     Raises HubError (rate-limited, server, network, refused-host, bad-token, bad-answer) and TooLarge.
     """
-    waited = 0.0
-    for tried in range(1, TRIES + 1):
-        pause = FIRST_PAUSE * 2 ** (tried - 1)
+    waited, clock = 0.0, Clock(patience or PATIENCE)
+    tries = clock.patience.tries
+    for tried in range(1, tries + 1):
+        pause = clock.patience.pause * 2 ** (tried - 1)
         try:
-            answer = _follow(url, limit, size, span)
+            answer = _follow(url, limit, size, span, clock)
         except _Broken as error:
-            if error.hopeless or tried == TRIES:
+            if error.hopeless or tried == tries:
                 raise _lost(url, error) from None
         else:
             if answer.status not in {408, 429} and answer.status < 500:
                 return answer
             asked = _asked_pause(answer.headers)
             pause = pause if asked is None else asked
-            if tried == TRIES or waited + pause > LONGEST_WAIT:
+            if tried == tries or waited + pause > clock.patience.waits:
                 raise _gave_up(answer, tried, asked)
         log.info("waiting %.1f s before asking %s again", pause, hosts.plain(url))
-        time.sleep(pause)
+        clock.rest(pause)
         waited += pause
     raise AssertionError("the last try returns or raises")
 
 
 def _lost(url: str, error: _Broken) -> HubError:
     if error.cut:
-        return HubError("bad-answer", url=hosts.plain(url), problem=error)
-    return HubError("network", host=urlsplit(hosts.plain(url)).netloc, problem=error)
+        return HubError("bad-answer", url=hosts.plain(url), problem=error.reason)
+    return HubError("network", host=urlsplit(hosts.plain(url)).netloc, problem=error.reason)
 
 
 def _gave_up(answer: Answer, tries: int, asked: float | None) -> HubError:
@@ -113,33 +128,59 @@ def _asked_pause(headers: Mapping[str, str]) -> float | None:
         return None
 
 
-def _follow(url: str, limit: int, size: int | None, span: tuple[int, int] | None) -> Answer:
+def _follow(url: str, limit: int, size: int | None, span: tuple[int, int] | None, clock: Clock) -> Answer:
     """One try, through checked redirects."""
     for _ in range(HOPS + 1):
-        answer = _exchange(url, limit, size, span)
+        answer = _exchange(url, limit, size, span, clock)
         target = answer.headers.get("location")
         if answer.status not in REDIRECTS or target is None:
             return answer
         url = hosts.redirected(url, target)
-    raise HubError("bad-answer", url=hosts.plain(url), problem=f"it was redirected more than {HOPS} times")
+    raise HubError("bad-answer", url=hosts.plain(url), problem=Reason(ExchangeReason.HOPS, hops=HOPS))
 
 
-def _exchange(url: str, limit: int, size: int | None, span: tuple[int, int] | None) -> Answer:
+def _exchange(url: str, limit: int, size: int | None, span: tuple[int, int] | None, clock: Clock) -> Answer:
     from huggingface_hub import get_session
 
     headers = _headers(url)
     if span is not None:
         headers |= {"range": f"bytes={span[0]}-{span[1]}", "accept-encoding": "identity"}
-    timeout: Any = (CONNECT, READ, READ, CONNECT)  # in the order of httpx: connect, read, write, pool
+    connect, between = (Timeout(clock, most) for most in (clock.patience.connect, clock.patience.read))
+    timeout: Any = (connect, between, between, clock.patience.connect)  # connect, read, write, pool
+    clock.head()
     stream = get_session().stream("GET", url, headers=headers, follow_redirects=False, timeout=timeout)
     try:
         with stream as response:
-            body = _read(response, limit, size) if response.status_code == (206 if span else 200) else b""
+            clock.body()
             found = {name.lower(): value for name, value in response.headers.items()}
-            return Answer(url, response.status_code, found, body, "authorization" in headers)
-    except http_error() as error:
-        name = type(error).__name__
-        raise _Broken(_problem(error), cut=name in CUT, hopeless=name in HOPELESS) from None
+            coding = found.get("content-encoding", "").strip().lower()
+            good = response.status_code == (206 if span else 200)
+            body = read(response.iter_raw(), coding, limit, clock) if good else b""
+    except Unreadable as error:
+        raise _Broken(error.reason, cut=True, hopeless=not error.cut) from None
+    except (TimeoutError, http_error()) as error:
+        raise _broken(error, clock) from None
+    if good and size is not None and len(body) != size:
+        raise _Broken(Reason(ExchangeReason.SHORT, have=len(body), size=size), cut=True)
+    return Answer(url, response.status_code, found, body, "authorization" in headers)
+
+
+def _broken(error: Exception, clock: Clock) -> _Broken:
+    """What happened, by kind: an exception's own words may hold headers."""
+    name, patience = type(error).__name__, clock.patience
+    if clock.left <= 0:
+        return _Broken(Reason(ExchangeReason.SLOW, seconds=patience.whole), hopeless=True)
+    if name == "ConnectError":
+        reason = Reason(ExchangeReason.NO_CONNECTION, says=str(error) or "no connection")
+    elif name == "ConnectTimeout":
+        reason = Reason(ExchangeReason.NOT_CONNECTED, seconds=patience.connect)
+    elif name.endswith("Timeout"):
+        reason = Reason(ExchangeReason.SILENT, seconds=patience.read)
+    elif name in CUT:
+        reason = Reason(ExchangeReason.CUT)
+    else:
+        reason = Reason(ExchangeReason.FAILED, name=name)
+    return _Broken(reason, cut=name in CUT, hopeless=name in HOPELESS)
 
 
 def http_error() -> type[Exception]:
@@ -148,20 +189,6 @@ def http_error() -> type[Exception]:
 
     base: type[Exception] = HfHubHTTPError.__bases__[0]
     return base
-
-
-def _read(response: Response, limit: int, size: int | None) -> bytes:
-    """The body of a good answer, counted while it arrives."""
-    body, end = bytearray(), time.monotonic() + WHOLE
-    for chunk in response.iter_bytes():
-        body += chunk
-        if len(body) > limit:
-            raise TooLarge
-        if time.monotonic() > end:
-            raise _Broken(f"the answer took longer than {WHOLE:.0f} s", hopeless=True)
-    if size is not None and len(body) != size:
-        raise _Broken(f"{len(body)} of {size} bytes arrived", cut=True)
-    return bytes(body)
 
 
 def _headers(url: str) -> dict[str, str]:
@@ -188,20 +215,6 @@ def _token() -> str | None:
     if token is not None and not (token.isascii() and token.isprintable()):
         raise HubError("bad-token")
     return token
-
-
-def _problem(error: Exception) -> str:
-    """A sentence of ours for the kinds that are common; an exception's own words may hold headers."""
-    name = type(error).__name__
-    if name == "ConnectError":
-        return str(error) or "no connection"
-    if name == "ConnectTimeout":
-        return f"no connection within {CONNECT:.0f} s"
-    if name.endswith("Timeout"):
-        return f"no answer within {READ:.0f} s"
-    if name in CUT:
-        return "the answer was cut off"
-    return f"the exchange failed ({name})"
 
 
 def check_endpoint() -> str:
