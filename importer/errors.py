@@ -97,8 +97,8 @@ UsageKind = Literal[
     "no-such-directory", "unknown-device",
 ]  # fmt: skip
 HubKind = Literal[
-    "not-found", "revision-not-found", "gated", "private", "bad-token", "rate-limited", "server", "network",
-    "bad-answer", "not-cached", "refused-host",
+    "not-found", "revision-not-found", "gated", "private", "forbidden", "bad-token", "rate-limited", "server",
+    "network", "bad-answer", "not-cached", "refused-host",
 ]  # fmt: skip
 RepositoryKind = Literal[
     "nothing-to-decide", "not-chat", "gguf-only", "broken-json", "too-large", "not-text", "unreadable",
@@ -157,6 +157,7 @@ class HubError(ImporterError):
         "revision-not-found": _of("repo", "revision"),
         "gated": _of("repo", "url"),
         "private": _of("repo"),
+        "forbidden": _of("what", "repo", "status"),
         "bad-token": _of(),
         "rate-limited": _of("wait", data=("seconds",)),
         "server": _of("status", "url", "tries"),

@@ -81,7 +81,7 @@ class Plan(Decided):
             engine=self.built.data["importer"]["engine"],
             decisions={k: kept(d) for k, d in self.decisions.items()},
             evidence=evidence_json(self.evidence),
-            unknown=dict(self.snapshot.unknown),
+            unknown={path: render(reason) for path, reason in self.snapshot.unknown.items()},
             review={"state": "pending", "by": None, "at": None, "digest": None},
             proof=None if self.proof is None else self.proof.to_json(),
             base=to_text(self.built),

@@ -243,6 +243,7 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "revision-not-found": typed("acme/base@v9"),
     "gated": hidden(gated=True),
     "private": hidden(gated=False),
+    "forbidden": fault(403),
     "bad-token": token("hf_wrong", "acme/base"),
     "rate-limited": fault(429, {"Retry-After": "3600"}),
     "server": fault(503, {"Retry-After": "3600"}),

@@ -15,6 +15,8 @@ import pytest
 from importer import hub
 from importer.errors import HubError, RepositoryError, UsageError
 from importer.hub import ANYWHERE, Reference, parse, resolve
+from importer.hub.small import UnreadReason
+from importer.reasons import Reason
 from tests.hubserver import MODIFIED, Content, Fault, HubServer, Repo, isolate
 
 FILES: dict[str, Content] = {
@@ -92,7 +94,7 @@ def test_what_a_snapshot_says(server: HubServer) -> None:
         "gated": False,
         "modified": MODIFIED,
     }
-    unread = "it is not among the 6 files read"
+    unread = Reason(UnreadReason.NOT_AMONG, most=6)
     assert snapshot.unknown == {"preprocessor_config.json": unread, "README.md": unread}
     assert snapshot.directory is None
 
@@ -110,11 +112,10 @@ def test_the_card_is_the_last_of_the_six(server: HubServer) -> None:
     assert len(server.paths()) == 4
     assert server.rounds() == 2
     server.repos["Org/Few"].commit(few | {"README.md": "x" * (1024 * 1024 + 1)})
-    assert "larger than 1 MiB" in resolve(parse("Org/Few"), ANYWHERE).unknown["README.md"]
+    assert resolve(parse("Org/Few"), ANYWHERE).unknown["README.md"].kind is UnreadReason.TOO_LARGE
     server.repos["Org/Few"].commit(few | {"README.md": b"\xff\xfe"})
-    assert "UTF-8" in resolve(parse("Org/Few"), ANYWHERE).unknown["README.md"], (
-        "an optional file stops nothing"
-    )
+    found = resolve(parse("Org/Few"), ANYWHERE).unknown["README.md"]
+    assert found.kind is UnreadReason.NOT_TEXT, "an optional file stops nothing"
 
 
 def test_a_new_commit_is_read_and_an_old_one_stays_reachable(server: HubServer) -> None:
@@ -156,18 +157,19 @@ def test_little_is_needed(server: HubServer) -> None:
     assert snapshot.texts == {"params.json": '{"dim": 8}'}
     assert snapshot.has("tekken.json")
     absent = ("config.json", "tokenizer_config.json", "generation_config.json")
-    assert snapshot.unknown == dict.fromkeys(absent, "the repository does not list it")
+    assert snapshot.unknown == dict.fromkeys(absent, Reason(UnreadReason.NOT_LISTED))
 
 
 def test_listed_files_that_are_refused_are_unknown(server: HubServer) -> None:
-    server.faults += [Fault("generation_config.json", 403), Fault("added_tokens.json", 404)]
+    server.faults += [Fault("special_tokens_map.json", 403), Fault("added_tokens.json", 404)]
     snapshot = resolve(parse("Org/Toy"), ANYWHERE)
-    assert snapshot.unknown["generation_config.json"] == "it is listed, but the Hub answered 403 for it"
-    assert "404" in snapshot.unknown["added_tokens.json"]
+    assert snapshot.unknown["special_tokens_map.json"] == Reason(UnreadReason.REFUSED, status=403)
+    assert snapshot.unknown["added_tokens.json"] == Reason(UnreadReason.REFUSED, status=404)
     server.log.clear()
     again = resolve(parse("Org/Toy"), ANYWHERE)
-    assert "generation_config.json" in again.texts, "a refusal may pass"
-    assert "404" in again.unknown["added_tokens.json"], "a missing file of a commit stays missing"
+    assert "special_tokens_map.json" in again.texts, "a refusal may pass"
+    stays = again.unknown["added_tokens.json"]
+    assert stays == Reason(UnreadReason.REFUSED, status=404), "a missing file of a commit stays missing"
     assert len(server.log) == 2
 
 
@@ -270,7 +272,7 @@ def test_words_of_the_wrong_type_are_left_out(server: HubServer) -> None:
 def test_listed_sizes_are_checked_before_a_request(server: HubServer) -> None:
     server.repos["a/b"] = Repo({"config.json": {}, "model.safetensors.index.json": b" " * (1 << 20) + b"{}"})
     snapshot = resolve(parse("a/b"), ANYWHERE)
-    assert snapshot.unknown["model.safetensors.index.json"] == "it is larger than 1 MiB"
+    assert snapshot.unknown["model.safetensors.index.json"] == Reason(UnreadReason.TOO_LARGE, limit="1 MiB")
     assert len(server.log) == 2
     server.repos["a/c"] = Repo({"config.json": b" " * (2 << 20) + b"{}"})
     with pytest.raises(RepositoryError) as caught:
@@ -290,7 +292,7 @@ def test_bytes_are_counted_while_they_arrive(server: HubServer) -> None:
 
 def test_what_is_no_text(server: HubServer) -> None:
     server.repos["a/b"] = Repo({"config.json": {}, "added_tokens.json": b"\xff\xfe"})
-    assert resolve(parse("a/b"), ANYWHERE).unknown["added_tokens.json"] == "it is not UTF-8 text"
+    assert resolve(parse("a/b"), ANYWHERE).unknown["added_tokens.json"] == Reason(UnreadReason.NOT_TEXT)
     server.repos["a/c"] = Repo({"config.json": b"\xff\xfe{}"})
     with pytest.raises(RepositoryError) as caught:
         resolve(parse("a/c"), ANYWHERE)

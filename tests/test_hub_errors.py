@@ -106,7 +106,7 @@ LASTING: list[tuple[str, Fault, str, int]] = [
     ("nested too deep", Fault("", 200, body=b'{"a":' * 5000), "bad-answer", 1),
     ("not UTF-8", Fault("", 200, body=b"\xff"), "bad-answer", 1),
     ("no commit", Fault("", 200, body=b'{"sha": "main"}'), "bad-answer", 1),
-    ("403", Fault("", 403), "bad-answer", 1),
+    ("403", Fault("", 403), "forbidden", 1),
     ("400", Fault("", 400), "bad-answer", 1),
     ("404", Fault("", 404), "not-found", 1),
     ("redirects in a circle", Fault("", 307, {"Location": "/api/models/a/open"}), "bad-answer", 5),
@@ -199,7 +199,7 @@ def test_the_token_is_neither_logged_nor_kept(
 def test_a_server_that_repeats_the_token(server: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     server.faults.append(Fault("/api/", 403, {"X-Error-Message": f"{TOKEN} may not"}, TOKEN.encode()))
-    assert refused("a/open").kind == "bad-answer"
+    assert refused("a/open").kind == "forbidden"
 
 
 PUBLIC = [

@@ -19,6 +19,7 @@ from importer.engines import get
 from importer.errors import DocumentError, ImporterError, ValidationError
 from importer.evidence.fact import is_warning
 from importer.hub.places import ANYWHERE
+from importer.messages import render
 from importer.pipeline import Plan, Request, now, plan
 from importer.template import given
 from importer.workbench import Workbench
@@ -87,7 +88,7 @@ def _show(planned: Plan, path: Path) -> None:
     show.console().print(show.decisions(worded))
     show.line(show.plain(f"fit: {planned.fit.says}"))
     for name, reason in planned.snapshot.unknown.items():
-        show.line(show.plain(f"unknown: {name}: {reason}"))
+        show.line(show.plain(f"unknown: {name}: {render(reason)}"))
 
 
 def _warn(planned: Plan) -> None:

@@ -103,6 +103,7 @@ HINTS: Mapping[str, Text] = STEPS | {
     "not-found": "Check the spelling; if it is private, set HF_TOKEN to a token that may read it.",
     "gated": "Ask for access on {url}, then set HF_TOKEN to a token of that account.",
     "private": "Set HF_TOKEN to a token that may read it.",
+    "forbidden": "Set HF_TOKEN to a token that may read it, and check what lies between here and the Hub.",
     "network": "Check the network and HF_ENDPOINT, or use --offline with what is cached.",
     "not-cached": "Run once without --offline (and without HF_HUB_OFFLINE).",
     "bad-weights": "Leave --exact-fit out; no engine can be trusted with these weights either.",

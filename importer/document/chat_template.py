@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from importer.errors import DocumentError
+from importer.hub.local import read_plain
 from importer.reasons import Reason
 
 KEY = "chat_template"  # under ``importer``
+LONGEST = 4 * 1024 * 1024  # bytes; a template that is rendered has a million characters at most
 ENDING = ".chat_template.jinja"
 FILE = re.compile(r"[a-z0-9][a-z0-9._-]*\.chat_template\.jinja")
 
@@ -84,7 +86,7 @@ def check_free(data: Mapping[str, Any] | None, document: Path, text: str) -> Non
     """Raises DocumentError("exists") where a file lies that is neither ``text`` nor what ``data`` names."""
     path = place(document)
     try:
-        there = path.read_bytes().decode()
+        there = read_plain(path, LONGEST).decode()
     except FileNotFoundError:
         return
     except (OSError, UnicodeDecodeError):
@@ -97,7 +99,7 @@ def check_free(data: Mapping[str, Any] | None, document: Path, text: str) -> Non
 def holds(document: Path, text: str) -> bool:
     """Whether the template lies there as it should."""
     try:
-        return place(document).read_bytes() == text.encode()
+        return read_plain(place(document), LONGEST) == text.encode()
     except OSError:
         return False
 
@@ -115,7 +117,7 @@ def _read(document: Path, path: Path) -> str:
         problem = Reason(ChatTemplateReason.MISSING, file=path.name)
         raise DocumentError("chat-template", path=document, problem=problem)
     try:
-        return path.read_bytes().decode()
+        return read_plain(path, LONGEST).decode()
     except UnicodeDecodeError:
         problem = Reason(ChatTemplateReason.NOT_UTF8, file=path.name)
     except OSError as error:

@@ -21,6 +21,7 @@ from importer.document.receipt import Receipt, parse
 from importer.document.text import SCHEMA_FILE, read
 from importer.document.where import TextReason
 from importer.errors import DocumentError
+from importer.hub.local import read_plain, why
 from importer.hub.reference import is_directory
 from importer.reasons import Reason
 
@@ -29,6 +30,10 @@ class StoreReason(StrEnum):
     """Why a document's files cannot be used."""
 
     NO_RECEIPT = "no-receipt"
+
+
+LONGEST = 16 * 1024 * 1024  # bytes of a document: a long one has ten thousand
+LONGEST_RECEIPT = 256 * 1024 * 1024  # with the raw exchanges of its validations
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,11 +176,11 @@ class Store:
 def load(path: Path) -> Stored:
     """Read the document at ``path``; raises DocumentError("no-such-document") and ("invalid")."""
     try:
-        text = path.read_bytes().decode()  # its own line ends stay, whoever writes it back
+        text = read_plain(path, LONGEST).decode()  # its own line ends stay, whoever writes it back
     except FileNotFoundError:
         raise DocumentError("no-such-document", name=path.name, folder=path.parent) from None
     except (OSError, UnicodeDecodeError) as error:
-        problem = error.strerror if isinstance(error, OSError) else Reason(TextReason.NOT_UTF8)
+        problem = why(error) if isinstance(error, OSError) else Reason(TextReason.NOT_UTF8)
         raise DocumentError("invalid", path=path, problem=problem) from None
     data = read(text, path)
     return Stored(path, text, data, digest(data), _receipt(receipt_path(path)))
@@ -215,7 +220,7 @@ def receipt_at(path: Path) -> Receipt:
 
 def _receipt(path: Path) -> Receipt | None:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(read_plain(path, LONGEST_RECEIPT))
         schema.check("receipt", data, path)
     except (OSError, ValueError, RecursionError, DocumentError):
         return None

@@ -15,12 +15,15 @@ from urllib.parse import urlsplit
 
 from importer import settings
 from importer.hub import hosts
-from importer.hub.api import Listing
+from importer.hub.listing import Listing
 from importer.hub.reference import COMMIT
 from importer.hub.safetensors import Tensor
+from importer.hub.small import UnreadReason
 from importer.hub.snapshot import RepoFile
+from importer.reasons import Reason
 
-FORMAT = 1
+FORMAT = 2
+EARLIER = 1  # with sentences for reasons, which say nothing that the file list does not
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,20 +32,27 @@ class Stored:
 
     listing: Listing
     texts: Mapping[str, str] = field(default_factory=dict)
-    unknown: Mapping[str, str] = field(default_factory=dict)
+    unknown: Mapping[str, Reason] = field(default_factory=dict)
 
 
 def load(repo: str, commit: str) -> Stored | None:
     """What is stored of a commit; ``None`` where nothing readable is."""
     data = _read(_folder(repo) / f"{commit}.json")
     try:
-        if data.get("format") != FORMAT or data["commit"] != commit:
+        if data.get("format") not in (FORMAT, EARLIER) or data["commit"] != commit:
             return None
+        unknown = {} if data["format"] == EARLIER else {p: _reason(r) for p, r in data["unknown"].items()}
         files = tuple(RepoFile(*file) for file in data["files"])
         listing = Listing(data["repo"], commit, files, dict(data["info"]))
-        return Stored(listing, dict(data["texts"]), dict(data["unknown"]))
-    except (KeyError, TypeError, ValueError):
+        return Stored(listing, dict(data["texts"]), unknown)
+    except (KeyError, TypeError, ValueError, AttributeError):
         return None
+
+
+def _reason(data: Mapping[str, Any]) -> Reason:
+    """Raises ValueError and KeyError for what ``store`` has not written."""
+    kind, fields = data["kind"].rpartition(".")[2], {k: v for k, v in data.items() if k != "kind"}
+    return Reason(UnreadReason(kind), **fields)
 
 
 def last(repo: str, revision: str) -> Stored | None:
@@ -64,7 +74,7 @@ def store(asked: str, revision: str, stored: Stored) -> None:
         "files": [[f.path, f.size, f.hash] for f in listing.files],
         "info": listing.info,
         "texts": stored.texts,
-        "unknown": stored.unknown,
+        "unknown": {path: reason.to_json() for path, reason in stored.unknown.items()},
     }
     with contextlib.suppress(OSError):
         _write(_folder(listing.repo) / f"{listing.commit}.json", entry)
@@ -74,7 +84,7 @@ def store(asked: str, revision: str, stored: Stored) -> None:
 def load_tensors(repo: str, commit: str, paths: Sequence[str]) -> dict[str, Tensor] | None:
     """What the headers of these files of a commit named, where they were read before."""
     data = _read(_tensors(repo, commit))
-    if data.get("format") != FORMAT or data.get("files") != [*paths]:
+    if data.get("format") not in (FORMAT, EARLIER) or data.get("files") != [*paths]:
         return None
     try:
         return {n: Tensor(dtype, tuple(shape), size) for n, (dtype, shape, size) in data["tensors"].items()}

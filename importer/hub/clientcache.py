@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from importer.hub import local
+from importer.hub.listing import LONGEST, MOST_FILES
 from importer.hub.reference import COMMIT
 from importer.hub.snapshot import RepoFile
 
@@ -30,7 +31,7 @@ def snapshot(repo: str, commit: str) -> Path | None:
 def commit_of(repo: str, revision: str) -> str | None:
     """The commit a branch or tag stood for when the client last asked."""
     try:
-        text = (_folder(repo) / "refs" / revision).read_text("ascii").strip()
+        text = _read(_folder(repo) / "refs" / revision).decode("ascii").strip()
     except (OSError, ValueError):
         return None
     return text if COMMIT.fullmatch(text) else None
@@ -39,10 +40,15 @@ def commit_of(repo: str, revision: str) -> str | None:
 def listing(repo: str, commit: str, directory: Path) -> tuple[RepoFile, ...]:
     """All files of the commit where the client noted them, else those on this disk."""
     try:
-        noted = json.loads((_folder(repo) / "trees" / f"{commit}.json").read_bytes())["files"]
-        return tuple(RepoFile(path, int(noted[path]["size"])) for path in sorted(noted))
+        noted = json.loads(_read(_folder(repo) / "trees" / f"{commit}.json"))["files"]
+        return tuple(RepoFile(path, int(noted[path]["size"])) for path in sorted(noted)[:MOST_FILES])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return local.listing(directory)
+
+
+def _read(path: Path) -> bytes:
+    """Raises OSError for what is no plain file of a usual size."""
+    return local.read_plain(path, LONGEST)
 
 
 def _folder(repo: str) -> Path:

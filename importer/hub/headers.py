@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,6 +15,7 @@ from importer.errors import HubError, RepositoryError
 from importer.hub import api, cache, hosts, local, safetensors, transport
 from importer.hub.safetensors import PREFIX, Malformed, Tensor
 from importer.hub.snapshot import RepoFile, Snapshot
+from importer.reasons import Reason
 
 FIRST = 128 * 1024  # bytes asked for at first: most headers and their length are in them
 MOST_FILES = 1024  # models of a trillion parameters come in 200
@@ -25,6 +27,19 @@ Result = TypeVar("Result")
 Part = Callable[[RepoFile, int, int], tuple[bytes, int]]  # file, first byte, how many; and the file's size
 
 
+class WeightsReason(StrEnum):
+    """Why the beginnings of weights' files, or answers with them, cannot be used."""
+
+    FILES = "files"
+    TOTAL = "total"
+    TWICE = "twice"
+    EMPTY = "empty"
+    LONGER = "longer"
+    WHOLE = "whole"
+    UNSAID = "unsaid"
+    OTHER = "other"
+
+
 def tensors(snapshot: Snapshot, paths: Sequence[str], *, offline: bool = False) -> dict[str, Tensor]:
     """The tensors of these files by name; from this disk, our cache, or the Hub unless ``offline``.
 
@@ -33,7 +48,7 @@ def tensors(snapshot: Snapshot, paths: Sequence[str], *, offline: bool = False) 
     sizes = {f.path: f.size for f in snapshot.files}
     files = [RepoFile(path, sizes.get(path)) for path in paths]
     if len(files) > MOST_FILES:
-        raise _bad(snapshot, f"{files[0].path} and the others", f"more than {MOST_FILES} files are too many")
+        raise _bad(snapshot, files[0].path, Reason(WeightsReason.FILES, limit=MOST_FILES))
     root = snapshot.directory
     if root is not None and (snapshot.model_id is None or all((root / f.path).exists() for f in files)):
         return _read(snapshot, files, lambda file, first, count: _local(snapshot, root, file, first, count))
@@ -57,21 +72,22 @@ def _read(snapshot: Snapshot, files: Sequence[RepoFile], part: Part) -> dict[str
         with _believed(snapshot, file.path):
             return _Begun(RepoFile(file.path, size), data, PREFIX + safetensors.length(data, size))
 
-    def finish(begun: _Begun) -> dict[str, Tensor]:
+    def finish(begun: _Begun) -> bytes:
         data = begun.data
         if begun.end > len(data):
             data += part(begun.file, len(data), begun.end - len(data))[0]
-        with _believed(snapshot, begun.file.path):
-            return safetensors.parse(data[PREFIX : begun.end], begun.file.size)
+        return data[PREFIX : begun.end]
 
-    started = _batches(begin, files)
+    started = [*_batches(begin, files)]
     if sum(begun.end for begun in started) > TOTAL:
-        raise _bad(snapshot, f"{files[0].path} and others", f"their headers are larger than {TOTAL} bytes")
+        raise _bad(snapshot, files[0].path, Reason(WeightsReason.TOTAL, limit=TOTAL))
     found: dict[str, Tensor] = {}
-    for begun, more in zip(started, _batches(finish, started), strict=True):
+    for begun, header in zip(started, _batches(finish, started), strict=True):
+        with _believed(snapshot, begun.file.path):
+            more = safetensors.parse(header, begun.file.size)  # one at a time: JSON takes room
         twice = found.keys() & more.keys()
         if twice:
-            raise _bad(snapshot, begun.file.path, f"{min(twice)[:80]!r} is in another file as well")
+            raise _bad(snapshot, begun.file.path, Reason(WeightsReason.TWICE, name=min(twice)[:80]))
         found |= more
     return found
 
@@ -85,9 +101,10 @@ class _Begun:
     end: int
 
 
-def _batches(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    starts = range(0, len(items), AT_A_TIME)
-    return [r for start in starts for r in transport.side_by_side(work, items[start : start + AT_A_TIME])]
+def _batches(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+    """The results in order; no batch is begun before those of the last one are taken."""
+    for start in range(0, len(items), AT_A_TIME):
+        yield from transport.side_by_side(work, items[start : start + AT_A_TIME])
 
 
 def _remote(
@@ -95,23 +112,23 @@ def _remote(
 ) -> tuple[bytes, int]:
     """A part of a file on the Hub, cut where the file ends."""
     if file.size is not None and first >= file.size:
-        raise _bad(snapshot, file.path, "it is empty")
+        raise _bad(snapshot, file.path, Reason(WeightsReason.EMPTY))
     last = min(first + count, file.size if file.size is not None else first + count) - 1
     url = api.file_url(repo, commit, file.path)
     try:
         answer = transport.get(url, limit=last - first + 1, span=(first, last))
     except transport.TooLarge:
-        raise _unusable(url, "it is longer than the part that was asked for") from None
+        raise _unusable(url, WeightsReason.LONGER) from None
     if answer.status == 200:
-        raise _unusable(url, "it is the whole file where a part was asked for")
+        raise _unusable(url, WeightsReason.WHOLE)
     if answer.status != 206:
-        raise api.refusal(answer, repo, commit)
+        raise api.refusal(answer, repo, commit, file.path)
     told = RANGE.fullmatch(answer.headers.get("content-range", ""))
     if told is None:
-        raise _unusable(url, "it does not say which part it is")
+        raise _unusable(url, WeightsReason.UNSAID)
     began, ended, size = map(int, told.groups())
     if began != first or ended + 1 - began != len(answer.body) or file.size not in {None, size}:
-        raise _unusable(url, "it is another part than was asked for")
+        raise _unusable(url, WeightsReason.OTHER)
     return answer.body, size
 
 
@@ -123,7 +140,7 @@ def _local(snapshot: Snapshot, root: Path, file: RepoFile, first: int, count: in
             opened.seek(first)
             return opened.read(count), size
     except OSError as error:
-        problem = error.strerror or str(error)
+        problem = local.why(error)
         raise RepositoryError("unreadable", file=file.path, repo=snapshot.label, problem=problem) from None
 
 
@@ -132,12 +149,12 @@ def _believed(snapshot: Snapshot, path: str) -> Iterator[None]:
     try:
         yield
     except Malformed as error:
-        raise _bad(snapshot, path, error) from None
+        raise _bad(snapshot, path, error.reason) from None
 
 
-def _bad(snapshot: Snapshot, path: str, problem: object) -> RepositoryError:
+def _bad(snapshot: Snapshot, path: str, problem: Reason) -> RepositoryError:
     return RepositoryError("bad-weights", file=path, repo=snapshot.label, problem=problem)
 
 
-def _unusable(url: str, problem: str) -> HubError:
-    return HubError("bad-answer", url=hosts.plain(url), problem=problem)
+def _unusable(url: str, kind: WeightsReason) -> HubError:
+    return HubError("bad-answer", url=hosts.plain(url), problem=Reason(kind))

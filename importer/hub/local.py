@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import stat
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
 from importer.errors import RepositoryError, UsageError
 from importer.hub import small
+from importer.hub.small import UnreadReason
 from importer.hub.snapshot import SETTINGS, RepoFile, Snapshot
+from importer.reasons import Reason
 
 MOST_FILES = 20_000  # a model has hundreds; a home directory named by mistake has millions
+MOST_ENTRIES = 4 * MOST_FILES  # folders and hidden files included
 DEEPEST = 4  # folders
 MOST_TEXTS = 40
 MOST_HASHED, LONGEST_HASHED = 200, 64 * small.MIB  # files, and bytes of one: vocabularies have 30
+ALL_HASHED = 256 * small.MIB  # bytes of all together
 
 
 def resolve(text: str, directory: Path) -> Snapshot:
@@ -42,20 +48,21 @@ def resolve(text: str, directory: Path) -> Snapshot:
 def listing(root: Path) -> tuple[RepoFile, ...]:
     """The files below ``root`` with sizes, hidden ones left out, sorted by path."""
     try:
-        found = [f for _, f in zip(range(MOST_FILES), _walk(root, "", DEEPEST), strict=False)]
+        found = [*islice(_walk(root, "", DEEPEST, iter(range(MOST_ENTRIES))), MOST_FILES)]
     except OSError as error:
         raise RepositoryError("unreadable", file=".", repo=root, problem=error.strerror or error) from None
     return tuple(sorted(found, key=lambda f: f.path))
 
 
-def _walk(folder: Path, prefix: str, depth: int) -> Iterator[RepoFile]:
+def _walk(folder: Path, prefix: str, depth: int, left: Iterator[int]) -> Iterator[RepoFile]:
+    """``left`` counts the entries that may still be looked at, in all folders together."""
     with os.scandir(folder) as entries:
-        for entry in entries:
+        for entry, _ in zip(entries, left, strict=False):
             if entry.name.startswith("."):
                 continue
             if entry.is_dir(follow_symlinks=False):
                 if depth > 1:
-                    yield from _walk(folder / entry.name, f"{prefix}{entry.name}/", depth - 1)
+                    yield from _walk(folder / entry.name, f"{prefix}{entry.name}/", depth - 1, left)
             else:
                 yield RepoFile(prefix + entry.name, _size(entry))
 
@@ -72,28 +79,51 @@ def with_hashes(root: Path, files: tuple[RepoFile, ...]) -> tuple[RepoFile, ...]
     """The same files, code and settings with git's hash of what they hold; nothing of it is run."""
     named = [f.path for f in files if f.path in SETTINGS or f.path.endswith(".py")][:MOST_HASHED]
     found: dict[str, str] = {}
+    left = ALL_HASHED
     for path in named:
         with contextlib.suppress(OSError), opened(root, path) as file:
-            data = file.read(LONGEST_HASHED + 1)
-            if len(data) <= LONGEST_HASHED:
+            most = min(left, LONGEST_HASHED)
+            if os.fstat(file.fileno()).st_size > most:
+                continue
+            data = file.read(most + 1)
+            left -= len(data)
+            if len(data) <= most:
                 found[path] = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
     return tuple(replace(f, hash=found.get(f.path, f.hash)) for f in files)
 
 
-def read(root: Path, files: tuple[RepoFile, ...], repo: str) -> tuple[dict[str, str], dict[str, str]]:
+def read(root: Path, files: tuple[RepoFile, ...], repo: str) -> tuple[dict[str, str], dict[str, Reason]]:
     """The texts of all allowed files among ``files``, and a reason for each that was not read."""
     chosen, unknown = small.choose(files, repo, MOST_TEXTS)
     texts = {}
     for path in chosen:
         try:
             texts[path] = read_text(root, path, repo)
-        except Unread as reason:
-            unknown[path] = str(reason)
+        except Unread as unread:
+            unknown[path] = unread.reason
     return texts, unknown
 
 
 class Unread(Exception):
-    """Why an optional file was not read."""
+    """An optional file was not read."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason.kind)
+        self.reason = reason
+
+
+class NotPlain(OSError):
+    """A path that is no plain file of its folder."""
+
+    def __init__(self, kind: UnreadReason) -> None:
+        super().__init__(kind)
+        self.reason = Reason(kind)
+
+
+def why(error: OSError) -> Reason:
+    """Return why a file could not be opened or read."""
+    said = error.strerror or type(error).__name__
+    return error.reason if isinstance(error, NotPlain) else Reason(UnreadReason.SYSTEM, says=said)
 
 
 def read_text(root: Path, path: str, repo: str) -> str:
@@ -104,14 +134,13 @@ def read_text(root: Path, path: str, repo: str) -> str:
     try:
         data = _bytes(root, path)
     except OSError as error:
-        problem = error.strerror or str(error)
-        small.refuse(path, RepositoryError("unreadable", file=path, repo=repo, problem=problem))
-        raise Unread(problem) from None
+        small.refuse(path, RepositoryError("unreadable", file=path, repo=repo, problem=why(error)))
+        raise Unread(why(error)) from None
     if len(data) > small.limit(path):
         raise Unread(small.too_large(path, repo))
     text = small.decode(path, data, repo)
     if text is None:
-        raise Unread("it is not UTF-8 text")
+        raise Unread(Reason(UnreadReason.NOT_TEXT))
     return text
 
 
@@ -121,16 +150,30 @@ def _bytes(root: Path, path: str) -> bytes:
         return file.read(small.limit(path) + 1)
 
 
+def read_plain(path: Path, limit: int) -> bytes:
+    """A file's bytes, links followed. Raises OSError for what is no file or is longer than ``limit``."""
+    with plain(path) as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+    return data
+
+
 def opened(root: Path, path: str) -> BinaryIO:
     """A file below ``root``. Raises OSError for links that leave and for what is no file."""
     target = Path(os.path.realpath(root / path, strict=True))
     if not (target.is_relative_to(root) or _is_blob(root, target)):
-        raise OSError(0, "it links to a place outside the directory")
+        raise NotPlain(UnreadReason.OUTSIDE)
+    return plain(target, getattr(os, "O_NOFOLLOW", 0))
+
+
+def plain(path: Path, flags: int = 0) -> BinaryIO:
+    """A file, links followed. Raises OSError for what is no file."""
     # A pipe or a device would block or never end, and may take a file's place after any look at it.
-    descriptor = os.open(target, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0) | flags)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(0, "it is not a plain file")
+        raise NotPlain(UnreadReason.NO_FILE)
     return os.fdopen(descriptor, "rb")
 
 

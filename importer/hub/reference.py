@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import NoReturn
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from importer.errors import Setting, UsageError
 from importer.hub import hosts
+from importer.reasons import Reason
 
 SCHEMES = ("hf://", "huggingface://")
 DIRECTORY = re.compile(r"\.{0,2}/|~/|\.{1,2}\Z")
@@ -30,6 +32,29 @@ LONGEST = 2048  # characters of a reference
 LONGEST_REVISION = 255
 
 
+class ReferenceReason(StrEnum):
+    """Why a text is no reference to a model."""
+
+    EMPTY = "empty"
+    LONG = "long"
+    CONTROL = "control"
+    NO_REVISIONS = "no-revisions"
+    NO_HOME = "no-home"
+    UNKNOWN_URL = "unknown-url"
+    OTHER_KIND = "other-kind"
+    MALFORMED_URL = "malformed-url"
+    USER_NAME = "user-name"
+    OTHER_HOST = "other-host"
+    NO_REPOSITORY = "no-repository"
+    NO_OWNER = "no-owner"
+    SLASHES = "slashes"
+    CHARACTERS = "characters"
+    DOUBLED = "doubled"
+    GIT = "git"
+    EMPTY_REVISION = "empty-revision"
+    REVISION = "revision"
+
+
 @dataclass(frozen=True, slots=True)
 class Reference:
     """What was meant: exactly one of ``repo`` and ``directory``; ``text`` as it was typed."""
@@ -47,11 +72,11 @@ def parse(text: str, revision: str | None = None) -> Reference:
     """
     typed = text.strip(" ")
     if not typed:
-        _bad(text, "it is empty")
+        _bad(text, ReferenceReason.EMPTY)
     if len(typed) > LONGEST:
-        _bad(text[:80] + "…", f"it is longer than {LONGEST} characters")
+        _bad(text[:80] + "…", ReferenceReason.LONG, limit=LONGEST)
     if not typed.isprintable():
-        _bad(text, "it contains control characters")
+        _bad(text, ReferenceReason.CONTROL)
     if is_directory(typed):
         return Reference(text, directory=_directory(text, typed, revision))
     repo, inline = _repository(text, typed)
@@ -68,6 +93,14 @@ def is_directory(text: str) -> bool:
     return DIRECTORY.match(text.strip(" ")) is not None
 
 
+def is_id(text: str) -> bool:
+    """Whether a text is the id of a repository."""
+    try:
+        return _id(text, text) == text
+    except UsageError:
+        return False
+
+
 def pinned(reference: Reference) -> str | None:
     """The revision that was asked for, where it is another than what is taken anyway."""
     revision = reference.revision
@@ -78,12 +111,12 @@ def pinned(reference: Reference) -> str | None:
 
 def _directory(text: str, typed: str, revision: str | None) -> Path:
     if revision is not None:
-        problem = "a directory has no revisions"
+        problem = Reason(ReferenceReason.NO_REVISIONS)
         raise UsageError("bad-value", setting=Setting.REVISION, value=revision, problem=problem)
     try:
         return Path(typed).expanduser()
     except RuntimeError:
-        _bad(text, "the home directory is not known")
+        _bad(text, ReferenceReason.NO_HOME)
 
 
 def _repository(text: str, typed: str) -> tuple[str, str | None]:
@@ -93,13 +126,13 @@ def _repository(text: str, typed: str) -> tuple[str, str | None]:
         return _from_url(text, _split(text, typed if "://" in typed[:8] else f"//{typed}"))
     scheme = next((s for s in SCHEMES if lower.startswith(s)), "")
     if not scheme and "://" in typed:
-        _bad(text, "this kind of URL is not known")
+        _bad(text, ReferenceReason.UNKNOWN_URL)
     ident, at, revision = typed[len(scheme) :].partition("@")
     steps = _steps(text, ident if at else ident.partition("?")[0].partition("#")[0])
     if scheme and steps[0] == "models":
         steps = steps[1:]
     if scheme and steps and steps[0] in OTHER_KINDS:
-        _bad(text, f"it names a {OTHER_KINDS[steps[0]]}, not a model")
+        _bad(text, ReferenceReason.OTHER_KIND, what=OTHER_KINDS[steps[0]])
     if scheme and not at:
         steps = steps[:2]  # what follows is a file of the repository
     return "/".join(steps), revision if at else None
@@ -118,11 +151,11 @@ def _split(text: str, url: str) -> SplitResult:
         parts = urlsplit(url)
         known = hosts.is_hub(parts)
     except ValueError:
-        _bad(text, "it is not a well-formed URL")
+        _bad(text, ReferenceReason.MALFORMED_URL)
     if "@" in parts.netloc:
-        _bad(text, "a URL with a user name in it is not accepted")
+        _bad(text, ReferenceReason.USER_NAME)
     if not known:
-        _bad(text, f"{parts.hostname} is not the Hub; if it is yours, set HF_ENDPOINT")
+        _bad(text, ReferenceReason.OTHER_HOST, host=parts.hostname)
     return parts
 
 
@@ -135,7 +168,7 @@ def _from_url(text: str, parts: SplitResult) -> tuple[str, str | None]:
     if steps[:2] == ["api", "models"]:
         steps = steps[2:]
     elif steps[0] in OTHER_KINDS:
-        _bad(text, f"it names a {OTHER_KINDS[steps[0]]}, not a model")
+        _bad(text, ReferenceReason.OTHER_KIND, what=OTHER_KINDS[steps[0]])
     elif steps[0] == "models":
         steps = steps[1:]
     if any("@" in step for step in steps[:2]):
@@ -171,32 +204,29 @@ def _leaves(step: str) -> bool:
 def _id(text: str, repo: str) -> str:
     owner, slash, name = repo.partition("/")
     if not repo:
-        _bad(text, "it names no repository")
+        _bad(text, ReferenceReason.NO_REPOSITORY)
     if not slash:
-        _bad(text, "the owner is missing (ids of one word are a legacy form: gpt2 is openai-community/gpt2)")
+        _bad(text, ReferenceReason.NO_OWNER)
     for part in (owner, name):
         if "/" in part:
-            _bad(text, "an id is owner/name, with one slash")
+            _bad(text, ReferenceReason.SLASHES)
         if not STEP.fullmatch(part):
-            _bad(
-                text,
-                f"{part!r} must be 1 to 96 letters, digits, '_', and inside also '.' or '-'",
-            )
+            _bad(text, ReferenceReason.CHARACTERS, part=part)
         if "--" in part or ".." in part:
-            _bad(text, f"{part!r} contains '--' or '..'")
+            _bad(text, ReferenceReason.DOUBLED, part=part)
     if name.endswith(".git"):
-        _bad(text, "an id does not end in '.git'")
+        _bad(text, ReferenceReason.GIT)
     return repo
 
 
 def _check_revision(text: str, revision: str) -> None:
     if any(_leaves(step) for step in revision.split("/")):
         if not revision:
-            _bad(text, "the revision is empty")
+            _bad(text, ReferenceReason.EMPTY_REVISION)
         raise UsageError("traversal", reference=text if revision in text else revision)
     if len(revision) > LONGEST_REVISION or not revision.isprintable() or NOT_IN_REVISION.search(revision):
-        _bad(text, f"{revision[:80]!r} cannot be the name of a revision")
+        _bad(text, ReferenceReason.REVISION, revision=revision[:80])
 
 
-def _bad(text: str, problem: str) -> NoReturn:
-    raise UsageError("bad-reference", reference=text[:200], problem=problem)
+def _bad(text: str, kind: ReferenceReason, **fields: object) -> NoReturn:
+    raise UsageError("bad-reference", reference=text[:200], problem=Reason(kind, **fields))

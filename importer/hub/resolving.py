@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 from importer.errors import HubError
 from importer.hub import api, cache, clientcache, hosts, local, small, transport
-from importer.hub.api import Listing
 from importer.hub.cache import Stored
+from importer.hub.listing import Listing
 from importer.hub.places import Places
 from importer.hub.reference import COMMIT, DEFAULT_REVISION, Reference
+from importer.hub.small import UnreadReason
 from importer.hub.snapshot import RepoFile, Snapshot
-
-NOT_ASKED = "the Hub was not asked, so its tags and the card are not known"
-NOT_KEPT = "it is not in the cache"
+from importer.reasons import Reason
 
 
 def resolve(reference: Reference, places: Places, *, offline: bool = False) -> Snapshot:
@@ -35,11 +34,11 @@ def resolve(reference: Reference, places: Places, *, offline: bool = False) -> S
     return _snapshot(reference.text, stored, refused)
 
 
-def _snapshot(text: str, stored: Stored, refused: Mapping[str, str]) -> Snapshot:
+def _snapshot(text: str, stored: Stored, refused: Mapping[str, Reason]) -> Snapshot:
     """``refused`` are reasons of this time only."""
     listing = stored.listing
     wanted, unknown = small.choose(listing.files, listing.repo)
-    unknown = {**dict.fromkeys(wanted, NOT_KEPT), **unknown, **stored.unknown, **refused}
+    unknown = {**dict.fromkeys(wanted, Reason(UnreadReason.NOT_KEPT)), **unknown, **stored.unknown, **refused}
     return Snapshot(
         reference=text,
         model_id=listing.repo,
@@ -54,25 +53,36 @@ def _snapshot(text: str, stored: Stored, refused: Mapping[str, str]) -> Snapshot
 
 @dataclass(frozen=True, slots=True)
 class _Unread:
-    """Why a listed file has no text, and whether the same commit will give the same reason again."""
+    """Why a listed file has no text, and whether the same commit will give the same reason again.
 
-    reason: str
+    ``error`` is what the Hub means where it refused the file.
+    """
+
+    reason: Reason
     lasts: bool
+    error: HubError | None = None
 
 
-def _read(listing: Listing, known: Stored) -> tuple[Stored, dict[str, str]]:
-    """The six best files: from our cache, from this disk, and the rest from the Hub side by side."""
+def _read(listing: Listing, known: Stored) -> tuple[Stored, dict[str, Reason]]:
+    """The six best files: from our cache, from this disk, and the rest from the Hub side by side.
+
+    Raises HubError where all of them were refused: nobody has read anything then.
+    """
     wanted, _ = small.choose(listing.files, listing.repo)
     texts = {path: known.texts[path] for path in wanted if path in known.texts}
     lasting = {path: known.unknown[path] for path in wanted if path in known.unknown}
     texts |= _on_disk(listing, [p for p in wanted if p not in texts and p not in lasting])
     absent = [f for f in listing.files if f.path in wanted and f.path not in {*texts, *lasting}]
-    refused: dict[str, str] = {}
+    refused: dict[str, Reason] = {}
+    errors: list[HubError] = []
     for file, found in zip(absent, transport.side_by_side(lambda f: _fetch(listing, f), absent), strict=True):
         if isinstance(found, str):
             texts[file.path] = found
         else:
             (lasting if found.lasts else refused)[file.path] = found.reason
+            errors += [found.error] if found.error is not None else []
+    if errors and not texts:
+        raise errors[0]
     return Stored(listing, {p: texts[p] for p in wanted if p in texts}, lasting), refused
 
 
@@ -93,12 +103,14 @@ def _fetch(listing: Listing, file: RepoFile) -> str | _Unread:
         return _Unread(small.too_large(file.path, listing.repo), lasts=True)
     if answer.status == 200:
         text = small.decode(file.path, answer.body, listing.repo)
-        return _Unread("it is not UTF-8 text", lasts=True) if text is None else text
-    error = api.refusal(answer, listing.repo, listing.commit)
-    if error.kind in {"gated", "bad-token"}:
+        return _Unread(Reason(UnreadReason.NOT_TEXT), lasts=True) if text is None else text
+    reason = Reason(UnreadReason.REFUSED, status=answer.status)
+    if answer.status in {404, 410}:
+        return _Unread(reason, lasts=True)
+    error = api.refusal(answer, listing.repo, listing.commit, file.path)
+    if small.needed(file.path) or error.kind in {"gated", "bad-token"}:
         raise error
-    missing = answer.status == 404
-    return _Unread(f"it is listed, but the Hub answered {answer.status} for it", lasts=missing)
+    return _Unread(reason, lasts=False, error=error)
 
 
 def _offline(text: str, repo: str, revision: str) -> Snapshot:
@@ -113,4 +125,6 @@ def _offline(text: str, repo: str, revision: str) -> Snapshot:
     files = local.with_hashes(directory.resolve(), clientcache.listing(repo, commit, directory))
     listing = Listing(repo, commit, files, {})
     wanted, _ = small.choose(listing.files, repo)
-    return _snapshot(text, Stored(listing, _on_disk(listing, wanted)), {"README.md": NOT_ASKED})
+    return _snapshot(
+        text, Stored(listing, _on_disk(listing, wanted)), {"README.md": Reason(UnreadReason.NOT_ASKED)}
+    )

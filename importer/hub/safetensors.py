@@ -5,10 +5,15 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
+
+from importer.messages import render
+from importer.reasons import Reason
 
 PREFIX = 8  # bytes: the header's length, little endian
 LONGEST = 16 * 1024 * 1024  # bytes of one header; shards with ten thousand tensors stay under 2 MiB
+MOST_VALUES = 1_000_000  # of one header, before it is read: eight or so a tensor
 MOST_DIMENSIONS = 16
 LARGEST = 2**56  # of a dimension or an offset
 # Bits of one value, as the format's reference implementation lists them.
@@ -19,8 +24,33 @@ BITS = {
 }  # fmt: skip
 
 
+class HeaderReason(StrEnum):
+    """Why a header cannot be believed."""
+
+    SHORT = "short"
+    EMPTY = "empty"
+    BEYOND = "beyond"
+    LONG = "long"
+    VALUES = "values"
+    NO_JSON = "no-json"
+    NO_OBJECT = "no-object"
+    OVERLAP = "overlap"
+    GAP = "gap"
+    ROOM = "room"
+    TWICE = "twice"
+    NOT_DESCRIBED = "not-described"
+    DTYPE = "dtype"
+    SHAPE = "shape"
+    OFFSETS = "offsets"
+    SIZE = "size"
+
+
 class Malformed(Exception):
-    """Why a header cannot be believed, as the end of a sentence."""
+    """A header cannot be believed."""
+
+    def __init__(self, kind: HeaderReason, **fields: object) -> None:
+        self.reason = Reason(kind, **fields)
+        super().__init__(render(self.reason))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +65,14 @@ class Tensor:
 def length(prefix: bytes, file_size: int | None) -> int:
     """How many bytes of JSON follow the first eight. Raises Malformed."""
     if len(prefix) < PREFIX:
-        raise Malformed("it is shorter than the eight bytes that every file begins with")
+        raise Malformed(HeaderReason.SHORT)
     said = int.from_bytes(prefix[:PREFIX], "little")
     if said < 2:
-        raise Malformed("its header is empty")
+        raise Malformed(HeaderReason.EMPTY)
     if file_size is not None and PREFIX + said > file_size:
-        raise Malformed(f"its header claims {said} bytes, and the file has {file_size}")
+        raise Malformed(HeaderReason.BEYOND, said=said, size=file_size)
     if said > LONGEST:
-        raise Malformed(f"its header claims {said} bytes, and {LONGEST} is the most that is read")
+        raise Malformed(HeaderReason.LONG, said=said, limit=LONGEST)
     return said
 
 
@@ -51,47 +81,49 @@ def parse(header: bytes, file_size: int | None) -> dict[str, Tensor]:
 
     Their bytes must lie one after the other, without gap or overlap, and fill a file of known size.
     """
+    if sum(header.count(mark) for mark in (b"{", b"[", b",")) > MOST_VALUES:
+        raise Malformed(HeaderReason.VALUES, limit=MOST_VALUES)
     try:
         data = json.loads(header.decode(), object_pairs_hook=_once)
     except (ValueError, RecursionError):
-        raise Malformed("its header is not JSON") from None
+        raise Malformed(HeaderReason.NO_JSON) from None
     if not isinstance(data, dict):
-        raise Malformed("its header is not an object")
+        raise Malformed(HeaderReason.NO_OBJECT)
     data.pop("__metadata__", None)
     placed = {name: _tensor(name, entry) for name, entry in data.items()}
     end = 0
     for begin, stop in sorted(span for _, span in placed.values()):
         if begin != end:
-            raise Malformed(f"its tensors {'overlap' if begin < end else 'leave a gap'} at byte {begin}")
+            raise Malformed(HeaderReason.OVERLAP if begin < end else HeaderReason.GAP, byte=begin)
         end = stop
     held = None if file_size is None else file_size - PREFIX - len(header)
     if held is not None and end != held:
-        raise Malformed(f"its tensors take {end} bytes, and the file has {held} for them")
+        raise Malformed(HeaderReason.ROOM, taken=end, held=held)
     return {name: tensor for name, (tensor, _) in placed.items()}
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise Malformed("its header names something twice")
+        raise Malformed(HeaderReason.TWICE)
     return found
 
 
 def _tensor(name: str, entry: object) -> tuple[Tensor, tuple[int, int]]:
     """A tensor, and where its bytes begin and end."""
-    shown = repr(name[:80])
+    shown = name[:80]
     if not isinstance(entry, dict):
-        raise Malformed(f"its header does not describe {shown}")
+        raise Malformed(HeaderReason.NOT_DESCRIBED, name=shown)
     dtype, shape, offsets = entry.get("dtype"), _numbers(entry, "shape"), _numbers(entry, "data_offsets")
     if not (isinstance(dtype, str) and dtype in BITS):
-        raise Malformed(f"{shown} has the unknown dtype {str(dtype)[:20]!r}")
+        raise Malformed(HeaderReason.DTYPE, name=shown, dtype=str(dtype)[:20])
     if shape is None or len(shape) > MOST_DIMENSIONS:
-        raise Malformed(f"{shown} has no usable shape")
+        raise Malformed(HeaderReason.SHAPE, name=shown)
     if offsets is None or len(offsets) != 2 or offsets[0] > offsets[1]:
-        raise Malformed(f"{shown} has no usable offsets")
+        raise Malformed(HeaderReason.OFFSETS, name=shown)
     size = offsets[1] - offsets[0]
     if math.prod(shape) * BITS[dtype] != size * 8:
-        raise Malformed(f"{shown} takes {size} bytes, which its shape and dtype do not")
+        raise Malformed(HeaderReason.SIZE, name=shown, size=size)
     return Tensor(dtype, tuple(shape), size), (offsets[0], offsets[1])
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from enum import StrEnum
 
 from importer.errors import RepositoryError
 from importer.hub.snapshot import RepoFile
+from importer.reasons import Reason
 
 MOST = 6  # files asked for in one import
 KIB, MIB = 1024, 1024 * 1024
@@ -32,9 +34,28 @@ FILES: tuple[tuple[str, int, bool], ...] = (
 EXPECTED = ("config.json", "tokenizer_config.json", "generation_config.json")  # their absence is worth a word
 
 
+PLACE = re.compile("|".join(f"({pattern})" for pattern, _, _ in FILES), re.ASCII)
+
+
+class UnreadReason(StrEnum):
+    """Why a file of a repository has no text here."""
+
+    NOT_LISTED = "not-listed"
+    TOO_LARGE = "too-large"
+    NOT_AMONG = "not-among"
+    NOT_TEXT = "not-text"
+    OUTSIDE = "outside"
+    NO_FILE = "no-file"
+    SYSTEM = "system"
+    NOT_ASKED = "not-asked"
+    NOT_KEPT = "not-kept"
+    REFUSED = "refused"
+
+
 def rank(path: str) -> int | None:
     """The place of an allowed file in ``FILES``; ``None`` for every other file."""
-    return next((i for i, (pattern, _, _) in enumerate(FILES) if re.fullmatch(pattern, path, re.ASCII)), None)
+    found = PLACE.fullmatch(path)
+    return None if found is None or found.lastindex is None else found.lastindex - 1
 
 
 def limit(path: str) -> int:
@@ -45,36 +66,41 @@ def limit(path: str) -> int:
     return FILES[place][1]
 
 
-def choose(files: Iterable[RepoFile], repo: str, most: int = MOST) -> tuple[list[str], dict[str, str]]:
+def choose(files: Iterable[RepoFile], repo: str, most: int = MOST) -> tuple[list[str], dict[str, Reason]]:
     """The files to read, best first, and the reason for each that is not read or not there.
 
     Raises RepositoryError("too-large") for a file that nobody should decide without.
     """
     sizes = {f.path: f.size for f in files}
-    unknown = {path: "the repository does not list it" for path in EXPECTED if path not in sizes}
+    unknown = {path: Reason(UnreadReason.NOT_LISTED) for path in EXPECTED if path not in sizes}
     chosen: list[str] = []
     for path in sorted((p for p in sizes if rank(p) is not None), key=lambda p: (rank(p), p)):
         if (sizes[path] or 0) > limit(path):
             unknown[path] = too_large(path, repo)
         elif len(chosen) == most:
-            unknown[path] = f"it is not among the {most} files read"
+            unknown[path] = Reason(UnreadReason.NOT_AMONG, most=most)
         else:
             chosen.append(path)
     return chosen, unknown
 
 
-def too_large(path: str, repo: str) -> str:
+def too_large(path: str, repo: str) -> Reason:
     """The reason for leaving out a file beyond its limit; raises where leaving it out would mislead."""
     most = _human(limit(path))
     refuse(path, RepositoryError("too-large", file=path, repo=repo, limit=most))
-    return f"it is larger than {most}"
+    return Reason(UnreadReason.TOO_LARGE, limit=most)
 
 
 def refuse(path: str, error: RepositoryError) -> None:
     """Raise the error when nobody should decide without this file."""
-    place = rank(path)
-    if place is not None and FILES[place][2]:
+    if needed(path):
         raise error
+
+
+def needed(path: str) -> bool:
+    """Whether nobody should decide without this file where it is listed."""
+    place = rank(path)
+    return place is not None and FILES[place][2]
 
 
 def decode(path: str, data: bytes, repo: str) -> str | None:

@@ -6,10 +6,12 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from importer.errors import RepositoryError
+from importer.reasons import Reason
 
 LICENSE = re.compile(r"[A-Za-z0-9][\w.+-]{0,63}", re.ASCII)
 # What engines read beside the weights; not the template, whose digest a proof has.
@@ -19,6 +21,14 @@ SETTINGS = (
     "params.json", "processor_config.json", "preprocessor_config.json",
 )  # fmt: skip
 MAX_DEPTH = 100  # nesting a config may have; real ones stay under 10
+
+
+class JsonReason(StrEnum):
+    """Why a text is no JSON that can be used."""
+
+    DEEP = "deep"
+    BROKEN = "broken"
+    NO_OBJECT = "no-object"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +67,7 @@ class Snapshot:
     texts: Mapping[str, str]
     info: Mapping[str, Any] = field(default_factory=dict)
     directory: Path | None = None
-    unknown: Mapping[str, str] = field(default_factory=dict)
+    unknown: Mapping[str, Reason] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -96,13 +106,15 @@ def parse_object(text: str, path: str, repo: str) -> dict[str, Any]:
     try:
         data = json.loads(text)
     except RecursionError:
-        raise RepositoryError("broken-json", file=path, repo=repo, problem="it is nested too deep") from None
+        raise RepositoryError("broken-json", file=path, repo=repo, problem=Reason(JsonReason.DEEP)) from None
     except ValueError as error:
-        raise RepositoryError("broken-json", file=path, repo=repo, problem=str(error)) from None
+        raise RepositoryError(
+            "broken-json", file=path, repo=repo, problem=Reason(JsonReason.BROKEN, says=str(error))
+        ) from None
     if not isinstance(data, dict):
-        raise RepositoryError("broken-json", file=path, repo=repo, problem="it is not an object")
+        raise RepositoryError("broken-json", file=path, repo=repo, problem=Reason(JsonReason.NO_OBJECT))
     if _depth(data) > MAX_DEPTH:
-        raise RepositoryError("broken-json", file=path, repo=repo, problem="it is nested too deep")
+        raise RepositoryError("broken-json", file=path, repo=repo, problem=Reason(JsonReason.DEEP))
     if "\\ud" in text.lower():  # half of a surrogate pair can be parsed, but never be written again
         return dict(json.loads(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace")))
     return data

@@ -43,6 +43,7 @@ class ExchangeReason(StrEnum):
     FAILED = "failed"
     SHORT = "short"
     HOPS = "hops"
+    BROKE_OFF = "broke-off"
 
 
 @dataclass(frozen=True, slots=True)

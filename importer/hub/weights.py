@@ -12,6 +12,8 @@ from importer.errors import DocumentError, EngineError, HubError, ImporterError
 from importer.hub import api, clientcache, hosts, local, transport
 from importer.hub.places import Places
 from importer.hub.snapshot import RepoFile, Snapshot
+from importer.hub.transport import ExchangeReason
+from importer.reasons import Reason
 
 Progress = Callable[[int, int], None]
 PART = re.compile(r"-\d{5}-of-\d{5}(?=\.)")
@@ -123,7 +125,7 @@ def _failure(error: Exception, repo: str, commit: str) -> ImporterError:
     if isinstance(cause, OSError) and cause.errno is not None:
         return DocumentError("cannot-write", path=clientcache.root(), problem=cause.strerror)
     host = hosts.origin(hosts.endpoint())[1]
-    return HubError("network", host=host, problem=f"the download broke off ({type(cause).__name__})")
+    return HubError("network", host=host, problem=Reason(ExchangeReason.BROKE_OFF, name=type(cause).__name__))
 
 
 def _refusal(response: Any, repo: str, commit: str) -> HubError:

@@ -29,6 +29,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "revision-not-found": "{repo} has no revision {revision!r}.",
         "gated": "{repo} is gated and this caller has not been let in.",
         "private": "{repo} is private or missing, and no token was given.",
+        "forbidden": "The Hub refused {what} of {repo} with status {status}.",
         "bad-token": "The Hub refused the token.",
         "rate-limited": "The Hub is limiting this caller's requests.",
         "server": "The Hub answered {status} for {url} after {tries} tries.",

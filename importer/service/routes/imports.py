@@ -19,6 +19,7 @@ from importer.document.text import to_text
 from importer.errors import DocumentError, ImporterError, ServiceError
 from importer.gallery import audit, jobs
 from importer.hub import parse
+from importer.messages import render
 from importer.pipeline import Plan, lay_out
 from importer.service import messages
 from importer.service.asked import Import
@@ -184,7 +185,7 @@ def _shown(planned: Plan, folder: Store, body: Import) -> dict[str, Any]:
         "evidence": evidence_json(planned.evidence),
         "fit": planned.fit.to_json(),
         "proof": None if planned.proof is None else planned.proof.to_json(),
-        "unknown": dict(planned.snapshot.unknown),
+        "unknown": {path: render(reason) for path, reason in planned.snapshot.unknown.items()},
         "new": folder.find(planned.name) is None,
         "edits": [change_json(c) for c in edits],
         "changes": [change_json(c) for c in changes],
