@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from importer import hub
-from importer.errors import HubError, RepositoryError, UsageError
+from importer.errors import HubError, RepositoryError, Setting, UsageError
 from importer.hub import ANYWHERE, Reference, parse, resolve
 from importer.hub.small import UnreadReason
 from importer.reasons import Reason
@@ -322,7 +322,7 @@ def test_an_endpoint_that_is_no_url(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         isolate(monkeypatch, tmp_path, wrong)
         with pytest.raises(UsageError) as caught:
             resolve(Reference("a/b", repo="a/b"), ANYWHERE)
-        assert caught.value.details["option"] == "HF_ENDPOINT"
+        assert caught.value.details["setting"] is Setting.ENDPOINT
 
 
 def test_an_endpoint_with_a_path(server: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
