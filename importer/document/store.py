@@ -25,15 +25,14 @@ from importer.hub.local import read_plain, why
 from importer.hub.reference import is_directory
 from importer.reasons import Reason
 
+LONGEST = 16 * 1024 * 1024  # bytes of a document: a long one has ten thousand
+LONGEST_RECEIPT = 256 * 1024 * 1024  # with the raw exchanges of its validations
+
 
 class StoreReason(StrEnum):
     """Why a document's files cannot be used."""
 
     NO_RECEIPT = "no-receipt"
-
-
-LONGEST = 16 * 1024 * 1024  # bytes of a document: a long one has ten thousand
-LONGEST_RECEIPT = 256 * 1024 * 1024  # with the raw exchanges of its validations
 
 
 @dataclass(frozen=True, slots=True)
