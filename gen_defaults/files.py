@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gen_defaults.truth import FIELDS, Prediction, Predictor, Truth
+from importer.analysis import Analysis, Question
 from importer.decide.target import Preferences, Target
 from importer.engines.parsers import Tokens
 from importer.errors import ImporterError
@@ -19,9 +20,7 @@ from importer.hub import local
 from importer.hub.snapshot import Snapshot
 from importer.pipeline import Request, decide_snapshot
 from importer.proof import Proof
-from importer.template.source import Template
 from importer.template.study import Study
-from importer.template.vocabulary import Vocabulary
 from importer.workbench import Workbench
 
 BACKEND = "vllm"  # the names in the truth are vLLM's
@@ -102,7 +101,7 @@ class Kept(Workbench):
 
     def __init__(self, *, proves: bool = True) -> None:
         super().__init__(proves=proves)
-        self._studies: dict[tuple[str, str], Study] = {}
+        self._studies: dict[str, Study] = {}
         self._proofs: dict[tuple[str, str, bool], Proof] = {}
 
     @property
@@ -110,12 +109,13 @@ class Kept(Workbench):
         """Every proof that was made, one per template and vocabulary."""
         return tuple(self._proofs.values())
 
-    def study(self, template: Template, vocabulary: Vocabulary) -> Study:
-        """Render every case of a template."""
-        key = (template.digest, repr(vocabulary))
-        if key not in self._studies:
-            self._studies[key] = super().study(template, vocabulary)
-        return self._studies[key]
+    def analyse(self, question: Question) -> Analysis:
+        """What the files say; the template is rendered once."""
+        label = question.snapshot.label
+        found = super().analyse(replace(question, study=self._studies.get(label)))
+        if found.study is not None:
+            self._studies[label] = found.study
+        return found
 
     def prove(self, study: Study, tokens: Tokens, declared: bool, target: Target, python: Path) -> Proof:
         """Ask the engine's parsers."""

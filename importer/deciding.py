@@ -14,7 +14,7 @@ from importer.decide.parsers import SILENT_KINDS
 from importer.decide.settings import decide_setting
 from importer.decide.target import Preferences, Target
 from importer.document.store import Stored
-from importer.errors import EngineError, RepositoryError, Setting, UsageError
+from importer.errors import EngineError, Setting, UsageError
 from importer.evidence.fact import Evidence
 from importer.hub.snapshot import Snapshot
 from importer.preferences import DEVICE, check_parsers, recalled
@@ -36,11 +36,10 @@ Progress = Callable[[str], None]
 
 
 class DecidingReason(StrEnum):
-    """Why nothing can be decided, or not with the template that was given."""
+    """Why nothing can be decided with the template that was given."""
 
     NOT_RENDERED = "not-rendered"
     NO_TEXT = "no-text"
-    NOTHING = "nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,40 +162,33 @@ def study_snapshot(
 ) -> Studied:
     """The evidence of the files, the tables and the template. Raises ImporterError."""
     bench.wake()
-    from importer.engines import abilities
-    from importer.evidence.gather import for_engine, gather
-    from importer.evidence.kind import find_kind
+    from importer.analysis import Bound, Question
+    from importer.evidence import tables
     from importer.proof.renderers import own_renderer, rendered_by
     from importer.target import bind, machine_for, platform_for, with_template
-    from importer.template import source, vocabulary
 
-    kind = find_kind(snapshot, request.ignore_name)
-    problem = None if "kind" in request.preferences.values else kind.error(snapshot.label)
-    if problem is not None:
-        raise problem
-    _check_something(snapshot)
     progress("rendering the chat template")
-    own, tokens = source.find(snapshot), vocabulary.read(snapshot)
-    template = own if request.template is None else bench.dress(request.template, own, tokens)
-    study = None if template is None else bench.study(template, tokens)
     machine = machine_for(request.device)
-    facts = gather(
-        snapshot, kind, study, platform_for(request.device), ignore_name=request.ignore_name,
-        machine=machine, able=abilities.load,
-        template=None if request.template is None else request.template.source,
+    found = bench.analyse(
+        Question(
+            snapshot, platform_for(request.device), machine, ignore_name=request.ignore_name,
+            any_kind="kind" in request.preferences.values, given=request.template, table=tables.stand_in(),
+        )
     )  # fmt: skip
+    facts, study, template = found.facts, found.study, found.template
     backend = decide_setting("backend", [e for e in facts if e.key == "backend"], request.preferences)
     bound = bind(str(backend.value), request.engine_version, ask=bench.proves)
     target = bound.target if request.template is None else with_template(bound.target, request.template)
     check_parsers(request.preferences, target)
-    evidence = for_engine(facts, snapshot, target.backend, target.parsers, target.able, machine)
+    told = bench.bind(Bound(snapshot, facts, target.backend, target.parsers, target.able, machine))
+    evidence = list(told.evidence)
     mode = own_renderer(snapshot, evidence, target)
     by_itself = None if mode is None else rendered_by(mode, target)
     if by_itself is not None or template is None:
         target = replace(target, templates=())
-    evidence += _given(request, study, kind.kind, by_itself, target)
+    evidence += _given(request, study, found.kind, by_itself, target)
     return Studied(
-        request, snapshot, target, tuple(evidence), template, tokens, study, bound.python, by_itself
+        request, snapshot, target, tuple(evidence), template, found.vocabulary, study, bound.python, by_itself
     )
 
 
@@ -273,17 +265,3 @@ def _proof(
     except EngineError as error:
         failed = Reason(ProofReason.ENGINE_FAILED, problem=error.message)
         return unproved(failed, target, study.digest)
-
-
-def _check_something(snapshot: Snapshot) -> None:
-    """A repository without any file that says something is no ground for a decision."""
-    if (
-        not snapshot.texts
-        and not snapshot.info.get("config")
-        and not any(f.path.endswith((".safetensors", ".bin", ".npz")) for f in snapshot.files)
-    ):
-        raise RepositoryError(
-            "nothing-to-decide",
-            repo=snapshot.label,
-            problem=Reason(DecidingReason.NOTHING),
-        )

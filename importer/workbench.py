@@ -1,4 +1,4 @@
-"""What an import needs running: a template renderer, and a parser worker per engine, all kept warm."""
+"""What an import needs running: a sandbox for texts, and a parser worker per engine, all kept warm."""
 
 from __future__ import annotations
 
@@ -8,29 +8,28 @@ from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from importer.analysis import ANALYSE, FOR_ENGINE, Analysis, Bound, Facts, Question, too_costly
 from importer.decide.target import Target
 from importer.proof.result import Proof
+from importer.sandbox import OverLimit, Sandbox
 
 if TYPE_CHECKING:
     from importer.engines.parsers import ParserWorker, Tokens
-    from importer.template.given import Given
-    from importer.template.render import Renderer
-    from importer.template.source import Template
     from importer.template.study import Study
-    from importer.template.vocabulary import Vocabulary
 
 
 class Workbench:
     """Shared by all imports of a run; safe to use from several threads. A context manager.
 
-    ``proves``  whether the parsers of an installed engine are asked.
+    ``proves``   whether the parsers of an installed engine are asked.
+    ``sandbox``  what reads the repositories' texts; one child at a time unless another is given.
     """
 
-    def __init__(self, *, proves: bool = True) -> None:
+    def __init__(self, *, proves: bool = True, sandbox: Sandbox | None = None) -> None:
         self.proves = proves
+        self.sandbox = sandbox or Sandbox()
         self._stack = ExitStack()
-        self._rendering, self._proving = Lock(), Lock()
-        self._renderer: Renderer | None = None
+        self._proving = Lock()
         self._workers: dict[tuple[str, str | None], ParserWorker] = {}
 
     def __enter__(self) -> Self:
@@ -40,32 +39,25 @@ class Workbench:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.close()
+        self.sandbox.close()
 
-    def wake(self) -> Renderer:
-        """Start the renderer now: it is awake by the time a template has been found."""
-        from importer.template.render import Renderer
+    def wake(self) -> None:
+        """Start the sandbox now: it is awake by the time a snapshot has been found."""
+        self.sandbox.start()
 
-        with self._rendering:
-            if self._renderer is None:
-                self._renderer = self._stack.enter_context(Renderer())
-                self._renderer.start()
-        return self._renderer
+    def analyse(self, question: Question) -> Analysis:
+        """What the files say. Raises RepositoryError, UsageError("bad-value"), SandboxError."""
+        found = self.sandbox.call(ANALYSE, question, question.snapshot.label)
+        if isinstance(found, OverLimit):
+            raise too_costly(question.snapshot, found)
+        return found
 
-    def study(self, template: Template, vocabulary: Vocabulary) -> Study:
-        """Render every case of a template."""
-        from importer.template.learn import learn
-
-        renderer = self.wake()
-        with self._rendering:
-            return learn(template, vocabulary, renderer)
-
-    def dress(self, given: Given, own: Template | None, vocabulary: Vocabulary) -> Template:
-        """The template that the user gave; raises UsageError("bad-value")."""
-        from importer.template.given import template_of
-
-        renderer = self.wake()
-        with self._rendering:
-            return template_of(given, own, vocabulary, renderer)
+    def bind(self, bound: Bound) -> Facts:
+        """The same for one engine. Raises RepositoryError, SandboxError."""
+        found = self.sandbox.call(FOR_ENGINE, bound, bound.snapshot.label)
+        if isinstance(found, OverLimit):
+            raise too_costly(bound.snapshot, found)
+        return found
 
     def prove(self, study: Study, tokens: Tokens, declared: bool, target: Target, python: Path) -> Proof:
         """Ask the engine's parsers; from the cache where this template was asked before."""

@@ -20,8 +20,8 @@ MODULES = {".".join(p.relative_to(ROOT).with_suffix("").parts): p for p in sorte
 ROOMS = (
     "reasons", "messages", "errors", "settings", "backends", "launcher", "sandbox",
     "hub", "template", "evidence", "fit", "decide", "document",
-    "engines", "exports", "proof", "validation", "reports", "preferences", "target", "fitting", "workbench",
-    "deciding", "pipeline", "writing", "filling", "recheck", "run", "gallery", "service", "cli",
+    "engines", "exports", "proof", "validation", "reports", "preferences", "target", "fitting", "analysis",
+    "workbench", "deciding", "pipeline", "writing", "filling", "recheck", "run", "gallery", "service", "cli",
 )  # fmt: skip
 APART = {"__init__", "__main__", "demo"}  # the version, the way in, and the demo model with its training
 LONGEST = 400  # lines
@@ -56,7 +56,6 @@ STARTERS = re.compile(
 MAY_START = {
     "importer.launcher",
     "importer.engines.guardian",  # a file in an interpreter of its own, which can import nothing of ours
-    "importer.template.render",
 }
 FORBIDDEN = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "multiprocessing", "torch", "vllm", "mlx"}
 

@@ -138,7 +138,12 @@ _STAND_IN: ContextVar[Table | None] = ContextVar("stand-in", default=None)
 
 def parser_table() -> Table:
     """The parser table in force: the shipped one, or the one that stands in for it."""
-    return _STAND_IN.get() or shipped()
+    return stand_in() or shipped()
+
+
+def stand_in() -> Table | None:
+    """The table in place of the shipped one, if there is any."""
+    return _STAND_IN.get()
 
 
 @cache

@@ -75,7 +75,6 @@ TEXTS: dict[str, dict[str, Text]] = {
     "DecidingReason": {
         "not-rendered": "it cannot be rendered: {problem}",
         "no-text": "no case gave a text",
-        "nothing": "it has no config, no tokenizer settings, no chat template and no weights",
     },
     "HoldingReason": {
         "edited": "it was edited since it was validated",

@@ -12,7 +12,7 @@ from importer.reasons import Reason
 from importer.template import cases
 from importer.template.cases import Style, Turn
 from importer.template.marks import ENDS, SHAPE, Marks, first_marker
-from importer.template.render import Job, Refused, Rendered, Renderer, Result
+from importer.template.render import Job, Refused, Rendered, Renders, Result
 from importer.template.source import Template
 from importer.template.study import TemplateProblem
 from importer.template.vocabulary import Vocabulary
@@ -57,7 +57,7 @@ class Ask:
 class Bench:
     """Renders through a ``Renderer`` and remembers what was rendered before."""
 
-    def __init__(self, template: Template, vocabulary: Vocabulary, renderer: Renderer) -> None:
+    def __init__(self, template: Template, vocabulary: Vocabulary, renderer: Renders) -> None:
         self.template = template
         self.marks = Marks(vocabulary.contents)
         self.style = Style()

@@ -9,8 +9,7 @@ from pathlib import Path
 from importer.errors import Setting, UsageError
 from importer.reasons import Reason
 from importer.template.ours import CONVENTIONS
-from importer.template.ours.dress import dress
-from importer.template.render import Renderer
+from importer.template.render import Renders
 from importer.template.source import MAX_CHARACTERS, Template
 from importer.template.vocabulary import Vocabulary
 
@@ -73,8 +72,10 @@ def again(word: str | None, text: str | None) -> Given | None:
     return by_name(word) if word in CONVENTIONS else Given(FILE, word, text or "")
 
 
-def template_of(given: Given, own: Template | None, vocabulary: Vocabulary, renderer: Renderer) -> Template:
+def template_of(given: Given, own: Template | None, vocabulary: Vocabulary, renderer: Renders) -> Template:
     """The template to serve with; raises UsageError("bad-value") where the model's own cannot be dressed."""
+    from importer.template.ours.dress import dress
+
     if given.name == FILE:
         text = given.text
     elif own is None:

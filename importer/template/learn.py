@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from importer.template import answers, calls, thinking, turns
 from importer.template.bench import Bench
-from importer.template.render import Renderer
+from importer.template.render import Renders
 from importer.template.source import Template
 from importer.template.study import Study
 from importer.template.vocabulary import Vocabulary
 
 
-def learn(template: Template, vocabulary: Vocabulary, renderer: Renderer) -> Study:
+def learn(template: Template, vocabulary: Vocabulary, renderer: Renders) -> Study:
     """All that rendering shows; what the template refuses is a problem with its reason, never an error."""
     bench = Bench(template, vocabulary, renderer)
     form = calls.find_form(bench)

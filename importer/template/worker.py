@@ -1,26 +1,22 @@
-"""The process that renders: JSON lines in, JSON lines out, under limits, with nothing left to open.
+"""What renders inside the sandbox: templates compiled as transformers compiles them, under limits.
 
-Request   ``{"template": text, "mutable": bool, "variables": {…}, "jobs": [job]}``
-Job       ``{"messages", "tools", "add_generation_prompt", "kwargs", "later"}``, ``later`` in seconds
-Answer    ``{"variables": {name: [constants]}, "results": [{"text"} | {"error", "kind", "broke"}]}``
-
-``kind``  ``syntax`` (does not compile), ``refused`` (template or data raised), ``limit`` or ``memory``.
-``broke`` that nobody refused in so many words: ``raise_exception`` was not called.
+The kinds of a refusal: ``syntax`` (does not compile), ``refused`` (template or data raised), ``limit`` or
+``memory``. ``broke`` says that nobody refused in so many words: ``raise_exception`` was not called.
 """
 
 from __future__ import annotations
 
 import json
-import resource
-import signal
-import sys
-from contextlib import suppress
-from types import FrameType
-from typing import Any
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, Literal
 
 import jinja2
 
+from importer.sandbox.codec import codec_of
+from importer.sandbox.limits import OutOfTimeError, processor
 from importer.template import environment
+from importer.template.render import Exchange, Job, Refused, Rendered, Rendering, Result
 
 MAX_OUTPUT = 100_000  # characters of one rendering; the longest of 436 real templates writes 8,314
 MAX_REASON = 300
@@ -33,11 +29,7 @@ WARMING = (
 )
 # What raise_exception raises, and a sandbox: engines have other ones.
 MEANT = (jinja2.exceptions.TemplateError, jinja2.exceptions.SecurityError)
-WARMING_JOB: dict[str, Any] = {"messages": [], "tools": None, "add_generation_prompt": False, "kwargs": {}}
-
-
-class OutOfTimeError(BaseException):
-    """Raised by the timer; no ``except Exception`` on the way holds it up."""
+Compiled = tuple[jinja2.Template, dict[str, list[Any]]]
 
 
 class OutOfRoomError(Exception):
@@ -49,9 +41,9 @@ class Compiler:
 
     def __init__(self) -> None:
         self._environments = {mutable: environment.make(mutable=mutable) for mutable in (False, True)}
-        self._known: dict[tuple[str, bool], tuple[jinja2.Template, dict[str, list[Any]]]] = {}
+        self._known: dict[tuple[str, bool], Compiled] = {}
 
-    def compile(self, text: str, *, mutable: bool) -> tuple[jinja2.Template, dict[str, list[Any]]]:
+    def compile(self, text: str, *, mutable: bool) -> Compiled:
         """The template and the variables a caller may set."""
         key = (text, mutable)
         if key not in self._known:
@@ -65,77 +57,72 @@ class Compiler:
         return self._known[key]
 
 
-def main(memory: int, seconds: float) -> None:
-    """Serve requests from stdin until it closes.
+@cache
+def compiler() -> Compiler:
+    """The one of this process."""
+    return Compiler()
 
-    ``memory``   bytes of address space for the process.
-    ``seconds``  of processor time for each request.
-    """
-    compiler = Compiler()
+
+class Local:
+    """Renders here: only for a task of the sandbox, which limits what that may take."""
+
+    def render(
+        self,
+        template: str,
+        jobs: Sequence[Job],
+        variables: Mapping[str, Any] | None = None,
+        *,
+        mutable: bool = False,
+    ) -> Rendering:
+        """As the sandbox's own task renders; a template that may change what it is given has its own copy."""
+        form = codec_of(Exchange)
+        sent = json.dumps(form.encode(Exchange(template, jobs, variables or {}, mutable)))
+        return render(form.decode(json.loads(sent)))
+
+
+def warm() -> None:
+    """Render what loads the rest of Jinja and Python."""
     for text in WARMING:
-        _answer(
-            compiler, seconds, {"template": text, "mutable": False, "variables": {}, "jobs": [WARMING_JOB]}
-        )
-    _confine(memory)
-    signal.signal(signal.SIGPROF, _out_of_time)
-    for line in sys.stdin.buffer:
-        answer = json.dumps(_answer(compiler, seconds, json.loads(line)))
-        sys.stdout.write(answer + "\n")
-        sys.stdout.flush()
+        render(Exchange(text, [Job([])]))
 
 
-def _confine(memory: int) -> None:
-    """From here on no file, socket or process can be opened."""
-    limits = {"RLIMIT_AS": memory, "RLIMIT_NOFILE": 0, "RLIMIT_NPROC": 0, "RLIMIT_FSIZE": 0, "RLIMIT_CORE": 0}
-    for name, value in limits.items():
-        with suppress(ValueError, OSError):  # macOS knows the names and refuses some values
-            resource.setrlimit(getattr(resource, name), (value, value))
-
-
-def _out_of_time(_signal: int, _frame: FrameType | None) -> None:
-    raise OutOfTimeError
-
-
-def _answer(compiler: Compiler, seconds: float, request: dict[str, Any]) -> dict[str, Any]:
+def render(exchange: Exchange) -> Rendering:
     """Render every job; once time is out, the rest are not tried."""
-    results: list[dict[str, Any]] = []
+    results: list[Result] = []
     variables: dict[str, list[Any]] = {}
-    jobs = request["jobs"]
     try:
-        signal.setitimer(signal.ITIMER_PROF, seconds)
-        try:
-            template, variables = compiler.compile(request["template"], mutable=request["mutable"])
-        except Exception as error:
-            results = [_failure("syntax", error)] * len(jobs)
-        else:
-            for job in jobs:
-                results.append(_render(template, request["variables"], job))
+        with processor(exchange.seconds):
+            try:
+                template, variables = compiler().compile(exchange.template, mutable=exchange.mutable)
+            except Exception as error:
+                results = [_failure("syntax", error)] * len(exchange.jobs)
+            else:
+                for job in exchange.jobs:
+                    results.append(_render(template, exchange.variables, job))
     except OutOfTimeError:
-        late = {"error": f"took more than {seconds:g} s of processor time", "kind": "limit"}
-        results += [late] * (len(jobs) - len(results))
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-    return {"variables": variables, "results": results}
+        late = Refused(f"took more than {exchange.seconds:g} s of processor time", "limit")
+        results += [late] * (len(exchange.jobs) - len(results))
+    return Rendering(tuple(results), variables)
 
 
-def _render(template: jinja2.Template, variables: dict[str, Any], job: dict[str, Any]) -> dict[str, Any]:
+def _render(template: jinja2.Template, variables: Mapping[str, Any], job: Job) -> Result:
     values = {
         **variables,
-        "messages": job["messages"],
-        "tools": job["tools"],
+        "messages": job.messages,
+        "tools": job.tools,
         "documents": None,
-        "add_generation_prompt": job["add_generation_prompt"],
-        **job["kwargs"],
+        "add_generation_prompt": job.add_generation_prompt,
+        **job.kwargs,
     }
-    environment.set_clock(job.get("later", 0))
+    environment.set_clock(job.later)
     try:
-        return {"text": _bounded(template, values)}
+        return Rendered(_bounded(template, values))
     except MemoryError:
-        return {"error": "needs more memory than a rendering may take", "kind": "memory"}
+        return Refused("needs more memory than a rendering may take", "memory")
     except (OutOfRoomError, RecursionError) as error:
         return _failure("limit", error)
     except Exception as error:
-        return _failure("refused", error) | {"broke": type(error) not in MEANT}
+        return _failure("refused", error, broke=type(error) not in MEANT)
 
 
 def _bounded(template: jinja2.Template, values: dict[str, Any]) -> str:
@@ -149,6 +136,8 @@ def _bounded(template: jinja2.Template, values: dict[str, Any]) -> str:
     return "".join(parts)
 
 
-def _failure(kind: str, error: Exception) -> dict[str, Any]:
+def _failure(
+    kind: Literal["syntax", "refused", "limit"], error: Exception, *, broke: bool = False
+) -> Refused:
     words = " ".join(str(error).split()) or type(error).__name__
-    return {"error": words[:MAX_REASON], "kind": kind}
+    return Refused(words[:MAX_REASON], kind, broke)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
@@ -13,7 +14,8 @@ from importer.reasons import Reason
 from importer.template import cases
 from importer.template.bench import HOPELESS
 from importer.template.cases import ONE, TOOLS, Style, Turn
-from importer.template.render import Job, Refused, Renderer, Result
+from importer.template.ours import CONVENTIONS
+from importer.template.render import Job, Refused, Renders, Result
 from importer.template.source import Template
 from importer.template.vocabulary import Vocabulary
 
@@ -49,7 +51,7 @@ class Traits:
     parts: bool
 
 
-def dress(own: Template, convention: str, vocabulary: Vocabulary, renderer: Renderer) -> str:
+def dress(own: Template, convention: str, vocabulary: Vocabulary, renderer: Renders) -> str:
     """The text of ``own`` behind a prelude that puts tools into its turns as ``convention`` has it.
 
     Raises UsageError("bad-value") for a template that does not show all that it is given.
@@ -76,8 +78,15 @@ def compose(bare: str, convention: str, traits: Traits) -> str:
     return prelude.removesuffix("-%}") + "%}\n" + bare
 
 
+@cache
 def _ours(name: str) -> str:
     return files("importer.template.ours").joinpath(f"{name}.jinja").read_text(encoding="utf-8").rstrip("\n")
+
+
+def warm() -> None:
+    """Read our texts, before the sandbox closes all files."""
+    for name in ("fold", *CONVENTIONS):
+        _ours(name)
 
 
 class _HopelessError(Exception):
@@ -89,7 +98,7 @@ class _Bench:
     """Renders conversations for their texts."""
 
     vocabulary: Vocabulary
-    renderer: Renderer
+    renderer: Renders
 
     def traits(self, bare: str) -> Traits:
         """What the template takes; it may refuse anything."""

@@ -1,0 +1,52 @@
+"""Limits that a child sets on itself: processor time for each call, memory, and nothing left to open."""
+
+from __future__ import annotations
+
+import resource
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+AGAIN = 0.1  # seconds until time is called out again, where the first call was swallowed
+GRACE = 2  # seconds of processor time that a step may go on which no signal interrupts
+
+
+class OutOfTimeError(BaseException):
+    """Raised by the timer; no ``except Exception`` on the way holds it up."""
+
+
+def confine(memory: int) -> None:
+    """Let no file, socket or process be opened from here on; ``memory`` is bytes of address space."""
+    limits = {"RLIMIT_AS": memory, "RLIMIT_NOFILE": 0, "RLIMIT_NPROC": 0, "RLIMIT_FSIZE": 0, "RLIMIT_CORE": 0}
+    for name, value in limits.items():
+        with suppress(ValueError, OSError):  # macOS knows the names and refuses some values
+            resource.setrlimit(getattr(resource, name), (value, value))
+    signal.signal(signal.SIGPROF, _out_of_time)
+
+
+def _out_of_time(_signal: int, _frame: FrameType | None) -> None:
+    raise OutOfTimeError
+
+
+@contextmanager
+def processor(seconds: float) -> Iterator[None]:
+    """Raise OutOfTimeError after so much processor time; within another limit, never later than that one."""
+    left, _ = signal.getitimer(signal.ITIMER_PROF)
+    began = time.process_time()
+    signal.setitimer(signal.ITIMER_PROF, min(seconds, left) if left else seconds, AGAIN)
+    try:
+        yield
+    finally:
+        spent = time.process_time() - began
+        signal.setitimer(signal.ITIMER_PROF, max(left - spent, 1e-6) if left else 0, AGAIN if left else 0)
+
+
+def deadline(seconds: float) -> None:
+    """Have the kernel end the process (SIGXCPU) where a step that no signal interrupts goes on too long."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    with suppress(ValueError, OSError):
+        hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+        soft = int(used.ru_utime + used.ru_stime + seconds + GRACE) + 1
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))

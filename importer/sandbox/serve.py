@@ -1,0 +1,84 @@
+"""The child: loads every task, says that it is ready, confines itself, and answers JSON lines.
+
+Question  ``{"task": name, "seconds": processor time, "question": …}``
+Answer    ``{"answer": …}``, ``{"over": kind}``, ``{"error": …}`` (one of ours) or ``{"fault": traceback}``;
+          ``"spent": true`` where it has grown: the next call is for a fresh process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import traceback
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+from importer.errors import ImporterError
+from importer.sandbox.codec import codec_of, encode_error
+from importer.sandbox.limits import OutOfTimeError, confine, deadline, processor
+from importer.sandbox.task import MAX_ANSWER, TASKS, SandboxReason, Task
+
+GROWN = 256 * 2**10 * (1024 if sys.platform == "darwin" else 1)  # as getrusage counts: KiB, bytes there
+READY = b'{"ready": true}\n'
+Work = Callable[[Any], Any]
+
+
+def main(memory: int) -> None:
+    """Serve until stdin closes. ``memory`` is bytes of address space for the process."""
+    tasks = {name: _loaded(name) for name in TASKS}
+    confine(memory)
+    _write(READY)
+    for line in sys.stdin.buffer:
+        _write(_answer(tasks, line))
+
+
+def _loaded(name: str) -> Work:
+    """A task from the JSON of its question to the JSON of its answer."""
+    task: Task[Any, Any] = _named(name)
+    if task.warm:
+        _named(task.warm)()
+    return partial(_work, codec_of(task.question).decode, _named(task.function), codec_of(task.answer).encode)
+
+
+def _named(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
+
+
+def _work(decode: Work, function: Work, encode: Work, raw: Any) -> Any:
+    return encode(function(decode(raw)))
+
+
+def _answer(tasks: dict[str, Work], line: bytes) -> bytes:
+    try:
+        told = json.loads(line)
+        deadline(told["seconds"])
+        with processor(told["seconds"]):
+            return _line({"answer": tasks[told["task"]](told["question"])})
+    except OutOfTimeError:
+        return _line({"over": SandboxReason.TIME})
+    except MemoryError:
+        return _line({"over": SandboxReason.MEMORY})
+    except RecursionError:
+        return _line({"over": SandboxReason.DEPTH})
+    except ImporterError as error:
+        return _line({"error": encode_error(error)})
+    except Exception:
+        return _line({"fault": traceback.format_exc()})
+
+
+def _line(answer: dict[str, Any]) -> bytes:
+    if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > GROWN:
+        answer["spent"] = True
+    text = json.dumps(answer).encode() + b"\n"
+    return text if len(text) <= MAX_ANSWER else _line({"over": SandboxReason.OUTPUT})
+
+
+def _write(text: bytes) -> None:
+    rest = memoryview(text)
+    while rest:
+        rest = rest[os.write(1, rest) :]
