@@ -139,15 +139,15 @@ def _key(key: str, setting: Setting) -> str:
 
 def _value(key: str, text: str) -> Any:
     """JSON where it is JSON (so that 1e-1 is a number), else YAML of one line, else the text itself."""
-    import yaml
+    from importer import yaml_reader
 
     if any(c not in "\n\t" and unicodedata.category(c) in ("Cc", "Cs") for c in text):
         raise _refused(Setting.SET, text, PreferenceReason.CONTROL, key=key)
-    for load in (json.loads,) if "\n" in text else (json.loads, yaml.safe_load):
+    for load in (json.loads,) if "\n" in text else (json.loads, yaml_reader.read):
         try:
             value = load(text)
             json.dumps(value, allow_nan=False)
-        except (ValueError, TypeError, RecursionError, yaml.YAMLError):
+        except (ValueError, TypeError, RecursionError):
             continue
         return value
     return text

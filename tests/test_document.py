@@ -94,18 +94,18 @@ def test_the_digest_is_of_the_data_not_of_the_text() -> None:
         ("a: [", "line"),
         ("- 1\n", "not a map"),
         ("a: !!python/object/apply:os.system ['true']", "constructor"),
-        ("a: &a [*a]\n", "holds itself"),
+        ("a: &a [*a]\n", "stands inside of what it stands for"),
         (
             "a: &a [1,1,1,1,1,1,1,1]\n"
             + "".join(
                 f"{y}: &{y} [{', '.join(['*' + x] * 8)}]\n" for x, y in zip("abcdefg", "bcdefgh", strict=True)
             ),
-            "too many values",
+            "more than 100,000 values",
         ),
         ("a: 2024-01-01\n", "is a date"),
         ("1: x\n", "the key 1 is not text"),
         ("a: .inf\n", "not a number that JSON has"),
-        ('a: "\\uD800"\n', "not text"),
+        ('a: "\\uD800"\n', "invalid Unicode"),
     ],
 )
 def test_a_broken_document_is_one_sentence(text: str, problem: str) -> None:

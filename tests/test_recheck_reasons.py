@@ -43,7 +43,7 @@ def test_a_parser_that_the_new_version_has(desk: Desk) -> None:
 def test_a_parser_that_the_new_version_lacks(desk: Desk) -> None:
     desk.hub.repos["acme/old"] = Repo({**CHAT, "config.json": {"model_type": "llama"}})
     row = tables.Row("old", {"tool_parser": "minimax"}, source="x")
-    desk.monkeypatch.setattr(tables, "shipped", lambda: tables.Table((row,)))
+    desk.monkeypatch.setattr(tables, "stand_in", lambda: tables.Table((row,)))
     desk.monkeypatch.setitem(registries.PINNED, "vllm", "0.14.1")
     imported(desk, "acme/old")
     imported(desk, "acme/chat", "--set", "tool_parser=minimax")
@@ -121,7 +121,7 @@ def other_table(desk: Desk) -> None:
         else row
         for row in tables.shipped().rows
     ]
-    desk.monkeypatch.setattr(tables, "shipped", lambda: tables.Table(tuple(rows)))
+    desk.monkeypatch.setattr(tables, "stand_in", lambda: tables.Table(tuple(rows)))
 
 
 def test_a_table_that_says_otherwise(desk: Desk) -> None:
@@ -188,7 +188,7 @@ def test_a_template_that_the_parser_no_longer_reads(desk: Desk, mlx_engine: Inst
 def test_an_engine_that_is_gone_costs_the_proof_only(desk: Desk, mlx_engine: Installed) -> None:
     desk.monkeypatch.setenv("IMPORTER_MLX_PYTHON", str(mlx_engine.python))
     row = tables.Row("calls", {"tool_parser": "mistral"})
-    desk.monkeypatch.setattr(tables, "shipped", lambda: tables.Table((row,)))
+    desk.monkeypatch.setattr(tables, "stand_in", lambda: tables.Table((row,)))
     desk.hub.repos["acme/calls"] = Repo({**BASE, "chat_template.jinja": CHATML_JSON})
     imported(desk, "acme/calls", "--backend", "mlx")
     desk.monkeypatch.delenv("IMPORTER_MLX_PYTHON")

@@ -389,5 +389,5 @@ def test_mlx_finds_its_parser_in_the_text(renderer: Renderer) -> None:
 
 
 def test_a_refused_render_is_no_text(renderer: Renderer) -> None:
-    [result] = renderer.render(dressed(renderer, texts.CHATML), [Job([{"role": "user"}] * 2, [7])]).results
+    [result] = renderer.render(dressed(renderer, texts.CHATML), [Job([{"role": "user"}] * 2, [{}])]).results
     assert isinstance(result, Refused | Rendered)

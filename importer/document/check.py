@@ -31,7 +31,7 @@ def problems(text: str, filled_in: Mapping[str, Any] | None = None) -> list[Prob
     except Unreadable as error:
         return [error.problem]
     places = Places(text)
-    found = [*places.repeated(), *(places.problem(f.path, f.says) for f in schema.faults("document", data))]
+    found = [places.problem(f.path, f.says) for f in schema.faults("document", data)]
     return sorted(found, key=lambda p: (p.line, p.column))
 
 

@@ -20,6 +20,7 @@ from importer.document.surgery import Cuts, EditReason, Refused, Surgery
 from importer.document.text import read
 from importer.errors import DocumentError
 from importer.reasons import Reason
+from importer.yaml_reader import YamlError
 
 Notes = Mapping[Path, str | None]
 
@@ -64,7 +65,7 @@ def _annotated(text: str, notes: Notes) -> str:
     """The text with the notes on their lines; one whose value does not end a line is left out."""
     try:
         layout = Layout(text)
-    except (yaml.YAMLError, ValueError):
+    except YamlError:
         raise Refused(EditReason.BROKEN) from None
     cuts = Cuts(text)
     for path, slot in _places(layout, (), layout.root):

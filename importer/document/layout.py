@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,8 @@ import yaml
 
 from importer.document import options
 from importer.document.diff import Path, keyed
+from importer.reasons import Reason
+from importer.yaml_reader import YamlError, YamlReason, compose, error_of
 
 BREAKS = "\r\n\x85\u2028\u2029"  # what ends a line to YAML
 BREAK = re.compile(f"\r\n|[{BREAKS}]")
@@ -38,6 +41,19 @@ class _Composer(yaml.SafeLoader):
         return (
             node if event is None or node is None else Alias(node.tag, node, event.start_mark, event.end_mark)
         )
+
+
+def _composed(text: str) -> yaml.Node:
+    loader = _Composer(text)
+    try:
+        root = loader.get_single_node()
+    except yaml.YAMLError as error:
+        raise error_of(error) from None
+    finally:
+        loader.dispose()
+    if root is None:
+        raise YamlError(Reason(YamlReason.EMPTY))
+    return root
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +89,10 @@ class Layout:
     """A text that is valid YAML, and the places in it. Offsets count characters from 0."""
 
     def __init__(self, text: str) -> None:
+        """Raises YamlError for a text that is not read."""
+        compose(text)  # bounds what follows, whose marks libyaml would count otherwise
         self.text = text
-        loader = _Composer(text)
-        try:
-            root = loader.get_single_node()
-        finally:
-            loader.dispose()
-        if root is None:
-            raise ValueError("an empty text has no layout")
-        self.root: yaml.Node = root
+        self.root = _composed(text)
         self._dashes: list[int] = []
         self._colons: list[int] = []
         self._commas: list[int] = []
@@ -123,9 +134,13 @@ class Layout:
 
     def line_start(self, offset: int) -> int:
         """Where the line begins; behind a byte order mark."""
-        while offset > 0 and self.text[offset - 1] not in BREAKS:
-            offset -= 1
-        return offset + 1 if self.text.startswith("\ufeff", offset) else offset
+        start = self._starts[bisect_right(self._starts, offset) - 1]
+        return start + 1 if self.text.startswith("\ufeff", start) else start
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """Where each line begins, in order."""
+        return [0, *(found.end() for found in re.finditer(f"[{BREAKS}]", self.text))]
 
     def line_end(self, offset: int) -> int:
         """The line's break, or the end of the text."""
@@ -275,7 +290,11 @@ def labels(path: Path, items: list[Any]) -> list[Path]:
     if not items or keyed(path, items) is None:
         return [(index,) for index in range(len(items))]
     names = [options.parse(i).key if isinstance(i, str) else i["name"] for i in items]
-    return [(n,) if names.count(n) == 1 else (n, names[:at].count(n)) for at, n in enumerate(names)]
+    counts, before, found = Counter(names), Counter[str](), list[Path]()
+    for name in names:
+        found.append((name,) if counts[name] == 1 else (name, before[name]))
+        before[name] += 1
+    return found
 
 
 def _plain(node: yaml.Node) -> Any:

@@ -11,6 +11,7 @@ from importer.document.build import Built
 from importer.document.render import block, printable
 from importer.document.where import Unreadable, parse
 from importer.errors import DocumentError
+from importer.yaml_reader import compose
 
 SCHEMA_FILE = ".importer/document.schema.json"
 HEADER = f"# yaml-language-server: $schema={SCHEMA_FILE}\n"
@@ -19,7 +20,7 @@ HEADER = f"# yaml-language-server: $schema={SCHEMA_FILE}\n"
 def to_text(built: Built) -> str:
     """Data and comments as YAML; the first line names the JSON Schema for editors."""
     lines = block(built.data).split("\n")[:-1]
-    for path, line in _ends(yaml.compose("\n".join(lines), Loader=yaml.SafeLoader)):
+    for path, line in _ends(compose("\n".join(lines))):
         if path in built.comments and "#" not in lines[line]:
             lines[line] += f"  # {printable(built.comments[path])}"
     return HEADER + "\n".join(lines) + "\n"

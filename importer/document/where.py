@@ -10,12 +10,11 @@ from typing import Any
 
 import yaml
 
+from importer import yaml_reader
 from importer.document.diff import Path, dotted
 from importer.messages import render
 from importer.reasons import Reason
-
-MOST_VALUES = 100_000  # in one document, aliases counted as often as they are used
-DEEPEST = 200  # steps of a path; what holds itself has no end
+from importer.yaml_reader import YamlError
 
 
 class TextReason(StrEnum):
@@ -23,12 +22,7 @@ class TextReason(StrEnum):
 
     ON_LINE = "on-line"
     OF_PATH = "of-path"
-    CHARACTER = "character"
     NOT_A_MAP = "not-a-map"
-    REPEATED = "repeated"
-    NO_YAML = "no-yaml"
-    WITHIN = "within"
-    TOO_MUCH = "too-much"
     KEY_NO_TEXT = "key-no-text"
     NO_NUMBER = "no-number"
     NO_TEXT = "no-text"
@@ -64,16 +58,9 @@ class Unreadable(Exception):
 def parse(text: str) -> dict[str, Any]:
     """The data of a document's text; raises Unreadable."""
     try:
-        data = yaml.safe_load(text)
-    except yaml.MarkedYAMLError as error:
-        raise Unreadable(_marked(error)) from None
-    except yaml.reader.ReaderError as error:
-        before = text[: error.position]
-        column = len(before) - before.rfind("\n")
-        says = Reason(TextReason.CHARACTER, code=f"{ord(text[error.position]):04X}")
-        raise Unreadable(Problem(before.count("\n") + 1, column, says)) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise Unreadable(Problem(1, 1, str(error))) from None
+        data = yaml_reader.read(text)
+    except YamlError as error:
+        raise Unreadable(Problem(error.line, error.column, error.reason)) from None
     if not isinstance(data, dict):
         raise Unreadable(Problem(1, 1, Reason(TextReason.NOT_A_MAP)))
     for path, says in _unspeakable(data):
@@ -85,7 +72,7 @@ class Places:
     """Where the paths of a text's data stand. The text is one that ``parse`` has read."""
 
     def __init__(self, text: str) -> None:
-        self._root = yaml.compose(text, Loader=yaml.SafeLoader)
+        self._root = yaml_reader.compose(text)
 
     def problem(self, path: Path, says: Reason | str) -> Problem:
         """``says`` about a path, at its key; of a path that is not there at the last step that is."""
@@ -97,38 +84,6 @@ class Places:
             mark, node = found
         said = Reason(TextReason.OF_PATH, path=dotted(path), problem=says) if path else says
         return Problem(1, 1, said) if mark is None else Problem(mark.line + 1, mark.column + 1, said)
-
-    def repeated(self) -> Iterator[Problem]:
-        """Keys that stand twice in one map: YAML readers take the last one, or refuse the file."""
-        waiting: list[tuple[Path, yaml.Node | None]] = [((), self._root)]
-        met: set[int] = set()
-        while waiting:
-            path, node = waiting.pop()
-            if node is None or id(node) in met:
-                continue
-            met.add(id(node))
-            if isinstance(node, yaml.SequenceNode):
-                waiting += [((*path, index), inner) for index, inner in enumerate(node.value)]
-            elif isinstance(node, yaml.MappingNode):
-                first: dict[str, int] = {}
-                for key, value in node.value:
-                    line = key.start_mark.line + 1
-                    if key.value in first:
-                        says = Reason(TextReason.REPEATED, line=first[key.value])
-                        named = Reason(TextReason.OF_PATH, path=dotted((*path, key.value)), problem=says)
-                        yield Problem(line, key.start_mark.column + 1, named)
-                    first.setdefault(key.value, line)
-                    waiting.append(((*path, key.value), value))
-
-
-def _marked(error: yaml.MarkedYAMLError) -> Problem:
-    """Where YAML stopped, and what it was in the middle of where that began earlier."""
-    mark, began = error.problem_mark or error.context_mark, error.context_mark
-    line, column = (1, 1) if mark is None else (mark.line + 1, mark.column + 1)
-    says: Reason | str = error.problem or Reason(TextReason.NO_YAML)
-    if error.context and began is not None and began.line + 1 < line:
-        says = Reason(TextReason.WITHIN, problem=says, context=error.context, line=began.line + 1)
-    return Problem(line, column, says)
 
 
 def _step(node: yaml.Node | None, step: str | int) -> tuple[yaml.Mark, yaml.Node] | None:
@@ -144,13 +99,8 @@ def _step(node: yaml.Node | None, step: str | int) -> tuple[yaml.Mark, yaml.Node
 def _unspeakable(data: object) -> Iterator[tuple[Path, Reason]]:
     """What keeps data from being JSON, as digests, receipts and engines need it; the first is enough."""
     waiting: list[tuple[Path, object]] = [((), data)]
-    seen = 0
     while waiting:
         path, value = waiting.pop()
-        seen += 1
-        if seen > MOST_VALUES or len(path) > DEEPEST:
-            yield (), Reason(TextReason.TOO_MUCH)
-            return
         if isinstance(value, dict):
             for key in value:
                 if not isinstance(key, str):

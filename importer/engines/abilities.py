@@ -39,6 +39,8 @@ def _file(name: str) -> Mapping[str, Any]:
 
 def _plain(kind: object, value: Any) -> Any:
     """JSON's lists as the tuples and sets that the type has."""
+    if isinstance(value, list) and str(kind).startswith("Mapping"):
+        return dict.fromkeys(value, 0)  # methods without a least capability
     if isinstance(value, list):
         return frozenset(value) if str(kind).startswith("frozenset") else tuple(value)
     if isinstance(value, dict):

@@ -13,6 +13,7 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any
 
+from importer import yaml_reader
 from importer.evidence import advice
 from importer.evidence.advice import ADVICE, NAME, Advice, Mode, Scope, mode_of, scope_of
 from importer.evidence.fact import Evidence
@@ -21,6 +22,7 @@ from importer.evidence.rule import Rule
 from importer.evidence.values import MODES_KEY, usable
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
+from importer.yaml_reader import YamlError
 
 FILE = "README.md"
 LONGEST_HEADER = 64 * 1024  # characters of YAML that are parsed
@@ -87,11 +89,9 @@ def _from_header(snapshot: Snapshot, text: str) -> Iterator[Evidence]:
 def _yaml(text: str) -> Any:
     if not text or len(text) > LONGEST_HEADER:
         return {}
-    import yaml
-
     try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError):
+        return yaml_reader.read(text)
+    except YamlError:
         return {}
 
 

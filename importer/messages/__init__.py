@@ -18,7 +18,8 @@ from importer.reasons import Reason, key_of
 
 Text = str | Callable[[Mapping[str, Any]], str]
 SUBJECTS: tuple[str, ...] = (
-    "errors", "hub", "places", "sandbox", "template", "evidence", "fit", "memory", "decide", "proof", "document",
+    "errors", "hub", "places", "sandbox", "yaml", "template", "evidence", "fit", "memory", "decide", "proof",
+    "document",
     "engines", "doctor", "exports", "validation", "validation_remedies", "validation_calls",
     "validation_answers", "validation_prompt", "validation_server", "reports", "recheck", "gallery",
 )  # fmt: skip

@@ -18,12 +18,7 @@ TEXTS: dict[str, dict[str, Text]] = {
     "TextReason": {
         "on-line": "line {line}: {problem}",
         "of-path": "{path}: {problem}",
-        "character": "the character U+{code} is not allowed; write it as an escape",
         "not-a-map": "it is not a map of keys",
-        "repeated": "it stands on line {line} already",
-        "no-yaml": "it is not valid YAML",
-        "within": "{problem}, {context} that begins on line {line}",
-        "too-much": "it holds too many values, too deep ones, or one that holds itself",
         "key-no-text": "the key {key!r} is not text; quote it",
         "no-number": "{value} is not a number that JSON has",
         "no-text": "{value!r} is not text",

@@ -1,0 +1,307 @@
+"""YAML that somebody else wrote, as data or as nodes: in linear time, bounded, and with errors of ours.
+
+PyYAML gives the events, from libyaml where it is there, and no more than that: its composer recurses, it takes
+merge keys as often as they are named, and its constructors raise whatever Python raises. Here an alias weighs
+as much as what it stands for, so that nothing grows unseen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from typing import Any
+
+import yaml
+
+from importer.reasons import Reason
+
+MOST_CHARACTERS = 1_000_000
+MOST_VALUES = 100_000  # keys and values; those of an alias count as often as they are used
+DEEPEST = 100  # lists and maps within each other
+LONGEST_NUMBER = 400  # characters of a number or a date
+MERGE = "tag:yaml.org,2002:merge"
+TAG = "tag:yaml.org,2002:"
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class YamlReason(StrEnum):
+    """Why a text is not read."""
+
+    SYNTAX = "syntax"
+    CHARACTER = "character"
+    LONG = "long"
+    DEEP = "deep"
+    MANY = "many"
+    ENDLESS = "endless"
+    EMPTY = "empty"
+    SEVERAL = "several"
+    ALIAS = "alias"
+    ANCHOR = "anchor"
+    TAG = "tag"
+    VALUE = "value"
+    KEY = "key"
+    NUMBER_KEY = "number-key"
+    TWICE = "twice"
+    MERGE = "merge"
+
+
+class YamlError(ValueError):
+    """A text that is not read: why, and where; lines and columns count from 1."""
+
+    def __init__(self, reason: Reason, line: int = 1, column: int = 1) -> None:
+        self.reason, self.line, self.column = reason, line, column
+        super().__init__(f"{reason.kind} in line {line}")
+
+
+@dataclass(slots=True)
+class _Open:
+    """A list or a map whose end has not come; ``weight`` counts what is in it, aliases in full."""
+
+    node: yaml.CollectionNode
+    anchor: str | None
+    key: yaml.Node | None = None
+    weight: int = 1
+
+
+@dataclass(slots=True)
+class _Composer:
+    """Nodes from events, without recursion."""
+
+    most: int
+    root: yaml.Node | None = None
+    opened: list[_Open] = field(default_factory=list)
+    anchors: dict[str, tuple[yaml.Node, int]] = field(default_factory=dict)
+    open_anchors: set[str] = field(default_factory=set)
+    met: int = 0
+    ended: bool = False
+
+    def take(self, event: Any) -> None:
+        """One event. Raises YamlError."""
+        if isinstance(event, yaml.AliasEvent):
+            self._alias(event)
+        elif isinstance(event, yaml.ScalarEvent):
+            tag = _tag(yaml.ScalarNode, event)
+            start: Any = event.start_mark
+            end: Any = event.end_mark
+            node = yaml.ScalarNode(tag, event.value, start, end, style=event.style)
+            self._named(event, node, 1)
+            self._place(node, 1, new=1)
+        elif isinstance(event, yaml.SequenceStartEvent | yaml.MappingStartEvent):
+            self._open(event)
+        elif isinstance(event, yaml.SequenceEndEvent | yaml.MappingEndEvent):
+            self._close(event)
+        elif isinstance(event, yaml.DocumentStartEvent) and self.ended:
+            raise _error(YamlReason.SEVERAL, event.start_mark)
+        elif isinstance(event, yaml.DocumentEndEvent):
+            self.ended = True
+
+    def _open(self, event: Any) -> None:
+        kind = yaml.SequenceNode if isinstance(event, yaml.SequenceStartEvent) else yaml.MappingNode
+        if len(self.opened) >= DEEPEST:
+            raise _error(YamlReason.DEEP, event.start_mark, most=DEEPEST)
+        tag = _tag(kind, event)
+        node = kind(tag, [], event.start_mark, None, flow_style=event.flow_style)
+        if event.anchor is not None:
+            self._named(event, node, 1)
+            self.open_anchors.add(event.anchor)
+        self.opened.append(_Open(node, event.anchor))
+
+    def _close(self, event: Any) -> None:
+        done = self.opened.pop()
+        done.node.end_mark = event.end_mark
+        if done.anchor is not None:
+            self.anchors[done.anchor] = done.node, done.weight
+            self.open_anchors.discard(done.anchor)
+        self._place(done.node, done.weight, new=1)
+
+    def _alias(self, event: Any) -> None:
+        if event.anchor in self.open_anchors:
+            raise _error(YamlReason.ENDLESS, event.start_mark, name=event.anchor)
+        if event.anchor not in self.anchors:
+            raise _error(YamlReason.ALIAS, event.start_mark, name=event.anchor)
+        node, weight = self.anchors[event.anchor]
+        self._place(node, weight, new=weight)
+
+    def _named(self, event: Any, node: yaml.Node, weight: int) -> None:
+        if event.anchor is None:
+            return
+        if event.anchor in self.anchors:
+            raise _error(YamlReason.ANCHOR, event.start_mark, name=event.anchor)
+        self.anchors[event.anchor] = node, weight
+
+    def _place(self, node: yaml.Node, weight: int, *, new: int) -> None:
+        """``new`` of its weight has not been counted yet."""
+        self.met += new
+        if self.met > self.most:
+            raise _error(YamlReason.MANY, node.start_mark, most=self.most)
+        if not self.opened:
+            self.root = node
+            return
+        into = self.opened[-1]
+        into.weight += weight
+        if isinstance(into.node, yaml.SequenceNode):
+            into.node.value.append(node)
+        elif into.key is None:
+            into.key = node
+        else:
+            into.node.value.append((into.key, node))
+            into.key = None
+
+
+def compose(text: str, *, longest: int = MOST_CHARACTERS, most: int = MOST_VALUES) -> yaml.Node | None:
+    """The root node of a text; ``None`` where it holds nothing. Raises YamlError."""
+    if len(text) > longest:
+        raise YamlError(Reason(YamlReason.LONG, most=longest))
+    composer = _Composer(most)
+    try:
+        for event in yaml.parse(text, Loader=LOADER):
+            composer.take(event)
+    except YamlError:
+        raise
+    except yaml.MarkedYAMLError as error:
+        raise _marked(error) from None
+    except (yaml.reader.ReaderError, UnicodeError) as error:
+        raise _character(text, str(error)) from None
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        raise _syntax(str(error)) from None
+    return composer.root
+
+
+def read(text: str, *, longest: int = MOST_CHARACTERS, most: int = MOST_VALUES) -> Any:
+    """The data of a text: maps, lists, scalars. Raises YamlError.
+
+    ``longest`` and ``most`` are the characters and the values that it may hold.
+    """
+    root = compose(text, longest=longest, most=most)
+    return None if root is None else _Builder().build(root)
+
+
+class _Builder:
+    """Data from nodes. An alias stands for the very object that its anchor made."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, Any] = {}
+        self._path: list[str] = []  # of the keys that lead to the map being built
+
+    def build(self, node: yaml.Node) -> Any:
+        """The data of a node; recursion is as deep as the text, which is bounded."""
+        if id(node) not in self._made:
+            self._made[id(node)] = self._build(node)
+        return self._made[id(node)]
+
+    def _build(self, node: yaml.Node) -> Any:
+        if isinstance(node, yaml.ScalarNode):
+            return _scalar(node)
+        if isinstance(node, yaml.SequenceNode) and node.tag == TAG + "seq":
+            return [self.build(inner) for inner in node.value]
+        if isinstance(node, yaml.MappingNode) and node.tag == TAG + "map":
+            return self._map(node)
+        raise _error(YamlReason.TAG, node.start_mark, tag=node.tag)
+
+    def _map(self, node: yaml.MappingNode) -> dict[Any, Any]:
+        """What it merges comes first, and its own keys win; no key is said twice."""
+        merged: dict[Any, Any] = {}
+        own: dict[Any, Any] = {}
+        first: dict[Any, int] = {}
+        for key, value in node.value:
+            if key.tag == MERGE:
+                for taken in self._merged(value):
+                    for inner, said in taken.items():
+                        merged.setdefault(inner, said)
+                continue
+            name = self._key(key)
+            if name in own:
+                place = ".".join([*self._path, str(name)])
+                raise _error(YamlReason.TWICE, key.start_mark, key=place, line=first[name])
+            first[name] = key.start_mark.line + 1
+            self._path.append(str(name))
+            own[name] = self.build(value)
+            self._path.pop()
+        return {**merged, **own} if merged else own
+
+    def _merged(self, node: yaml.Node) -> Iterator[Mapping[Any, Any]]:
+        """The maps that a ``<<`` names, the one that counts most first."""
+        for one in node.value if isinstance(node, yaml.SequenceNode) else [node]:
+            if not isinstance(one, yaml.MappingNode):
+                raise _error(YamlReason.MERGE, one.start_mark)
+            yield self.build(one)
+
+    def _key(self, node: yaml.Node) -> Any:
+        name = self.build(node)
+        if isinstance(name, dict | list):
+            raise _error(YamlReason.KEY, node.start_mark)
+        if isinstance(name, float) and not math.isfinite(name):
+            raise _error(YamlReason.NUMBER_KEY, node.start_mark, key=name)
+        return name
+
+
+@cache
+def _resolver() -> Any:
+    return yaml.resolver.Resolver()
+
+
+def _tag(kind: type[yaml.Node], event: Any) -> str:
+    """The tag that a node has by itself or by its looks."""
+    if event.tag is not None and event.tag != "!":
+        return str(event.tag)
+    value = event.value if kind is yaml.ScalarNode else None
+    return str(_resolver().resolve(kind, value, event.implicit))
+
+
+@cache
+def _constructors() -> Mapping[str, Callable[[yaml.ScalarNode], Any]]:
+    """PyYAML's own, one for each scalar tag that is read."""
+    made: Any = yaml.constructor.SafeConstructor()
+    names = ("null", "bool", "int", "float", "binary", "timestamp", "str")
+    return {TAG + name: getattr(made, f"construct_yaml_{name}") for name in names}
+
+
+def _scalar(node: yaml.ScalarNode) -> Any:
+    """The value. Raises YamlError for a tag that is not read, and for a text that its tag does not fit."""
+    constructor = _constructors().get(node.tag)
+    if constructor is None:
+        raise _error(YamlReason.TAG, node.start_mark, tag=node.tag)
+    kind = node.tag.removeprefix(TAG)
+    if kind in ("int", "float", "timestamp") and len(node.value) > LONGEST_NUMBER:
+        raise _error(YamlReason.VALUE, node.start_mark, value=node.value[:40], tag=kind)
+    try:
+        return constructor(node)
+    except Exception:  # KeyError, IndexError, AttributeError …: whatever the constructor meets first
+        raise _error(YamlReason.VALUE, node.start_mark, value=node.value[:40], tag=kind) from None
+
+
+def _error(kind: YamlReason, mark: Any, **fields: object) -> YamlError:
+    if mark is None:
+        return YamlError(Reason(kind, **fields))
+    return YamlError(Reason(kind, **fields), mark.line + 1, mark.column + 1)
+
+
+def error_of(error: yaml.YAMLError) -> YamlError:
+    """PyYAML's error as ours."""
+    return _marked(error) if isinstance(error, yaml.MarkedYAMLError) else _syntax(str(error))
+
+
+def _marked(error: yaml.MarkedYAMLError) -> YamlError:
+    """Where YAML stopped, and what it was in the middle of where that began earlier."""
+    mark, began = error.problem_mark or error.context_mark, error.context_mark
+    line, column = (1, 1) if mark is None else (mark.line + 1, mark.column + 1)
+    since = 0 if began is None or not error.context or began.line + 1 >= line else began.line + 1
+    return _syntax(error.problem or "", line, column, context=error.context or "", since=since)
+
+
+def _syntax(problem: str, line: int = 1, column: int = 1, *, context: str = "", since: int = 0) -> YamlError:
+    """``context`` is what it was in the middle of, which began on line ``since`` where that is not 0."""
+    return YamlError(Reason(YamlReason.SYNTAX, problem=problem, context=context, since=since), line, column)
+
+
+def _character(text: str, problem: str) -> YamlError:
+    """The character is looked for: libyaml counts bytes where it says where."""
+    found = yaml.reader.Reader.NON_PRINTABLE.search(text)
+    if found is None:
+        return _syntax(problem)
+    at = found.start()
+    reason = Reason(YamlReason.CHARACTER, code=f"{ord(text[at]):04X}")
+    return YamlError(reason, text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
