@@ -1,8 +1,8 @@
 """YAML that somebody else wrote, as data or as nodes: in linear time, bounded, and with errors of ours.
 
-PyYAML gives the events, from libyaml where it is there, and no more than that: its composer recurses, it takes
-merge keys as often as they are named, and its constructors raise whatever Python raises. Here an alias weighs
-as much as what it stands for, so that nothing grows unseen.
+PyYAML gives the events, from libyaml where it is there, and no more than that: its composer recurses, it
+takes merge keys as often as they are named, and its constructors raise whatever Python raises. Here an alias
+weighs as much as what it stands for, so that nothing grows unseen.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def refusal(text: str) -> YamlError:
         ("1:" * 199 + "1.5", None),
         ("!!float " + "9:" * 190 + "9.5", YamlReason.VALUE),
         ("9" * 401, YamlReason.VALUE),
-        ("!!binary '%%%'", YamlReason.VALUE),
+        ("!!binary 'é'", YamlReason.VALUE),
         ('"\\UFFFFFFFF"', YamlReason.SYNTAX),
         ("\ud800", YamlReason.CHARACTER),
         ("a: \x07", YamlReason.CHARACTER),
@@ -111,7 +111,7 @@ def test_a_refusal_has_its_place(text: str, line: int, column: int, says: str) -
         "a: &a {x: 1, z: 1}\nb: &b {x: 2, y: 2}\nc: {<<: [*a, *b], y: 3}",
         "[1, 0x1f, 0o7, 1_000, 1:30, 1.5, .inf, ~, yes, 2024-01-01, 2024-01-01T10:00:00Z, 'x', !!str 5]",
         "a: !!binary aGVsbG8=",
-        "{1: a, null: b, true: c, 1.5: d}",
+        "{1: a, null: b, false: c, 1.5: d}",
         "a: |\n  x\n  y\nb: >-\n  z\n",
     ],
 )
@@ -127,10 +127,12 @@ def test_whatever_people_write_is_read_as_pyyaml_reads_it(tree: dict[str, Any], 
 
 @given(st.text(alphabet=st.sampled_from(list("ab1:-[]{}&*!|>'\"#\n\t ,?0.<\\U\x07\ud800")), max_size=60))
 def test_whatever_the_text_is_it_is_read_or_refused(text: str) -> None:
+    line = 1
     try:
         read(text)
     except YamlError as error:
-        assert 1 <= error.line <= text.count("\n") + 2
+        line = error.line
+    assert 1 <= line <= text.count("\n") + 2
 
 
 def test_an_alias_is_the_object_that_it_stands_for() -> None:

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from importer.evidence import quantisation
 from importer.evidence.abilities import Abilities, Machine
-from importer.evidence.architecture import architectures, config_of, text_config
+from importer.evidence.architecture import architectures, config_of, model_types, text_config
 from importer.evidence.fact import Evidence
 from importer.evidence.names import base_models
 from importer.evidence.rule import Rule
@@ -80,9 +80,7 @@ def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evid
 
 
 def _drafts(snapshot: Snapshot, able: Abilities) -> bool:
-    config = config_of(snapshot)
-    types = {config.get("model_type"), text_config(config).get("model_type")} - {None}
-    return any(t in able.mtp_types for t in types if isinstance(t, str)) or any(
+    return any(t in able.mtp_types for t in model_types(snapshot)) or any(
         a in able.mtp_architectures for a in architectures(snapshot)
     )
 
