@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from threading import BoundedSemaphore, Lock
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from importer.errors import SandboxError
 from importer.reasons import Reason
@@ -93,7 +93,7 @@ class Sandbox:
 
     def _answer(self, line: bytes, what: str) -> dict[str, Any]:
         """One exchange, with another child where the first is starved or lost."""
-        kind = "lost"
+        kind: Literal["starved", "lost"] = "lost"
         for _ in range(TRIES):
             child = self._take()
             whole = False
