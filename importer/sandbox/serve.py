@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import Any
 
 from importer.errors import ImporterError
+from importer.messages import catalogue
 from importer.sandbox.codec import codec_of, encode_error
 from importer.sandbox.limits import OutOfTimeError, confine, deadline, processor
 from importer.sandbox.task import MAX_ANSWER, TASKS, SandboxReason, Task
@@ -30,6 +31,7 @@ Work = Callable[[Any], Any]
 def main(memory: int) -> None:
     """Serve until stdin closes. ``memory`` is bytes of address space for the process."""
     tasks = {name: _loaded(name) for name in TASKS}
+    catalogue()  # sentences are loaded late
     confine(memory)
     _write(READY)
     for line in sys.stdin.buffer:

@@ -27,6 +27,7 @@ from importer.gallery.gallery import Gallery
 from importer.gallery.jobs import Job
 from importer.gallery.opening import said
 from importer.pipeline import now
+from importer.sandbox import Sandbox
 from importer.service.jobs.importing import Importing
 from importer.service.jobs.memory import Held, Running
 from importer.service.jobs.place import gone, here
@@ -81,7 +82,8 @@ class Crew:
 
     def __init__(self, gallery: Gallery, settings: Settings) -> None:
         self.gallery, self.settings, self.held = gallery, settings, Held()
-        self.bench = Workbench()
+        # A job or a look each asks one child at a time, so none of them waits for another.
+        self.bench = Workbench(sandbox=Sandbox(settings.imports + settings.previews or 1))
         me = here()
         own = this_machine("vllm")
         self.device = f"{me.host}/{settings.device or own.kind}" if settings.validate else None
