@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ from importer.yaml_reader import YamlError, YamlReason, compose, error_of
 
 BREAKS = "\r\n\x85\u2028\u2029"  # what ends a line to YAML
 BREAK = re.compile(f"\r\n|[{BREAKS}]")
+SPACES = re.compile(" *")
 COMMENT = re.compile(f"#[^{BREAKS}]*")
 PROPERTIES = re.compile(r"(?:(&[\w-]+|![^\s,\[\]{}]*)[ \t]*)*")
 LEADING = re.compile(r"(?:[ \t]+[&!]\S*)*")  # the same, behind a colon or a dash
@@ -98,6 +99,9 @@ class Layout:
         self._commas: list[int] = []
         self._questions: list[int] = []
         self.comments: list[Comment] = []
+        self._slots: dict[int, list[Slot]] = {}  # by node; the root keeps every node alive
+        self._ends: dict[int, int] = {}
+        self._breaks = [m.start() for m in re.finditer(f"[{BREAKS}]", text)]
         self._scan()
 
     def _scan(self) -> None:
@@ -134,22 +138,18 @@ class Layout:
 
     def line_start(self, offset: int) -> int:
         """Where the line begins; behind a byte order mark."""
-        start = self._starts[bisect_right(self._starts, offset) - 1]
+        before = bisect_left(self._breaks, offset)
+        start = self._breaks[before - 1] + 1 if before else 0
         return start + 1 if self.text.startswith("\ufeff", start) else start
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        """Where each line begins, in order."""
-        return [0, *(found.end() for found in re.finditer(f"[{BREAKS}]", self.text))]
 
     def line_end(self, offset: int) -> int:
         """The line's break, or the end of the text."""
-        found = BREAK.search(self.text, offset)
-        return found.start() if found else len(self.text)
+        behind = bisect_left(self._breaks, offset)
+        return self._breaks[behind] if behind < len(self._breaks) else len(self.text)
 
     def next_line(self, offset: int) -> int:
         """Behind the line's break."""
-        found = BREAK.search(self.text, offset)
+        found = BREAK.match(self.text, self.line_end(offset))
         return found.end() if found else len(self.text)
 
     def column(self, offset: int) -> int:
@@ -158,7 +158,8 @@ class Layout:
 
     def begins_line(self, offset: int) -> bool:
         """Whether only spaces stand before it on its line."""
-        return not self.text[self.line_start(offset) : offset].strip(" ")
+        found = SPACES.match(self.text, self.line_start(offset))
+        return found is not None and found.end() >= offset
 
     def behind_words(self, start: int, end: int) -> int:
         """Behind the last sign before ``end`` that is no white space, not before ``start``."""
@@ -180,11 +181,14 @@ class Layout:
 
     def slots(self, node: yaml.Node) -> list[Slot]:
         """The entries of a map or a list, in their order; ``<<`` among them; none of a scalar or an alias."""
+        if (known := self._slots.get(id(node))) is not None:
+            return known
         reached, found = node.start_mark.index, list[Slot]()
         for index, entry in enumerate(node.value if isinstance(node, yaml.CollectionNode) else ()):
             pair = isinstance(node, yaml.MappingNode)
             found.append(self._pair(entry, reached) if pair else self._item(entry, index, node))
             reached = found[-1].node.end_mark.index
+        self._slots[id(node)] = found
         return found
 
     def _pair(self, entry: tuple[yaml.Node, yaml.Node], reached: int) -> Slot:
@@ -223,6 +227,11 @@ class Layout:
 
     def content_end(self, node: yaml.Node) -> int:
         """Behind the last character that belongs to a value; blank lines after a block do not."""
+        if id(node) not in self._ends:
+            self._ends[id(node)] = self._content_end(node)
+        return self._ends[id(node)]
+
+    def _content_end(self, node: yaml.Node) -> int:
         start, end = node.start_mark.index, node.end_mark.index
         if is_block(node):
             return self.content_end(self.slots(node)[-1].node) if node.value else end

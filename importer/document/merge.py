@@ -98,11 +98,16 @@ def _as_maps(path: Path, *sides: Any) -> list[Mapping[str, Any]] | None:
 
 def interleaved(mine: Iterable[str], theirs: Iterable[str]) -> list[str]:
     """The keys of both in the order of ``mine``; each new one behind the key it follows in ``theirs``."""
-    order, behind = list(mine), 0
+    keys = list(mine)
+    after: dict[str | None, str | None] = dict(zip([None, *keys], [*keys, None], strict=True))
+    before: str | None = None
     for key in theirs:
-        if key not in order:
-            order.insert(behind, key)
-        behind = order.index(key) + 1
+        if key not in after:
+            after[before], after[key] = key, after[before]
+        before = key
+    order: list[str] = []
+    while (following := after[order[-1] if order else None]) is not None:
+        order.append(following)
     return order
 
 
@@ -111,20 +116,24 @@ def _entries(merged: Mapping[str, Any], mine: Any, theirs: Any) -> list[str]:
     ours, others = (
         [] if side is ABSENT else [options.parse(entry) for entry in side] for side in (mine, theirs)
     )
-    said = keyed((options.KEY,), mine) or {}
-    kept = [o for o in ours if o.key in merged]
-    done = list[options.Option]()
-    for option in kept:
-        if same(said[option.key], merged[option.key]):
-            done.append(option)
-        elif option.key not in {o.key for o in done}:
-            done += [o for o in others if o.key == option.key]
-    before = None
+    said, offered = keyed((options.KEY,), mine) or {}, options.grouped(others)
+    unchanged = {key for key in said if key in merged and same(said[key], merged[key])}
+    last = {o.key: at for at, o in enumerate(ours)}
+    behind: dict[str | None, list[options.Option]] = {}  # what is new, by the key of ``mine`` before it
+    before: str | None = None
     for key in merged:
-        if key not in {o.key for o in done}:
-            at = max((i + 1 for i, o in enumerate(done) if o.key == before), default=0)
-            done[at:at] = [o for o in others if o.key == key]
-        before = key
+        if key in last:
+            before = key
+        else:
+            behind.setdefault(before, []).extend(offered.get(key, ()))
+    done, met = [*behind.get(None, ())], set[str]()
+    for at, option in enumerate(ours):
+        key = option.key
+        if key in unchanged:
+            done += [option, *(behind.get(key, ()) if at == last[key] else ())]
+        elif key in merged and key not in met:
+            done += [*offered.get(key, ()), *behind.get(key, ())]
+            met.add(key)
     return [o.text for o in done]
 
 

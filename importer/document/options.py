@@ -55,10 +55,10 @@ def of(document: Mapping[str, Any]) -> tuple[Option, ...]:
 
 def grouped(entries: Iterable[Option]) -> dict[str, tuple[Option, ...]]:
     """Key to its entries, both in their order."""
-    found: dict[str, tuple[Option, ...]] = {}
+    found: dict[str, list[Option]] = {}
     for option in entries:
-        found[option.key] = (*found.get(option.key, ()), option)
-    return found
+        found.setdefault(option.key, []).append(option)
+    return {key: tuple(options) for key, options in found.items()}
 
 
 def parser(document: Mapping[str, Any], key: str) -> str | None:

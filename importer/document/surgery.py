@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from difflib import SequenceMatcher
 from enum import StrEnum
@@ -17,6 +18,7 @@ from importer.document.render import Style, block, inline
 from importer.reasons import Reason
 
 Pairs = list[tuple[int | None, int | None]]
+MOST_COMPARED = 300  # entries of a list: finding what moved takes time by their square
 
 
 class EditReason(StrEnum):
@@ -123,13 +125,13 @@ class Surgery:
     def _map(self, node: yaml.Node, have: dict[str, Any], want: dict[str, Any], path: Path) -> None:
         slots = self._layout.slots(node)
         merged = [s for s in slots if _merges(s)]
-        own = {str(s.step): s for s in slots if s not in merged}
+        own = {str(s.step): s for s in slots if not _merges(s)}
         borrowed = have.keys() - own.keys()
         expands = bool(merged) and (not borrowed <= want.keys() or self._changes(merged, want))
         for key, slot in own.items():
             if key in want:
                 self._value(slot, have[key], want[key], (*path, key), flow=not is_block(node))
-        stay = [s for s in slots if (not expands if s in merged else s.step in want)]
+        stay = [s for s in slots if (not expands if _merges(s) else s.step in want)]
         known = own.keys() if expands else own.keys() | {k for k in borrowed if same(have[k], want[k])}
         before = stay[-1] if stay else None
         for key, value in want.items():
@@ -219,12 +221,12 @@ class Surgery:
         if not is_block(node):
             self._remove_inline(node, slots, stay)
             return
-        first = 0
+        first, stays = 0, set(stay)
         if not self._layout.begins_line(slots[0].start):
-            first = len(list(takewhile(lambda s: s not in stay, slots)))
+            first = len(list(takewhile(lambda s: s not in stays, slots)))
             self._remove_behind_dash(slots, first)
         for slot in slots[first:]:
-            if slot not in stay:
+            if slot not in stays:
                 start = self._layout.line_start(slot.start)
                 end = self._layout.next_line(self._layout.content_end(slot.node))
                 self._cuts.replace(start, end, self._comments_of(start, end, self._layout.column(slot.start)))
@@ -241,15 +243,16 @@ class Surgery:
 
     def _remove_inline(self, node: yaml.Node, slots: list[Slot], stay: list[Slot]) -> None:
         """Each entry with the comma behind it; for a last one that has none, that of the last which stays."""
+        stays = set(stay)
         limits = [*(s.start for s in slots[1:]), node.end_mark.index]
         ends = [max(s.node.end_mark.index, s.behind) for s in slots]
         commas = [self._layout.comma(end, limit) for end, limit in zip(ends, limits, strict=True)]
         for slot, end, comma in zip(slots, ends, commas, strict=True):
-            last = commas[-1] is None and slots[-1] not in stay and slot is stay[-1]
-            if slot not in stay:
+            last = commas[-1] is None and slots[-1] not in stays and slot is stay[-1]
+            if slot not in stays:
                 self._cuts.replace(slot.start, end, "")
                 self._rescue(slot.start, end, self._layout.column(slot.start))
-            if comma is not None and (last or slot not in stay):
+            if comma is not None and (last or slot not in stays):
                 self._cuts.replace(comma, self._layout.behind_spaces(comma + 1), "")
 
     def _comments_of(self, start: int, end: int, column: int) -> str:
@@ -335,9 +338,9 @@ def _indented(text: str, column: int) -> list[str]:
 def _style(layout: Layout) -> Style:
     """The indentation of the first nested map and of the first list under a key."""
     step = dashes = None
-    waiting = [layout.root]
+    waiting = deque([layout.root])
     while waiting and (step is None or dashes is None):
-        for slot in layout.slots(waiting.pop(0)):
+        for slot in layout.slots(waiting.popleft()):
             if slot.key is None or not is_block(slot.node):
                 continue
             deeper = layout.column(layout.slots(slot.node)[0].start) - layout.column(slot.start)
@@ -363,12 +366,24 @@ def _aligned(path: Path, have: list[Any], want: list[Any]) -> Pairs:
     named = keyed(path, have) is not None and keyed(path, want) is not None
     one, other = ([canonical(i) for i in (labels(path, side) if named else side)] for side in (have, want))
     pairs: Pairs = []
+    if max(len(one), len(other)) > MOST_COMPARED:
+        return _side_by_side(one, other)
     for tag, a, b, c, d in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
         if tag == "replace" and named:
             pairs += [(i, None) for i in range(a, b)] + [(None, j) for j in range(c, d)]
         else:
             pairs += zip_longest(range(a, b), range(c, d))
     return pairs
+
+
+def _side_by_side(one: list[str], other: list[str]) -> Pairs:
+    """Positions in lists too long to be compared: what both begin and end with, and all between in order."""
+    begun = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))))
+    behind = zip(reversed(one[begun:]), reversed(other[begun:]), strict=False)
+    ended = len(list(takewhile(lambda pair: pair[0] == pair[1], behind)))
+    between = zip_longest(range(begun, len(one) - ended), range(begun, len(other) - ended))
+    same_end = zip(range(len(one) - ended, len(one)), range(len(other) - ended, len(other)), strict=True)
+    return [*((i, i) for i in range(begun)), *between, *same_end]
 
 
 def _merges(slot: Slot) -> bool:

@@ -73,27 +73,29 @@ class Places:
 
     def __init__(self, text: str) -> None:
         self._root = yaml_reader.compose(text)
+        self._maps: dict[int, dict[str, tuple[yaml.Mark, yaml.Node]]] = {}
 
     def problem(self, path: Path, says: Reason | str) -> Problem:
         """``says`` about a path, at its key; of a path that is not there at the last step that is."""
         mark, node = None, self._root
         for step in path:
-            found = _step(node, step)
+            found = self._step(node, step)
             if found is None:
                 break
             mark, node = found
         said = Reason(TextReason.OF_PATH, path=dotted(path), problem=says) if path else says
         return Problem(1, 1, said) if mark is None else Problem(mark.line + 1, mark.column + 1, said)
 
-
-def _step(node: yaml.Node | None, step: str | int) -> tuple[yaml.Mark, yaml.Node] | None:
-    """The key's place and its value's node; the last of repeated keys is the one that counts."""
-    if isinstance(node, yaml.MappingNode):
-        named = (pair for pair in reversed(node.value) if pair[0].value == str(step))
-        return next(((key.start_mark, value) for key, value in named), None)
-    if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
-        return node.value[step].start_mark, node.value[step]
-    return None
+    def _step(self, node: yaml.Node | None, step: str | int) -> tuple[yaml.Mark, yaml.Node] | None:
+        """The key's place and its value's node; the last of repeated keys is the one that counts."""
+        if isinstance(node, yaml.MappingNode):
+            if id(node) not in self._maps:
+                named = ((key, value) for key, value in node.value if isinstance(key.value, str))
+                self._maps[id(node)] = {key.value: (key.start_mark, value) for key, value in named}
+            return self._maps[id(node)].get(str(step))
+        if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+            return node.value[step].start_mark, node.value[step]
+        return None
 
 
 def _unspeakable(data: object) -> Iterator[tuple[Path, Reason]]:

@@ -16,6 +16,7 @@ from importer.reasons import Reason
 
 KEPT = 20  # logs in the folder
 TAIL = 64 * 1024  # bytes of a log that are searched
+LONGEST = 2000  # characters of a line
 
 
 def fresh(folder: Path, name: str) -> Path:
@@ -41,7 +42,12 @@ def tail(path: Path) -> str:
     """The end of a log."""
     with path.open("rb") as log:
         log.seek(max(0, path.stat().st_size - TAIL))
-        return log.read().decode(errors="replace")
+        return bounded(log.read().decode(errors="replace"))
+
+
+def bounded(text: str) -> str:
+    """The text with its lines cut: patterns that look for two words in one line take time by its square."""
+    return "\n".join(line[:LONGEST] for line in text.split("\n"))
 
 
 def explain(path: Path, deaths: Iterable[Death], code: int | None = None) -> Cause:

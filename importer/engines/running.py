@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 # vLLM: what it was started with, what it made of that, and the sampling of requests that send none.
-GIVEN = re.compile(r"non-default args: (\{.*\})")
+# Of a line only the first place is looked at: where nothing follows there, nothing follows a later one.
+GIVEN = re.compile(r"^(?>.*?non-default args: (?=\{))(\{.*\})", re.MULTILINE)
 MADE = re.compile(r"engine \(v\S+\) with config: .*")
-SAMPLING = re.compile(r"ampling param\S* .*?(\{[^{}\n]*\})")
+SAMPLING = re.compile(r"^(?>.*?ampling param\S* ).*?(\{[^{}\n]*\})", re.MULTILINE)
 # vllm-mlx, one line each.
 BANNER = r"^ *{}: (?:ENABLED \(parser: (?P<name>[^\s)]+)\)|Use --)"
 SHORTEST = 4  # letters of a flag that stands for a longer name

@@ -169,14 +169,14 @@ class Value:
 def values(sentence: str) -> Iterator[Value]:
     """Everything that is set to one number and not negated."""
     bare = MODE.sub(lambda m: "_" * len(m[0]), sentence)  # "without thinking" negates nothing
-    denied = NOT.search(bare)
+    denied, advised = NOT.search(bare), ADVICE.search(bare)
     for name in NAME.finditer(bare):
         if denied is not None and denied.start() < name.start():
             return
         if BOUND.search(bare, max(0, name.start() - 16), name.start()):
             continue
         if name["greedy"]:
-            if ADVICE.search(bare):
+            if advised:
                 yield Value(name.start(), "temperature", 0.0, name[0])
             continue
         key = next(k for k, _ in NAMES if name[k])

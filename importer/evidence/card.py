@@ -27,7 +27,8 @@ from importer.yaml_reader import YamlError
 FILE = "README.md"
 LONGEST_HEADER = 64 * 1024  # characters of YAML that are parsed
 MOST_BLOCKS = 1000  # that name a parameter; real cards have a dozen
-SHORT = 400  # characters of a heading or an introduction that are looked at
+SHORT = 400  # characters of a heading, an introduction or a row's label that are looked at
+MOST_COLUMNS = 50
 
 MEASURED = re.compile(
     r"\b(?:evaluat\w*|benchmark\w*|\w*-?train\w*|fine-?tun\w*|leaderboard|reproduc\w*|ablation|citation)\b",
@@ -130,8 +131,8 @@ def _row(block: Block, mode: Mode | None, advised: bool) -> list[Advice]:
     if not (advised or any(ADVISING.search(c) for c in block.columns)):
         return []
     found: list[Advice] = []
-    label = cells[0]
-    for column, cell in zip(block.columns[1:], cells[1:], strict=False):
+    label = cells[0][:SHORT]
+    for column, cell in zip(block.columns[1:MOST_COLUMNS], cells[1:], strict=False):
         of_column = list(advice.values(f"{column} = {cell}"))
         of_row = list(advice.values(f"{label} = {cell}"))
         words = label if of_column else column

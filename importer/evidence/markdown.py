@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 LONGEST = 4000  # characters of a block that are read
+DEEPEST = 20  # items within each other; what stands further out introduces nothing
 HEADING = re.compile(r" {0,3}(#{1,6})\s+(.+)")
 QUOTED = re.compile(r"(?:\s{0,3}>)+ ?(?:\[!\w{1,20}\])?")  # a note or a warning is read like the rest
 FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 ITEM = re.compile(r"(\s*)(?:[-*+•]|\d{1,3}[.)])\s+(.*)")
-RULE = re.compile(r"[\s|:-]*-[\s|:-]*")
+RULE = re.compile(r"(?=[\s|:]*+-)[\s|:-]*+")
 TAG = re.compile(r"</?[A-Za-z][^<>]{0,200}>")
 WIDE = str.maketrans("：＝，（）\u00a0“”‘’−", ":=,() \"\"''-")
 DECORATION = str.maketrans("", "", '*`$\\"')
@@ -78,7 +79,7 @@ class _Reader:
             self.above.pop()
         yield self.block(self.kind, text)
         if self.kind == "item" or text.rstrip().endswith(":"):
-            self.above.append((self.depth, text))
+            self.above = [*self.above[1 - DEEPEST :], (self.depth, text)]
 
 
 def blocks(text: str) -> Iterator[Block]:

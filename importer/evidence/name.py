@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 _PREFIX = re.compile(
-    r"^(?:[a-z][a-z0-9+.-]*:/+|(?:www\.)?(?:huggingface\.co|hf\.co|hf-mirror\.com)/+"
-    r"|(?:api/)?models/+(?=[^/]+/+[^/]))"
+    r"^(?:(?:[a-z][a-z0-9+.-]*:/+|(?:www\.)?(?:huggingface\.co|hf\.co|hf-mirror\.com)/+"
+    r"|(?:api/)?models/+(?=[^/]+/+[^/])))+"
 )
 _INNER_PATH = re.compile(r"/(?:tree|blob|resolve|raw|commits?|discussions|snapshots)/.*$")
 _CACHE_FOLDER = re.compile(r"(?:^|/)models--([^/]+?)--([^/]+)")
@@ -25,6 +25,7 @@ _SUFFIXES = r"""
     block(?:wise)? quanti[sz]ed quant mixed
     mlx onnx openvino ov coreml safetensors llamafile ct2? trtllm tensorrt(?:-llm)? hf [0-9]{5}-of-[0-9]{5}
 """
+_LONGEST = 60  # characters; no suffix has more
 _SUFFIX = re.compile(rf"[-.](?:{'|'.join(_SUFFIXES.split())})$")
 
 
@@ -62,8 +63,7 @@ def _strip(text: str) -> str:
     local = text.startswith(("/", "./", "../", "~", "file:"))
     if not local:
         text = re.split(r"[?#]", text, maxsplit=1)[0]
-        while (shorter := _PREFIX.sub("", text)) != text:
-            text = shorter
+        text = _PREFIX.sub("", text)
         text = re.split(r"[@:]", _INNER_PATH.sub("", text), maxsplit=1)[0]
     parts = [p for p in text.split("/") if p not in ("", ".", "..")]
     return "/".join(parts[-1:] if local else parts[:2])
@@ -76,11 +76,15 @@ def _clean(text: str) -> str:
 
 def _bare(text: str) -> str:
     text = _clean(text)
-    while True:
-        shorter = _SUFFIX.sub("", text).strip("-.")
-        if not shorter or shorter == text:
-            return text
-        text = shorter
+    end = len(text)
+    while (found := _SUFFIX.search(text, max(0, end - _LONGEST), end)) is not None:
+        begun = found.start()
+        while begun and text[begun - 1] in "-.":
+            begun -= 1
+        if not begun:
+            break
+        end = begun
+    return text[:end]
 
 
 def is_suffix(word: str) -> bool:

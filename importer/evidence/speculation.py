@@ -94,7 +94,8 @@ def holds(snapshot: Snapshot) -> tuple[bool | None, Reason]:
         return True, Reason(DraftReason.FILE_HOLDS, file=named)
     tensors = snapshot.json(INDEX).get("weight_map")
     if isinstance(tensors, Mapping) and tensors:
-        one = next((t for t in tensors if NAMED.search(t) or _behind_the_last(t, snapshot)), None)
+        layers = text_config(config_of(snapshot)).get("num_hidden_layers")
+        one = next((t for t in tensors if NAMED.search(t) or _behind_the_last(t, layers)), None)
         if one is None:
             return False, Reason(DraftReason.NO_TENSOR, count=len(tensors), file=INDEX)
         return True, Reason(DraftReason.TENSOR_HOLDS, tensor=str(one))
@@ -107,8 +108,7 @@ def holds(snapshot: Snapshot) -> tuple[bool | None, Reason]:
     return True, Reason(DraftReason.AS_TRAINED)
 
 
-def _behind_the_last(tensor: str, snapshot: Snapshot) -> bool:
+def _behind_the_last(tensor: str, layers: object) -> bool:
     """``model.layers.61.…`` of a model with 61 layers."""
-    layers = text_config(config_of(snapshot)).get("num_hidden_layers")
     number = re.search(r"(?:^|\.)layers\.(\d{1,4})\.", tensor)
     return number is not None and isinstance(layers, int) and int(number[1]) >= layers

@@ -31,10 +31,8 @@ FILES: tuple[tuple[str, int, bool], ...] = (
     (r"model\.safetensors\.index\.json", 1 * MIB, False),
     (r"README\.md", 1 * MIB, False),
 )
+ALLOWED = re.compile("|".join(f"({pattern})" for pattern, _, _ in FILES), re.ASCII)
 EXPECTED = ("config.json", "tokenizer_config.json", "generation_config.json")  # their absence is worth a word
-
-
-PLACE = re.compile("|".join(f"({pattern})" for pattern, _, _ in FILES), re.ASCII)
 
 
 class UnreadReason(StrEnum):
@@ -54,7 +52,7 @@ class UnreadReason(StrEnum):
 
 def rank(path: str) -> int | None:
     """The place of an allowed file in ``FILES``; ``None`` for every other file."""
-    found = PLACE.fullmatch(path)
+    found = ALLOWED.fullmatch(path)
     return None if found is None or found.lastindex is None else found.lastindex - 1
 
 
@@ -74,7 +72,7 @@ def choose(files: Iterable[RepoFile], repo: str, most: int = MOST) -> tuple[list
     sizes = {f.path: f.size for f in files}
     unknown = {path: Reason(UnreadReason.NOT_LISTED) for path in EXPECTED if path not in sizes}
     chosen: list[str] = []
-    for path in sorted((p for p in sizes if rank(p) is not None), key=lambda p: (rank(p), p)):
+    for _, path in sorted((place, p) for p in sizes if (place := rank(p)) is not None):
         if (sizes[path] or 0) > limit(path):
             unknown[path] = too_large(path, repo)
         elif len(chosen) == most:

@@ -68,6 +68,10 @@ class Snapshot:
     info: Mapping[str, Any] = field(default_factory=dict)
     directory: Path | None = None
     unknown: Mapping[str, Reason] = field(default_factory=dict)
+    _paths: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_paths", frozenset(f.path for f in self.files))
 
     @property
     def label(self) -> str:
@@ -90,7 +94,7 @@ class Snapshot:
 
     def has(self, path: str) -> bool:
         """Whether the repository lists ``path``."""
-        return any(f.path == path for f in self.files)
+        return path in self._paths
 
     def json(self, path: str) -> Mapping[str, Any]:
         """The object in ``path``; empty when the file was not read or holds no object.

@@ -21,6 +21,8 @@ Tools = Sequence[Mapping[str, Any]] | None
 RESULT_ANCHOR = "overcast"
 TAILS = {"": (), "tool": (Turn("tool", cases.RESULT),), "user": (cases.ASK_AGAIN,)}
 HOPELESS = {"syntax", "limit", "memory"}  # refusals that no other form of messages would mend
+MOST_CUTS = 50  # markers one behind the other; no turn ends in more than three
+MOST_STOPS = 50  # that files name; models have up to seven
 MUTATION = re.compile(r"access to attribute '\w+' of '(?:list|dict|set)' object is unsafe")
 
 
@@ -142,8 +144,8 @@ class Bench:
 
     def trim(self, written: str) -> str:
         """Cut end-of-turn markers off, and what is no more than white space and markers behind them."""
-        ends = [e for e in (self.end_of_turn, *self._vocabulary.stops) if e]
-        while True:
+        ends = self._ends
+        for _ in range(MOST_CUTS):
             bare = written.rstrip()
             for end in ends:
                 head, found, rest = bare.rpartition(end)
@@ -155,6 +157,12 @@ class Bench:
                 if shape is None:
                     return bare
                 written = bare[: shape.start()]
+        return written.rstrip()
+
+    @property
+    def _ends(self) -> list[str]:
+        """What may end a turn: what the template was seen to write, and the first that files name."""
+        return [e for e in (self.end_of_turn, *self._vocabulary.stops[:MOST_STOPS]) if e]
 
     def _apart(self, question: str, history: str) -> tuple[int, str]:
         """How much of the prompt history shares, and what history goes on with.
@@ -163,19 +171,20 @@ class Bench:
         """
         header = self.marks.prefix(question, history)
         written = history[header:]
-        while True:
+        for _ in range(MOST_CUTS):
             rest, more = question[header:].lstrip(), written.lstrip()
             shared = self.marks.prefix(rest, more)
             if not SHAPE.search(rest[:shared]):
                 return header, written
             header, written = len(question) - len(rest) + shared, more[shared:]
+        return header, written
 
     def _before_tail(self, written: str, prompt: str) -> str:
         """Cut where the turn ends that stands before a tool's result or the next question."""
         before = next(
             (written[: written.rfind(a)] for a in (RESULT_ANCHOR, cases.FOLLOW_UP) if a in written), written
         )
-        ends = [before.rfind(e) for e in (self.end_of_turn, *self._vocabulary.stops) if e and e in before]
+        ends = [before.rfind(e) for e in self._ends if e in before]
         if ends:
             return before[: max(ends)]
         opening = prompt[: max(prompt.rfind(cases.QUESTION), 0)]

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 # Shapes in which chat templates write markers; declared tokens are honoured besides.
 SHAPE = re.compile(
-    r"<\|(?:open|close)\|>\w+<\|sep\|>"  # a tag spelled with three tokens
+    r"<\|(?:open|close)\|>\w{1,140}+<\|sep\|>"  # a tag spelled with three tokens
     r"|<[|｜][^<>\n]{1,60}[|｜]>"  # <|im_start|>, <｜tool▁calls▁begin｜>
     r"|<[^<>\s]{1,60}>"  # <tool_call>, </seed:think>, <|channel>, <tool_call|>
     r"|\[/?[A-Z][A-Z_]{1,40}\]"  # [TOOL_CALLS], [/THINK]
 )
 LONGEST = 160  # no marker is longer
-THINK = re.compile(r"[<\[][^<>\[\]\s]*(?:think|thought|reason)[^<>\[\]\s]*[>\]]", re.IGNORECASE)
+THINK = re.compile(r"[<\[](?=[^<>\[\]\s]*?(?:think|thought|reason))[^<>\[\]\s]*+[>\]]", re.IGNORECASE)
 # What ends a turn where no file says so: exact names, because closing markers of calls look much alike.
 ENDS = re.compile(
     r"(?:<[|｜](?:im_end|endoftext|eo[tm](?:_id)?|end|return|calls?|role_end|end_of_msg)[|｜]>"
@@ -30,18 +30,22 @@ class Marks:
 
     def __init__(self, declared: Iterable[str] = ()) -> None:
         # A token without any sign in it is a word piece, not a marker.
-        words = sorted(
-            {d for d in declared if 1 < len(d) <= LONGEST and not d.isalnum()}, key=len, reverse=True
-        )
-        self._declared = re.compile("|".join(map(re.escape, words))) if words else None
+        self._words = {d for d in declared if 1 < len(d) <= LONGEST and not d.isalnum()}
+        self._lengths: dict[str, list[int]] = {}  # by the first two characters, the longest first
+        for length, begun in sorted({(len(w), w[:2]) for w in self._words}, reverse=True):
+            self._lengths.setdefault(begun, []).append(length)
 
     def boundary(self, text: str, index: int) -> int:
         """The largest position at or before ``index`` that stands in no marker of ``text``."""
+        low = index
         while True:
-            moved = min((s for s, e in self._around(text, index) if s < index < e), default=index)
-            if moved == index:
+            low = max(0, low - LONGEST)
+            high = min(len(text), index + LONGEST)
+            spans = [*self._shapes(text, low, high), *self._declared(text, low, high)]
+            while (moved := min((s for s, e in spans if s < index < e), default=index)) < index:
+                index = moved
+            if low == 0 or index - low >= LONGEST:  # what begins before ``low`` ends before ``index``
                 return index
-            index = moved
 
     def prefix(self, left: str, right: str) -> int:
         """Length of what both texts begin with, cut at a boundary of both."""
@@ -55,16 +59,47 @@ class Marks:
     def suffix(self, left: str, right: str) -> str:
         """What both texts end with, beginning at a boundary of both."""
         length = common_prefix(left[::-1], right[::-1])
-        while length and not all(self.boundary(t, len(t) - length) == len(t) - length for t in (left, right)):
-            length -= 1
+        walks = [
+            (len(text), _Walk(found(text, max(0, len(text) - length - LONGEST), len(text))))
+            for text in (left, right)
+            for found in (self._shapes, self._declared)
+        ]
+        before = -1
+        while length != before:
+            before = length
+            for end, walk in walks:
+                length = end - walk.free(end - length)
         return left[len(left) - length :]
 
-    def _around(self, text: str, index: int) -> list[tuple[int, int]]:
-        low, high = max(0, index - LONGEST), min(len(text), index + LONGEST)
-        spans = [(m.start(), m.end()) for m in SHAPE.finditer(text, low, high)]
-        if self._declared is not None:
-            spans += [(m.start(), m.end()) for m in self._declared.finditer(text, low, high)]
-        return spans
+    def _shapes(self, text: str, low: int, high: int) -> Iterator[tuple[int, int]]:
+        return (m.span() for m in SHAPE.finditer(text, low, high))
+
+    def _declared(self, text: str, low: int, high: int) -> Iterator[tuple[int, int]]:
+        """The declared tokens of a stretch, one behind the other: at each place the longest."""
+        while self._lengths and low < high:
+            for length in self._lengths.get(text[low : low + 2], ()):
+                if low + length <= high and text[low : low + length] in self._words:
+                    yield low, low + length
+                    low += length
+                    break
+            else:
+                low += 1
+
+
+class _Walk:
+    """Once through spans that do not overlap, asked for places that only go on."""
+
+    def __init__(self, spans: Iterator[tuple[int, int]]) -> None:
+        self._spans = spans
+        self._next = next(spans, None)
+        self._end = 0  # of the last span that begins before the place
+
+    def free(self, at: int) -> int:
+        """The first place from ``at`` on that stands inside no span."""
+        while self._next is not None and self._next[0] < at:
+            self._end = self._next[1]
+            self._next = next(self._spans, None)
+        return max(at, self._end)
 
 
 def common_prefix(left: str, right: str) -> int:

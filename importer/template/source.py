@@ -62,11 +62,11 @@ def find(snapshot: Snapshot) -> Template | None:
 
 def others(snapshot: Snapshot, template: Template) -> tuple[str, ...]:
     """Files with another text under the names that ``template`` serves: what else an engine may read."""
-    told = (template.text, template.plain or template.text)
+    told = {t.strip() for t in (template.text, template.plain or template.text)}
     return tuple(
         source
         for name, text, source in _places(snapshot)
-        if name in (template.name, DEFAULT) and text.strip() not in {t.strip() for t in told}
+        if name in (template.name, DEFAULT) and text.strip() not in told
     )
 
 

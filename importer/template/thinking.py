@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from importer.template import cases
@@ -19,6 +20,7 @@ NAMES = ("enable_thinking", "thinking", "think", "enable_reasoning", "reasoning"
 OFF_WORDS = {"none", "off", "no", "false", "disabled", "no_think", "nothink", "no-think", "chat", "never"}
 MAX_VARIABLES = 12
 MAX_OTHERS = 24
+MAX_MARKERS = 50  # different ones that are looked for in one prompt
 OWN = {"messages", "tools", "documents", "add_generation_prompt", "bos_token", "eos_token"}
 PART = re.compile(r"""["']thinking["']\s*:""")  # the part itself was printed, not what it says
 FIELDS: tuple[Mapping[str, str], ...] = tuple(
@@ -190,7 +192,8 @@ def _instructed(prompts: Sequence[str | None]) -> Block | None:
         for opening, closing in PHRASES:
             if opening in text and closing in text:
                 return Block(f"{opening} ", f" {closing} ", "instructed")
-        closings = [m for m in THINK.findall(text) if "/" in m[:2] and mirror(m) in text]
+        told = dict.fromkeys(m for m in THINK.findall(text) if "/" in m[:2])
+        closings = [m for m in islice(told, MAX_MARKERS) if mirror(m) in text]
         if closings:
             return Block(f"{mirror(closings[0])}\n", f"\n{closings[0]}\n\n", "instructed")
     return None

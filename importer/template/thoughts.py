@@ -72,4 +72,4 @@ class Voice:
         if self.thinking.markers is None:
             return completion
         opening, closing = map(re.escape, self.thinking.markers)
-        return re.sub(rf"^\s*(?:{opening})?\s*{closing}\s*", "", completion, count=1)
+        return re.sub(rf"^\s*+(?:{opening}\s*+)?{closing}\s*", "", completion, count=1)

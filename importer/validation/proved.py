@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from importer.document import options
@@ -18,7 +19,7 @@ from importer.validation.signs import call_markup, control_token, thinking_marku
 INFERRING = ("mlx", "mlx-vlm")  # their servers take no parser; they infer it from the model's files
 THOUGHT_ENDS = re.compile(r"</\w*think\w*>|\[/THINK\]|<\|END_THINKING\|>", re.IGNORECASE)
 ENCODED = re.compile(r"""\\["']location\\["']\s*:\s*\\["']Paris""")
-CALL = re.compile(r"get_weather.*?Paris", re.DOTALL)
+CALL, LAST = "get_weather", "Paris"  # what a call of the weather in Paris begins with, and its argument
 TAIL = 60  # characters that may follow a call's last argument: what closes it, and the end of the turn
 
 
@@ -109,18 +110,26 @@ def as_rendered(written: str, rendered: str) -> bool:
     """Whether one call of the weather in Paris stands in ``written`` as it does in ``rendered``."""
     thoughts = [found.end() for found in THOUGHT_ENDS.finditer(written)]
     text = _compact(written[thoughts[-1] :] if thoughts else written)
-    calls = list(re.finditer(r".{0,2}get_weather.*?Paris.{0,2}", text))
+    calls = [(max(0, start - 2), min(len(text), end + 2)) for start, end in islice(_calls(text, 2), 2)]
     if len(calls) != 1:
         return False
-    return calls[0].group() in _compact(rendered) and len(text) - calls[0].end() <= TAIL
+    (start, end), *_ = calls
+    return text[start:end] in _compact(rendered) and len(text) - end <= TAIL
+
+
+def _calls(text: str, around: int = 0) -> Iterator[tuple[int, int]]:
+    """Where each call begins and ends, ``around`` characters behind it being its own."""
+    start = text.find(CALL)
+    while start >= 0 and (end := text.find(LAST, start + len(CALL))) >= 0:
+        yield start, end + len(LAST)
+        start = text.find(CALL, end + len(LAST) + around)
 
 
 def runs_on(ctx: Context) -> str | None:
     """The token behind a call at which an answer ends, where the model goes on with words behind it."""
     seen = ctx.look(WEATHER)
     written = (seen.written if seen is not None else "") or ctx.raw(WEATHER) or ctx.shown(WEATHER)
-    call = CALL.search(written)
-    tail = written[call.end() :] if call is not None else ""
+    tail = next((written[end:] for _, end in _calls(written)), "")
     token = control_token(tail)
     return token if token is not None and re.search(r"\w", untagged(tail.partition(token)[2])) else None
 

@@ -145,7 +145,7 @@ def assemble(deltas: Iterable[Delta], raw: tuple[Mapping[str, Any], ...] = ()) -
     content: list[str] = []
     reasoning: list[str] = []
     logprobs: list[Any] = []
-    calls: dict[int, ToolCall] = {}
+    calls: dict[int, list[ToolCall]] = {}
     finish: str | None = None
     usage = Usage()
     for delta in deltas:
@@ -155,12 +155,14 @@ def assemble(deltas: Iterable[Delta], raw: tuple[Mapping[str, Any], ...] = ()) -
         finish = delta.finish_reason or finish
         usage = delta.usage or usage
         for part in delta.tool_calls:
-            known = calls.get(part.index, ToolCall(part.index, "", "", ""))
-            calls[part.index] = ToolCall(
-                part.index, known.id + part.id, known.name + part.name, known.arguments + part.arguments
-            )
-    ordered = tuple(calls[index] for index in sorted(calls))
+            calls.setdefault(part.index, []).append(part)
+    ordered = tuple(_whole(index, calls[index]) for index in sorted(calls))
     return Reply("".join(content), "".join(reasoning), ordered, finish, usage, tuple(logprobs), raw)
+
+
+def _whole(index: int, parts: list[ToolCall]) -> ToolCall:
+    ids, names, arguments = zip(*((p.id, p.name, p.arguments) for p in parts), strict=True)
+    return ToolCall(index, "".join(ids), "".join(names), "".join(arguments))
 
 
 def _parse(text: bytes | str) -> Any:

@@ -34,7 +34,7 @@ _LEADING_BLOCK = re.compile(r"^\s*(<([A-Za-z][\w:|]{0,30})>).*?</\2>", re.DOTALL
 # Pieces of words as tokenizers store them: a space is Ġ or ▁, a line's end Ċ, a byte <0x0A>.
 _PIECE = re.compile(r"\u0120[A-Za-z]|\u010a(?!\w)|\u2581\w|<0x[0-9A-F]{2}>")
 _PIECES = 2  # one alone may be a letter
-_NEXT_TURN = re.compile(r"\n\s*(?:assistant|user|model|human)\s*(?:\n|:)", re.IGNORECASE)
+_NEXT_TURN = re.compile(r"\n[^\S\n]*(?:assistant|user|model|human)\s*(?:\n|:)", re.IGNORECASE)
 
 
 def thinking_markup(text: str) -> str | None:

@@ -179,7 +179,12 @@ def _is_name(name: str) -> bool:
 
 def _stands(name: str, source: str, at: int) -> bool:
     """Whether a parameter's name stands there and is given a value."""
-    if not source.startswith(name, at) or source[:at].rstrip()[-1:] not in ("(", ","):
+    if not source.startswith(name, at):
         return False
-    rest = source[at + len(name) :].lstrip()
-    return rest.startswith("=") and not rest.startswith("==")
+    before, behind = at, at + len(name)
+    while before and source[before - 1].isspace():
+        before -= 1
+    while source[behind : behind + 1].isspace():
+        behind += 1
+    opened = source[max(0, before - 1) : before] in ("(", ",")
+    return opened and source[behind : behind + 1] == "=" and source[behind + 1 : behind + 2] != "="
