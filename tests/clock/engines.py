@@ -1,0 +1,122 @@
+"""Readers of what engines write: answers, streams, logs, and what their models say."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+from gen_defaults.sources import outside, vllm_docs
+from importer.engines import logs, mlx, mlx_vlm, running, vllm, vllm_mlx
+from importer.engines.parser_plugin import reader as plugin
+from importer.proof import judge
+from importer.template.study import Call, Sample
+from importer.validation import anthropic, calls, journal, proved, reply, signs
+from importer.validation.sse import EventParser
+from tests.clock.repositories import as_is, pieces
+
+DEATHS = (*vllm.DEATHS, *mlx.DEATHS, *mlx_vlm.DEATHS, *vllm_mlx.DEATHS)
+TOOL = {
+    "type": "function",
+    "function": {"name": "get_weather", "parameters": {"properties": {"city": {}, "day": {}}}},
+}
+
+
+def signed(text: str) -> None:
+    """Every question that is asked of a served text."""
+    signs.thinking_markup(text)
+    signs.closing_marker(text)
+    signs.thinks(text)
+    signs.call_markup(text)
+    signs.control_token(text, ("<a>",))
+    signs.untagged(text)
+    signs.undecoded(text)
+    signs.outside(text, text[:9])
+    signs.drafted(text, "a")
+    signs.next_turn(text)
+    signs.looks_like_call(text, [TOOL])
+    signs.looks_like_call("get_weather" + text, [TOOL])
+    signs.gives_argument(text, "city")
+
+
+def logged(text: str) -> None:
+    """Every question that is asked of a log."""
+    lines = text.splitlines()
+    journal.complaining(["Traceback (most recent call last)", *lines])
+    journal.complaining(lines)
+    [journal._RAISED.match(line) for line in lines]
+    journal.hidden(text)
+    running.read(text)
+    running.read(f"non-default args: {{'a': 'b'}}{text}")
+    running.read("", text.encode("utf-8", "replace"))
+
+
+def died(text: str) -> None:
+    """What an engine's end may mean."""
+    list(logs._known(logs.bounded(text), DEATHS, None))
+
+
+def streamed(text: str) -> None:
+    """A stream cut into small pieces, each an event or a part of one."""
+    events = [f"data: {json.dumps({'choices': [{'delta': {'content': p}}]})}\n\n" for p in pieces(text, 64)]
+    reply.from_stream([*(e.encode() for e in events), b"data: [DONE]\n\n"])
+
+
+def call_in_parts(text: str) -> None:
+    """A call whose arguments come piece by piece."""
+    parts = [{"index": 0, "function": {"arguments": p}} for p in pieces(text, 16)]
+    events = [f"data: {json.dumps({'choices': [{'delta': {'tool_calls': [p]}}]})}\n\n" for p in parts]
+    reply.from_stream([*(e.encode() for e in events), b"data: [DONE]\n\n"])
+
+
+def fed(text: str) -> None:
+    """Raw bytes, whole and cut."""
+    raw = text.encode("utf-8", "replace")
+    for chunks in ([raw], [raw[i : i + 7] for i in range(0, len(raw), 7)]):
+        parser = EventParser()
+        for chunk in chunks:
+            list(parser.feed(chunk))
+        list(parser.close())
+
+
+def judged(text: str) -> None:
+    """What a parser returned for a call."""
+    written = Call("f", {"a": text[:50]})
+    sample = Sample("one-call", "", "", calls=(written,))
+    for arguments in (text, json.dumps({"a": text})):
+        read = SimpleNamespace(name="f", arguments=arguments)
+        judge.judge_tool(sample, SimpleNamespace(calls=[read], content=text, reasoning=text, error=None))
+
+
+def pythonic(text: str) -> None:
+    """An answer to the parser that vLLM is given."""
+    found = plugin.Reader({"f": {"properties": {"a": {"type": "string"}, "b-c": {}}}, "ff": {}})
+    for piece in (text[: len(text) // 2], text[len(text) // 2 :]):
+        found.feed(piece)
+    found.finish()
+
+
+def compared(text: str) -> None:
+    """What is held against the template's own rendering."""
+    proved.as_rendered(text, text)
+    proved.ENCODED.search(text)
+    calls.plain(text)
+
+
+READERS = (
+    ("signs", signed, "validation.signs", 4_000, as_is),
+    ("log", logged, "validation.journal engines.running engines.reported engines.logs", 4_000, as_is),
+    ("deaths", died, "engines.surroundings", 4_000, as_is),
+    ("stream", streamed, "validation.reply", 20_000, as_is),
+    ("a call in parts", call_in_parts, "validation.reply", 20_000, as_is),
+    ("events", fed, "validation.sse", 8_000, as_is),
+    ("a whole answer", lambda t: reply.from_whole(t.encode("utf-8", "replace")), "validation.reply", 20_000, as_is),
+    ("Anthropic's events", lambda t: anthropic.from_events(t.encode("utf-8", "replace")), "validation.anthropic", 8_000, as_is),
+    ("what a parser returned", judged, "proof.judge proof.prove", 20_000, as_is),
+    ("what is proved", compared, "validation.proved validation.calls", 8_000, as_is),
+    ("pythonic calls", pythonic, "engines.parser_plugin.reader engines.parser_plugin.arguments", 3_000, as_is),
+    ("pythonic calls, opened", lambda t: pythonic(f"[f(a={t}"), "engines.parser_plugin.reader", 3_000, as_is),
+    ("a page of vLLM's docs", lambda t: (list(vllm_docs.tools(t)), list(vllm_docs.reasoning(t))),
+     "gen_defaults.sources.vllm_docs", 20_000, as_is),
+    ("a file of an archive", lambda t: (outside.from_json(t, "p", "f"), outside.from_yaml(t, "p", "f")),
+     "gen_defaults.sources.outside", 8_000, as_is),
+)  # fmt: skip

@@ -1,0 +1,82 @@
+"""Every reader of outside text, one line each: its modules, what is asked of it, and of how much text at first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from tests.clock import documents, engines, repositories
+
+
+@dataclass(frozen=True)
+class Reader:
+    """``modules`` are those whose patterns give near misses; ``size`` is in characters, fewer where text is slow."""
+
+    name: str
+    read: Callable[[Any], Any]
+    modules: tuple[str, ...]
+    size: int
+    given: Callable[[str], Any] = str
+
+    @property
+    def patterns(self) -> list[re.Pattern[Any]]:
+        """The patterns at the top of its modules, in tables, too."""
+        return [p for m in self.modules for p in _patterns([*vars(import_module(m)).values()])]
+
+
+def _patterns(values: Sequence[object]) -> list[re.Pattern[Any]]:
+    found = [v for v in values if isinstance(v, re.Pattern)]
+    return found + [p for v in values if isinstance(v, dict) for p in v.values() if isinstance(p, re.Pattern)]
+
+
+def _whole(module: str) -> str:
+    return module if module.startswith("gen_defaults.") else f"importer.{module}"
+
+
+READERS = tuple(
+    Reader(
+        name,
+        read,
+        tuple(f"importer.{m}" if not m.startswith("gen_") else m for m in modules.split()),
+        size,
+        given,
+    )
+    for room in (repositories, documents, engines)
+    for name, read, modules, size, given in room.READERS
+)
+# Modules with a pattern or a parser that read no stranger's text, or read one that something else bounds.
+_REASONS = {
+    "it reads what the importer itself wrote, or ships": """
+        document.render document.schema document.store document.text engines.abilities engines.dressing
+        engines.lines engines.registries exports.base exports.compose exports.kserve exports.vllm fit.keys
+        gallery.answers gallery.audit gallery.entry gallery.executors gallery.jobs gallery.published hub.cache
+        proof.cache reports.html.pieces reports.junit reports.text service.jobs.validating service.once
+        service.openapi service.routes.localai_configs validation.blame validation.rendering validation.roots
+        cli.commands cli.journal cli.reporting cli.show""",
+    "it reads what the person at the terminal typed": """
+        cli.asking cli.reviewing document.chat_template engines.base engines.vllm engines.vllm_arguments
+        exports.vllm_config preferences service.settings""",
+    "it asks this machine and what is installed on it": """
+        engines.doctor.cards engines.doctor.case engines.doctor.files engines.doctor.memory engines.doctor.model
+        engines.doctor.processor engines.environment engines.group engines.machine engines.tokens hub.clientcache""",
+    "its JSON is parsed in one pass, or its patterns are matched against a few words": """
+        engines.mlx hub.transport service.routes.gallery template.render template.worker validation.client
+        validation.remote validation.probes.calls_kept validation.probes.context_length
+        validation.probes.cut_call validation.probes.guided_output validation.probes.model_listed
+        validation.probes.prompt_rendered validation.probes.simple_answers validation.probes.stop_strings
+        validation.probes.stream_equals_whole validation.probes.structured_output
+        validation.probes.turns_rendered validation.probes.typed_arguments""",
+    "it runs in an engine's own environment": """
+        engines.parser_worker.mlx_worker engines.parser_worker.replay engines.parser_worker.serving
+        engines.parser_worker.tokens engines.parser_worker.vocabulary engines.parser_worker.wire""",
+    "it is run by hand, over releases that are looked at": """
+        gen_defaults.accuracy gen_defaults.checks.schema gen_defaults.checks.wire gen_defaults.index
+        gen_defaults.inference gen_defaults.job gen_defaults.mlx_source gen_defaults.parser_tables
+        gen_defaults.place gen_defaults.processors gen_defaults.regenerate gen_defaults.report
+        gen_defaults.sampling gen_defaults.shapes gen_defaults.sources.unsloth gen_defaults.streaming
+        gen_defaults.syntax gen_defaults.truth gen_defaults.vllm_source gen_defaults.web""",
+}
+ELSEWHERE = {_whole(module): reason for reason, modules in _REASONS.items() for module in modules.split()}

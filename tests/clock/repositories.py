@@ -1,0 +1,224 @@
+"""Readers of what a repository holds: its card, its settings, its tokens, its file list, its template."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from importer.engines import abilities
+from importer.evidence import (
+    advice,
+    card,
+    claims,
+    code,
+    context,
+    formats,
+    kin,
+    markdown,
+    modalities,
+    name,
+    names,
+    quantisation,
+    speculation,
+    stops,
+    tokens,
+)
+from importer.evidence.abilities import Machine
+from importer.evidence.kind import find_kind
+from importer.fit import devices, quantised, weights
+from importer.hub import api, hosts, reference, safetensors, small
+from importer.hub import weights as hub_weights
+from importer.hub.snapshot import RepoFile, Snapshot, parse_object
+from importer.template import marks, source, thinking, vocabulary
+from importer.template.marks import Marks
+
+
+def pieces(text: str, each: int = 8) -> list[str]:
+    """The text in many pieces, no two alike."""
+    return [f"{text[i : i + each]}{i}" for i in range(0, len(text), each)]
+
+
+def snapshot(**texts: Any) -> Snapshot:
+    """A repository that holds these files: ``config_json={…}``."""
+    named = {
+        k.replace("__", "/").replace("_json", ".json").replace("_md", ".md"): v for k, v in texts.items()
+    }
+    files = {k: v if isinstance(v, str) else json.dumps(v) for k, v in named.items()}
+    return Snapshot("a/b", "a/b", "0" * 40, tuple(RepoFile(p, 1) for p in files), files)
+
+
+def listed(text: str) -> Snapshot:
+    """A repository with as many files as the text has pieces, under the endings that readers look at."""
+    ends = (".safetensors", ".py", ".json", ".gguf", "", "-00001-of-00002.safetensors")
+    files = [RepoFile(piece + ends[i % len(ends)], 1) for i, piece in enumerate(pieces(text))]
+    return Snapshot("a/b", "a/b", "0" * 40, (*files, RepoFile("config.json", 1)), {"config.json": '{"a": 1}'})
+
+
+def config(text: str) -> Snapshot:
+    """A repository whose settings hold the text wherever a text may stand, and pieces of it as keys and in lists."""
+    parts = pieces(text)
+    data: dict[str, Any] = dict.fromkeys(parts, 1) | {
+        "model_type": text, "architectures": [text, *parts], "_name_or_path": text, "model_file": text,
+        "auto_map": {"AutoConfig": text, **dict(zip(parts, parts, strict=True))},
+        "quantization_config": {"quant_method": text, "bits": 4, "ignore": parts, "config_groups": {key: {} for key in parts}},
+        "max_position_embeddings": 4096, "num_nextn_predict_layers": 1, "rope_scaling": {key: {"type": text} for key in parts},
+    }  # fmt: skip
+    index = {"weight_map": dict.fromkeys(parts, text)}
+    return snapshot(config_json=data, tokenizer_config_json=data, model_safetensors_index_json=index)
+
+
+def tokenizer(text: str) -> Snapshot:
+    """A repository that declares as many tokens as the text has pieces, in every list that there is."""
+    parts = pieces(text)
+    added = {str(i): {"content": p, "special": i % 2 == 0} for i, p in enumerate(parts)}
+    data = {"added_tokens_decoder": added, "additional_special_tokens": parts, "eos_token": text}
+    return snapshot(
+        tokenizer_config_json=data,
+        added_tokens_json={p: i for i, p in enumerate(parts)},
+        generation_config_json={"eos_token_id": [*range(len(parts))]},
+    )
+
+
+def evidence(one: Snapshot) -> None:
+    """All that looks at files and settings."""
+    able, machine = abilities.load("vllm"), Machine("cpu")
+    find_kind(one)
+    names.evidence(one)
+    quantisation.evidence(one)
+    for module in (context, modalities, tokens, code):
+        module.evidence(one, able)
+    speculation.evidence(one, able, machine)
+    kin.evidence(one, {"tool_parser": {"a": "A"}, "reasoning_parser": {"a": "A"}}, thinks=True)
+    claims.evidence(one, "vllm")
+    weights.files(one)
+    hub_weights.weight_files(one.files)
+    small.choose(one.files, "a/b")
+
+
+def marked(text: str) -> None:
+    """Boundaries in a text, and what two texts share, with tokens that the text is made of."""
+    half = len(text) // 2
+    found = Marks([*pieces(text[: half // 4]), text[:40], text[:3]])
+    for at in range(0, len(text), max(1, len(text) // 8)):
+        found.boundary(text, at)
+    found.prefix(text, text[:half] + "x" + text[half:])
+    found.suffix(text, text[half:] + "x" + text[half:])
+    found.suffix(text, text)
+
+
+def declared(text: str) -> Marks:
+    """Markers out of as many tokens as the text has pieces, asked at many places of another text."""
+    found = Marks(pieces(text))
+    other = "<a> b " * 400
+    for at in range(0, len(other), 8):
+        found.boundary(other, at)
+    return found
+
+
+def thought(text: str) -> None:
+    """What thinking, its markers and its ends look like."""
+    for marker in dict.fromkeys(marks.THINK.findall(text)):
+        marks.mirror.__wrapped__(marker)
+    marks.SHAPE.findall(text)
+    marks.ENDS.search(text)
+    marks.last_marker(text)
+    marks.first_marker(text)
+    thinking.PART.search(text)
+    thinking.is_closed(text, ("<think>", "</think>"))
+    thinking.is_open(text, (text[:9], text[9:20]))
+
+
+def template(text: str) -> None:
+    """A repository's templates, many of them."""
+    several = [{"name": piece, "template": piece} for piece in pieces(text)]
+    one = snapshot(tokenizer_config_json={"chat_template": several})
+    found = source.find(one)
+    assert found is not None
+    source.others(one, found)
+
+
+def advised(text: str) -> None:
+    """A sentence of a card, under every question that is asked of it."""
+    advice.read(text)
+    advice.mode_of(text)
+    advice.scope_of(text)
+    list(advice.values(text))
+    list(advice.sentences(text))
+    advice.quoted(text)
+
+
+def header(text: str) -> Any:
+    """A safetensors header with as many tensors as the text has pieces."""
+    names_ = pieces(text)
+    body = {n: {"dtype": "U8", "shape": [1], "data_offsets": [i, i + 1]} for i, n in enumerate(names_)}
+    return json.dumps(body).encode()
+
+
+def hub_answer(text: str) -> Any:
+    """The Hub's answer with as many files as the text has pieces."""
+    return {
+        "sha": "0" * 40,
+        "siblings": [{"rfilename": p, "size": 1} for p in pieces(text)],
+        "tags": pieces(text),
+    }
+
+
+def hub(data: Any) -> None:
+    """What is read out of the Hub's answer."""
+    api._files(data["siblings"])
+    api._info(data)
+    api._repo_id({"id": data["siblings"][0]["rfilename"]}, "a/b")
+
+
+def quantised_names(text: str) -> Any:
+    """The lists of modules in a quantised checkpoint's settings."""
+    block = {
+        "quant_method": "fp8",
+        "ignore": pieces(text),
+        "bits": 4,
+        **{key: {"bits": 4} for key in pieces(text)},
+    }
+    return {"quantization_config": block}
+
+
+def as_is(text: str) -> str:
+    """The text itself."""
+    return text
+
+
+READERS = (
+    ("markdown.blocks", lambda t: list(markdown.blocks(t)), "evidence.markdown", 20_000, as_is),
+    ("card", lambda t: card.evidence(snapshot(README_md=t)), "evidence.card evidence.advice", 6_000, as_is),
+    ("card under a heading", lambda t: card.evidence(snapshot(README_md=f"# A\n## Best practices\n{t}")),
+     "evidence.advice", 6_000, as_is),
+    ("card, said of temperature", lambda t: card.evidence(snapshot(README_md=f"# A\n## Tips\n{t} temperature=1 {t}")),
+     "evidence.advice", 3_000, as_is),
+    ("advice", advised, "evidence.advice evidence.card", 4_000, lambda t: t[:4_000] * (len(t) // 4_000 or 1)),
+    ("name", name.normalise.__wrapped__, "evidence.name", 10_000, as_is),
+    ("a name in the tables", lambda t: names.match_names([t]), "evidence.pattern evidence.tables", 2_000, as_is),
+    ("settings", evidence, "evidence.code evidence.kind evidence.kin evidence.modalities evidence.quantisation",
+     4_000, config),
+    ("files", evidence, "evidence.tokens evidence.speculation hub.weights fit.weights hub.small evidence.kind",
+     8_000, listed),
+    ("context of a card", lambda t: context.evidence(snapshot(config_json={"n_positions": 9}, README_md=t),
+     abilities.load("vllm")), "evidence.context", 10_000, as_is),
+    ("vocabulary", vocabulary.read, "template.vocabulary", 6_000, tokenizer),
+    ("stops", lambda s: stops.evidence(s, None), "template.vocabulary", 6_000, tokenizer),
+    ("markers", marked, "template.marks", 4_000, as_is),
+    ("markers out of many tokens", declared, "template.marks", 6_000, as_is),
+    ("thinking", thought, "template.marks template.thinking template.calls template.bench template.thoughts", 10_000, as_is),
+    ("templates", template, "template.source", 8_000, as_is),
+    ("formats", lambda t: (formats.format_of(t, t), formats.instructed(t), formats.block_parser(t, None)),
+     "", 20_000, as_is),
+    ("a file of JSON", lambda t: parse_object(t, "f", "a/b"), "hub.snapshot", 20_000, as_is),
+    ("reference", reference.parse, "hub.reference", 2_000, as_is),
+    ("revision", lambda t: reference.parse("a/b", t), "hub.reference", 2_000, as_is),
+    ("address", lambda t: (hosts.plain(t), hosts.redirected("https://a/b", t)), "hub.hosts", 10_000, as_is),
+    ("safetensors", lambda b: safetensors.parse(b, None), "hub.safetensors hub.headers", 6_000, header),
+    ("safetensors, any bytes", lambda t: safetensors.parse(t.encode("utf-8", "replace"), None), "hub.safetensors",
+     20_000, as_is),
+    ("the Hub's answer", hub, "hub.api", 6_000, hub_answer),
+    ("quantised modules", lambda c: quantised.scheme(c, {}, {}, 9), "fit.quantised fit.towers", 4_000, quantised_names),
+    ("device", devices.named, "fit.devices", 10_000, as_is),
+    ("memory", devices.size, "fit.devices", 10_000, as_is),
+)  # fmt: skip
