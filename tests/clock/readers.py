@@ -22,6 +22,11 @@ class Reader:
     given: Callable[[str], Any] = str
 
     @property
+    def of_data(self) -> bool:
+        """Whether the text comes in pieces, as keys or names or tokens: few shapes tell those apart."""
+        return self.given is not str and self.given is not repositories.as_is
+
+    @property
     def patterns(self) -> list[re.Pattern[Any]]:
         """The patterns at the top of its modules, in tables, too."""
         return [p for m in self.modules for p in _patterns([*vars(import_module(m)).values()])]
