@@ -12,10 +12,12 @@ import pytest
 import yaml
 
 from importer.document import schema
+from importer.exports.kinds import ExportComment
 from importer.exports.text import yaml_text
 from importer.gallery import published as rows
 from importer.gallery.database import Database
 from importer.gallery.migrations import migrate
+from importer.reasons import Reason
 from importer.service.index import Index, Page, text
 from tests.localai_client import GALLERY_MODEL, MODEL_CONFIG, LocalAI, decoded
 from tests.publishing import gallery_of, published, validated
@@ -157,8 +159,10 @@ HOSTILE = [
 
 
 def test_hostile_texts_stay_values_of_their_own_entry() -> None:
-    items = [(f"n{i}", yaml_text([{"name": f"n{i}", "description": bad, "urls": ["u"]}], [bad])) for i, bad in
-             enumerate(HOSTILE)]  # fmt: skip
+    items = []
+    for i, bad in enumerate(HOSTILE):
+        entry = {"name": f"n{i}", "description": bad, "urls": ["u"]}
+        items.append((f"n{i}", yaml_text([entry], [Reason(ExportComment.COMMAND, command=bad)])))
     found = yaml.safe_load(text(items, "http://h"))
     assert [one["name"] for one in found] == [name for name, _ in items]
     assert [one["description"] for one in found] == HOSTILE
