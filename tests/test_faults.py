@@ -20,7 +20,7 @@ TWINS = {fault.twin.name: fault.twin for fault in FAULTS}
 ALL = {f.name: f for f in (*TWINS.values(), *FAULTS)}
 # Run here, too, though another engine is cheaper.
 BESIDE = {
-    "vllm-cpu": ("no-such-parser", "no-tool-parser-at-the-start"),
+    "vllm-cpu": ("parser-that-is-not-there", "no-tool-parser-at-the-start"),
     "mlx-vlm": ("template-without-tools", "template-drops-results"),
 }
 

@@ -96,7 +96,7 @@ FAULTS = (
         bitten="HTTP 400: auto tool choice requires …, QwenPaw 1449, OpenManus 331",
     ),
     Fault(
-        "no-such-parser",
+        "parser-that-is-not-there",
         "The document names a tool parser that this version of the engine does not have.",
         "configuration",
         (Option("tool_parser", "qwen9_coder"),),

@@ -88,7 +88,7 @@ FAULTS = (
         bitten="a download that was broken off",
     ),
     Fault(
-        "module-in-the-way",
+        "module-that-hides-pythons",
         "A script of somebody's lies on PYTHONPATH under the name of one of Python's own modules.",
         "environment",
         (Module("queue", "jobs = []\n"),),

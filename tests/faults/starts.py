@@ -14,7 +14,7 @@ FAULTS = (
     ),
     Fault("somebody-on-the-port", "Somebody else listens on the port.", "environment", (PortTaken(),)),
     Fault(
-        "architecture-unknown",
+        "architecture-that-nobody-serves",
         "The repository names a kind of model that the engine does not know.",
         "configuration",
         (Json("config.json", {"model_type": "qwen99", "architectures": ["Qwen99ForCausalLM"]}),),

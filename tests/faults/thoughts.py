@@ -9,7 +9,7 @@ FLAGS = dict.fromkeys(("mlx", "mlx-vlm"), "it infers its parser and takes none")
 
 FAULTS = (
     Fault(
-        "no-reasoning-parser",
+        "thoughts-read-by-nobody",
         "A model that thinks is served without a reader of thoughts.",
         "configuration",
         (Option("reasoning_parser", None),),
