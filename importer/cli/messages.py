@@ -70,7 +70,7 @@ INSTEAD: Mapping[str, Text] = DOCTOR | EXPORTS | {
     "HubError.not-cached": "{repo} is not in the cache and --offline forbids asking the Hub.",
     "DocumentError.not-approved": "{name} is not approved (review: {review}), and --approved-only asks for that.",
     "Unavailable.not-installed": _not_installed,
-    "GivenReason.would-offer": _offer,
+    "ForeignReason.would-offer": _offer,
     "CodeReason.lacking": _lacking,
     "CodeReason.needed": "{engine} will not start without this code: " + CODE,
     "CodeReason.not-known": "whether {engine} starts without this code is not known; " + CODE,

@@ -18,7 +18,7 @@ from importer.reasons import Reason
 FILE = "file"  # a template that is neither the model's nor built on it
 
 
-class GivenReason(StrEnum):
+class ForeignReason(StrEnum):
     """What a template in place of the model's own means."""
 
     TOOLS_GIVEN = "tools-given"
@@ -38,15 +38,15 @@ def given_template(
         return _claimed(decide(claims), template) if template == FILE else decide(claims)
     silent = [e for e in claims if e.value is None]
     decision = decide([e for e in claims if e.value is not None])
-    lost = tuple(Overruled(None, e.source, Reason(GivenReason.TOOLS_GIVEN, said=e.reason)) for e in silent)
+    lost = tuple(Overruled(None, e.source, Reason(ForeignReason.TOOLS_GIVEN, said=e.reason)) for e in silent)
     return _claimed(replace(decision, overruled=decision.overruled + lost), template)
 
 
 def _claimed(decision: Decision, template: str) -> Decision:
     if not isinstance(decision, Chosen) or decision.status == "user":
         return decision
-    ours = Reason(GivenReason.OF_OURS, template=template)
-    note = Reason(GivenReason.OF_A_FILE) if template == FILE else ours
+    ours = Reason(ForeignReason.OF_OURS, template=template)
+    note = Reason(ForeignReason.OF_A_FILE) if template == FILE else ours
     return replace(decision, status="claimed", why=(note, *decision.why))
 
 
@@ -54,5 +54,5 @@ def with_offer(decision: Decision, target: Target) -> Decision:
     """A model without tools, with what would offer it some; nothing is applied unasked."""
     if decision.value is not None or not target.templates:
         return decision
-    offer = Reason(GivenReason.WOULD_OFFER, templates=target.templates)
+    offer = Reason(ForeignReason.WOULD_OFFER, templates=target.templates)
     return replace(decision, why=(*decision.why, offer))

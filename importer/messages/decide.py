@@ -78,7 +78,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "not-installed": "not proved: {engine} is not installed, so its own parsers did not read the "
         "template",
     },
-    "GivenReason": {
+    "ForeignReason": {
         "tools-given": "the user gives it tools with a chat template; it said: {said}",
         "of-a-file": "read from a chat template that the user gave, which shows nothing about the model",
         "of-ours": "read from a chat template of ours ({template}), which shows nothing about the model",
