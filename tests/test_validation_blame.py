@@ -17,7 +17,7 @@ from importer.validation import blame, proved
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
 from importer.validation.errors import (
-    ExchangeReason,
+    AnswerFailure,
     Refused,
     ReplyError,
     TemplateRefusedError,
@@ -92,7 +92,7 @@ def dead(tmp_path: Path, text: str, *, alive: bool = False) -> Journal:
 
 def test_a_lost_connection_to_an_engine_that_is_gone_is_its_death(tmp_path: Path) -> None:
     gone = blame.failed(
-        Unreachable(Reason(ExchangeReason.UNREACHABLE, problem="refused")),
+        Unreachable(Reason(AnswerFailure.UNREACHABLE, problem="refused")),
         context(journal=dead(tmp_path, "Bang: memory\n")),
     )
     assert (gone.outcome, gone.attribution) == ("fail", "engine")
@@ -133,7 +133,7 @@ def test_an_engine_that_answers_nothing_is_not_asked_for_ever() -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [Refused(500, "oops"), ReplyError(Reason(ExchangeReason.REPORTS_ERROR, says="oops"))]
+    "error", [Refused(500, "oops"), ReplyError(Reason(AnswerFailure.REPORTS_ERROR, says="oops"))]
 )
 def test_a_server_error_is_told_with_the_logs_last_exception(
     tmp_path: Path, error: Refused | ReplyError

@@ -20,7 +20,7 @@ from importer.reasons import Reason
 from importer.validation import blame, roots
 from importer.validation.client import Client
 from importer.validation.context import Context
-from importer.validation.errors import ExchangeReason, Refused, Unreachable
+from importer.validation.errors import AnswerFailure, Refused, Unreachable
 from importer.validation.outcome import Attribution, Fail, Inconclusive, NotApplicable, Outcome, Pass
 from importer.validation.probes import (
     calls_kept,
@@ -324,7 +324,7 @@ def test_a_template_that_loses_turns_explains_an_engine_that_dies_of_it() -> Non
         turns_rendered.EVERYTHING,
         within=(TALK.name,),
     )
-    gone = Unreachable(Reason(ExchangeReason.UNREACHABLE, problem="refused"))
+    gone = Unreachable(Reason(AnswerFailure.UNREACHABLE, problem="refused"))
     rows = [
         Row(turns_rendered.NAME, "", lost),
         Row(simple_answers.NAME, "", Refused(500, "it met an issue").outcome()),

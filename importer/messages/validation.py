@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from importer.messages import Text
 
 TEXTS: dict[str, dict[str, Text]] = {
-    "ExchangeReason": {
+    "AnswerFailure": {
         "unreachable": "the connection failed: {problem}",
         "timed-out": "no whole answer within {seconds:.0f} s",
         "refused": "the engine answered {status}: {says}",

@@ -97,7 +97,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "other": "the answer is not what was asked for: {text!r}",
         "bound": "{text}",
     },
-    "SamplingReason": {
+    "SamplingArrivesReason": {
         "nothing-at-start": "the document sets no value at the start that shows",
         "nothing-shows": "the document sets no value that would show",
         "too-cold": "the temperature is too low to show",

@@ -102,7 +102,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "above-zero": "a log-probability is above zero: {value}",
         "not-in-order": "the best are not in order: {values}",
     },
-    "MemoryReason": {
+    "MemoryPredictedReason": {
         "nothing-predicted": "nothing was predicted",
         "nothing-reported": "the engine reports nothing that was predicted",
         "weights": "the weights take more than predicted: {figures:;}",

@@ -11,7 +11,7 @@ from typing import Any
 
 from importer.reasons import Reason
 from importer.validation.context import TRIALS, Context
-from importer.validation.errors import ExchangeReason, ReplyError
+from importer.validation.errors import AnswerFailure, ReplyError
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, failing
 from importer.validation.promise import Promise, no_chat
 from importer.validation.prompts import Prompt
@@ -139,7 +139,7 @@ class _Stream:
         """What one event adds; ``ping`` and what is not known yet add nothing."""
         kind = str(event.get("type"))
         if kind == "error":
-            raise ReplyError(Reason(ExchangeReason.REPORTS_ERROR, says=said(event)))
+            raise ReplyError(Reason(AnswerFailure.REPORTS_ERROR, says=said(event)))
         if kind not in self._expected:
             return
         if self.place not in self._expected[kind]:

@@ -17,8 +17,8 @@ from importer.validation import proved, thoughts
 from importer.validation.common import CommonReason
 from importer.validation.context import Context
 from importer.validation.errors import (
+    AnswerFailure,
     ExchangeError,
-    ExchangeReason,
     Refused,
     ReplyError,
     TemplateRefusedError,
@@ -183,12 +183,12 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
     if isinstance(error, Unreachable | TimedOut | ReplyError) and journal is not None:
         death = journal.death(0 if isinstance(error, TimedOut) else NOTICED)
         if death is not None:
-            died = Reason(ExchangeReason.DIED, says=death.says)
+            died = Reason(AnswerFailure.DIED, says=death.says)
             return Fail(died, death.part, Reason(DEATH_REMEDIES[death.part]))
     if isinstance(error, Refused):
         words = refusal(ctx)
         if words is not None:
-            told = Reason(ExchangeReason.TEMPLATE_REFUSES, says=words)
+            told = Reason(AnswerFailure.TEMPLATE_REFUSES, says=words)
             return failing(outcome, "configuration", Reason(Remedy.OTHER_TEMPLATE), told)
     if isinstance(error, Refused | ReplyError) and without_template(ctx) and asked_last(ctx) is not None:
         fetch = Reason(Remedy.FETCH_TEMPLATE)
@@ -199,7 +199,7 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
         lacking = journal.surroundings()
     if lacking is not None:
         provide = Reason(Remedy.PROVIDE, lacking=lacking)
-        return failing(outcome, "environment", provide, Reason(ExchangeReason.LOG_LACKS, lacking=lacking))
+        return failing(outcome, "environment", provide, Reason(AnswerFailure.LOG_LACKS, lacking=lacking))
     if isinstance(error, Refused) and (correction := named_setting(error.words, ctx)) is not None:
         return failing(outcome, "configuration", correction)
     if isinstance(error, ReplyError) and isinstance(outcome, Fail) and streamed_last(ctx):
@@ -212,7 +212,7 @@ def _raised(error: ExchangeError, outcome: Fail | Inconclusive, raised: str) -> 
     """The outcome beside the log's last exception; an engine that hangs behind one is no slow machine."""
     if isinstance(error, TimedOut):
         outcome = failing(outcome, "engine", Reason(DEATH_REMEDIES["engine"]))
-    return replace(outcome, notes=(*outcome.notes, Reason(ExchangeReason.LOG_RAISED, raised=raised)))
+    return replace(outcome, notes=(*outcome.notes, Reason(AnswerFailure.LOG_RAISED, raised=raised)))
 
 
 def streamed_last(ctx: Context) -> bool:

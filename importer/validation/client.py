@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 from importer.messages import render
 from importer.reasons import Reason
 from importer.validation.errors import (
+    AnswerFailure,
     ExchangeError,
-    ExchangeReason,
     Refused,
     ReplyError,
     TimedOut,
@@ -232,10 +232,10 @@ def _kept(exchange: Exchange, log: list[Exchange]) -> Iterator[None]:
         try:
             yield
         except TimeoutError:
-            raise TimedOut(Reason(ExchangeReason.TIMED_OUT, seconds=time.monotonic() - started)) from None
+            raise TimedOut(Reason(AnswerFailure.TIMED_OUT, seconds=time.monotonic() - started)) from None
         except (OSError, http.client.HTTPException) as error:
             raise Unreachable(
-                Reason(ExchangeReason.UNREACHABLE, problem=str(error) or type(error).__name__)
+                Reason(AnswerFailure.UNREACHABLE, problem=str(error) or type(error).__name__)
             ) from None
     except ExchangeError as error:
         exchange.error = error.reason

@@ -17,7 +17,7 @@ from importer.validation.outcome import Fail, Inconclusive
 from importer.validation.remedy import Remedy
 
 
-class ExchangeReason(StrEnum):
+class AnswerFailure(StrEnum):
     """How an exchange fails, and what the log and the template tell of it."""
 
     UNREACHABLE = "unreachable"
@@ -66,7 +66,7 @@ class Refused(ExchangeError):
     """The engine answered with an error status."""
 
     def __init__(self, status: int, says: str) -> None:
-        super().__init__(Reason(ExchangeReason.REFUSED, status=status, says=says))
+        super().__init__(Reason(AnswerFailure.REFUSED, status=status, says=says))
         self.status = status
 
     @property

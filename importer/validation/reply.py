@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from importer.reasons import Reason
-from importer.validation.errors import ExchangeReason, ReplyError
+from importer.validation.errors import AnswerFailure, ReplyError
 from importer.validation.sse import EventParser
 
 
@@ -182,7 +182,7 @@ def _object(value: Any, what: str) -> Mapping[str, Any]:
 def _choice(data: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, Usage | None]:
     """The first choice, if there is one, and the usage."""
     if data.get("error"):
-        raise ReplyError(Reason(ExchangeReason.REPORTS_ERROR, says=said(data)))
+        raise ReplyError(Reason(AnswerFailure.REPORTS_ERROR, says=said(data)))
     choices = data.get("choices")
     if not isinstance(choices, list):
         raise ReplyError(Reason(ReplyReason.NO_CHOICES))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from importer.reasons import Reason
-from importer.validation.errors import ExchangeReason
+from importer.validation.errors import AnswerFailure
 from importer.validation.outcome import Fail, Inconclusive, Outcome, asks_for
 from importer.validation.probes import (
     calls_kept,
@@ -125,7 +125,7 @@ def _failed(rows: Sequence[Row]) -> dict[str, Fail]:
 
 def _lacking(found: Fail) -> bool:
     """Whether the log told what the engine lacks."""
-    return found.attribution == "environment" and found.gives(ExchangeReason.LOG_LACKS)
+    return found.attribution == "environment" and found.gives(AnswerFailure.LOG_LACKS)
 
 
 def _came(found: Fail) -> bool:
@@ -142,10 +142,10 @@ def _never_came(outcome: Outcome) -> bool:
     broke = (
         int(str(reason.fields["status"])) >= 500
         for reason in outcome.reasons
-        if reason.kind is ExchangeReason.REFUSED
+        if reason.kind is AnswerFailure.REFUSED
     )
     return any(broke) or outcome.gives(
-        ExchangeReason.UNREACHABLE, ExchangeReason.DIED, ExchangeReason.REPORTS_ERROR
+        AnswerFailure.UNREACHABLE, AnswerFailure.DIED, AnswerFailure.REPORTS_ERROR
     )
 
 
@@ -172,7 +172,7 @@ def _of_engine(row: Row) -> bool:
 
 def _refused(row: Row) -> bool:
     """Whether an engine is blamed for a refusal."""
-    return _of_engine(row) and row.outcome.gives(ExchangeReason.REFUSED)
+    return _of_engine(row) and row.outcome.gives(AnswerFailure.REFUSED)
 
 
 def _answered(row: Row) -> bool:

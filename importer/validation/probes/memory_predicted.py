@@ -13,7 +13,7 @@ from importer.validation.promise import Promise
 from importer.validation.remedy import Remedy
 
 
-class MemoryReason(StrEnum):
+class MemoryPredictedReason(StrEnum):
     """What ``memory-predicted`` finds."""
 
     NOTHING_PREDICTED = "nothing-predicted"
@@ -41,7 +41,11 @@ def needs(_promise: Promise) -> Reason | None:
 
 def run(ctx: Context) -> Outcome:
     """Put both side by side; no request is sent."""
-    return NotApplicable(Reason(MemoryReason.NOTHING_PREDICTED)) if ctx.fit is None else judge(ctx.fit())
+    return (
+        NotApplicable(Reason(MemoryPredictedReason.NOTHING_PREDICTED))
+        if ctx.fit is None
+        else judge(ctx.fit())
+    )
 
 
 def judge(found: Mapping[str, Mapping[str, Any]]) -> Outcome:
@@ -50,20 +54,24 @@ def judge(found: Mapping[str, Mapping[str, Any]]) -> Outcome:
     ``resident`` is all that the engine's processes hold, where the engine itself reports nothing.
     """
     if not found:
-        return NotApplicable(Reason(MemoryReason.NOTHING_REPORTED))
+        return NotApplicable(Reason(MemoryPredictedReason.NOTHING_REPORTED))
     told = tuple(_beside(name.replace("_", " "), figure) for name, figure in found.items())
     weights, room, whole = (found.get(name) for name in ("weights", "kv_cache_tokens", "resident"))
     if weights and weights["reported"] > weights["predicted"] * (1 + TOLERANCE) + SLACK:
-        return Fail(Reason(MemoryReason.WEIGHTS, figures=told), "configuration", REMEDY)
+        return Fail(Reason(MemoryPredictedReason.WEIGHTS, figures=told), "configuration", REMEDY)
     if room and room["reported"] < room["predicted"] * (1 - TOLERANCE):
-        return Fail(Reason(MemoryReason.CACHE, figures=told), "configuration", REMEDY)
+        return Fail(Reason(MemoryPredictedReason.CACHE, figures=told), "configuration", REMEDY)
     if whole and whole["reported"] > whole["predicted"] * (1 + TOLERANCE) + LIBRARIES:
-        return Fail(Reason(MemoryReason.WHOLE, figures=told), "configuration", REMEDY)
-    return Pass(Reason(MemoryReason.AS_PREDICTED, figures=told))
+        return Fail(Reason(MemoryPredictedReason.WHOLE, figures=told), "configuration", REMEDY)
+    return Pass(Reason(MemoryPredictedReason.AS_PREDICTED, figures=told))
 
 
 def _beside(name: str, figure: Mapping[str, Any]) -> Reason:
     predicted, reported, error = (figure[key] for key in ("predicted", "reported", "error"))
     if name.endswith("tokens"):
-        return Reason(MemoryReason.TOKENS, name=name, predicted=predicted, reported=reported, error=error)
-    return Reason(MemoryReason.BYTES, name=name, predicted=predicted / 2**30, reported=reported / 2**30)
+        return Reason(
+            MemoryPredictedReason.TOKENS, name=name, predicted=predicted, reported=reported, error=error
+        )
+    return Reason(
+        MemoryPredictedReason.BYTES, name=name, predicted=predicted / 2**30, reported=reported / 2**30
+    )

@@ -19,7 +19,7 @@ from importer.validation.reply import Reply
 from importer.validation.ways import together
 
 
-class SamplingReason(StrEnum):
+class SamplingArrivesReason(StrEnum):
     """What ``sampling-arrives`` finds."""
 
     NOTHING_AT_START = "nothing-at-start"
@@ -56,7 +56,9 @@ Forms = Sequence[tuple[str, str]]
 def needs(promise: Promise) -> Reason | None:
     """A chat, and a value to look for that is not the client's to send."""
     set_at_start = promise.sampling.keys() - promise.client_sampling.keys()
-    return no_chat(promise) or (None if SHOWN & set_at_start else Reason(SamplingReason.NOTHING_AT_START))
+    return no_chat(promise) or (
+        None if SHOWN & set_at_start else Reason(SamplingArrivesReason.NOTHING_AT_START)
+    )
 
 
 def run(ctx: Context) -> Outcome:
@@ -71,7 +73,7 @@ def run(ctx: Context) -> Outcome:
         if at_start.get(name, neutral) != neutral:
             found[name] = _penalty(ctx, name, at_start[name])
     if not found:
-        return NotApplicable(Reason(SamplingReason.NOTHING_SHOWS))
+        return NotApplicable(Reason(SamplingArrivesReason.NOTHING_SHOWS))
     return untold(together(found), at_start, ctx.told)
 
 
@@ -81,7 +83,9 @@ def untold(outcome: Outcome, at_start: Mapping[str, Any], told: Sequence[str]) -
     if not told or not missing or not isinstance(outcome, Fail):
         return outcome
     remedy = Reason(Remedy.START_WITH_VALUES, names=tuple(missing))
-    return failing(outcome, "configuration", remedy, Reason(SamplingReason.NOT_TOLD, names=tuple(missing)))
+    return failing(
+        outcome, "configuration", remedy, Reason(SamplingArrivesReason.NOT_TOLD, names=tuple(missing))
+    )
 
 
 def _draw(ctx: Context, sampling: Mapping[str, Any]) -> Outcome:
@@ -94,7 +98,7 @@ def _draw(ctx: Context, sampling: Mapping[str, Any]) -> Outcome:
         sent = [answer for _ in range(2) for answer in _many(ctx, NUMBER, times, **_sent(sampling))]
         return judge_greedy([unsent, _many(ctx, NUMBER, times)], sent)
     if (sampling.get("temperature") or 0) < WARM:
-        return NotApplicable(Reason(SamplingReason.TOO_COLD))
+        return NotApplicable(Reason(SamplingArrivesReason.TOO_COLD))
     varied = len(set(unsent)) > 1
     return judge_warm(unsent, () if varied else _many(ctx, NUMBER, times, **_sent(sampling)))
 
@@ -109,7 +113,7 @@ def _seeded(ctx: Context, values: Mapping[str, Any]) -> Outcome:
     try:
         first, again = (_all(ctx, asked) for _ in range(2))
     except Refused as refused:
-        return NotApplicable(Reason(SamplingReason.NO_SEED, error=refused.reason))
+        return NotApplicable(Reason(SamplingArrivesReason.NO_SEED, error=refused.reason))
     return judge_seeded(list(zip(first[::2], again[::2], first[1::2], again[1::2], strict=True)))
 
 
@@ -143,12 +147,12 @@ def judge_greedy(unsent: Sequence[Forms], sent: Forms = ()) -> Outcome:
     """
     asked = sum(map(len, unsent))
     if any(len(set(answers)) == 1 for answers in unsent):
-        return Pass(Reason(SamplingReason.ALIKE, count=len(unsent[-1])), trials=asked)
+        return Pass(Reason(SamplingArrivesReason.ALIKE, count=len(unsent[-1])), trials=asked)
     if len(set(sent)) > 1:
-        return NotApplicable(Reason(SamplingReason.NEVER_ALIKE))
+        return NotApplicable(Reason(SamplingArrivesReason.NEVER_ALIKE))
     different = len({answer for answers in unsent for answer in answers})
     return Fail(
-        Reason(SamplingReason.DIFFER, different=different, asked=asked),
+        Reason(SamplingArrivesReason.DIFFER, different=different, asked=asked),
         "engine", send("temperature"), trials=asked,
     )  # fmt: skip
 
@@ -157,15 +161,15 @@ def judge_seeded(thrown: Sequence[Forms]) -> Outcome:
     """For each seed two answers to requests without values, and two with the document's."""
     steady = [(unsent, sent) for unsent, again, sent, once in thrown if unsent == again and sent == once]
     if len({sent for _, sent in steady}) < 2:
-        return NotApplicable(Reason(SamplingReason.SEED_IGNORED))
+        return NotApplicable(Reason(SamplingArrivesReason.SEED_IGNORED))
     differ = sum(unsent != sent for unsent, sent in steady)
     if 2 * differ > len(steady):
         return Fail(
-            Reason(SamplingReason.SEEDS_DIFFER, differ=differ, steady=len(steady)),
+            Reason(SamplingArrivesReason.SEEDS_DIFFER, differ=differ, steady=len(steady)),
             "engine", Reason(Remedy.SEND_SAMPLING),
             trials=len(steady), agreed=differ,
         )  # fmt: skip
-    told = Reason(SamplingReason.SEEDS_ALIKE, alike=len(steady) - differ, steady=len(steady))
+    told = Reason(SamplingArrivesReason.SEEDS_ALIKE, alike=len(steady) - differ, steady=len(steady))
     return Pass(told, trials=len(steady), agreed=len(steady) - differ)
 
 
@@ -173,12 +177,13 @@ def judge_warm(unsent: Forms, sent: Forms) -> Outcome:
     """Answers that should vary; ``sent`` those to requests with the document's own values."""
     if len(set(unsent)) > 1:
         return Pass(
-            Reason(SamplingReason.VARIED, different=len(set(unsent)), asked=len(unsent)), trials=len(unsent)
+            Reason(SamplingArrivesReason.VARIED, different=len(set(unsent)), asked=len(unsent)),
+            trials=len(unsent),
         )
     if len(set(sent)) < len(sent) / 2:  # a model that is sure of itself tells nothing
-        return NotApplicable(Reason(SamplingReason.ONE_ANSWER))
+        return NotApplicable(Reason(SamplingArrivesReason.ONE_ANSWER))
     return Fail(
-        Reason(SamplingReason.NOT_VARIED, asked=len(unsent), different=len(set(sent))),
+        Reason(SamplingArrivesReason.NOT_VARIED, asked=len(unsent), different=len(set(sent))),
         "engine", send("temperature"), trials=len(unsent),
     )  # fmt: skip
 
@@ -195,9 +200,9 @@ def judge_penalty(
 ) -> Outcome:
     """Three answers; the first should be as the second where the second is not as the third."""
     if sent == none:
-        return NotApplicable(Reason(SamplingReason.NO_EFFECT, name=name))
+        return NotApplicable(Reason(SamplingArrivesReason.NO_EFFECT, name=name))
     if unsent == sent:
-        return Pass(Reason(SamplingReason.HEARD, name=name), trials=3)
+        return Pass(Reason(SamplingArrivesReason.HEARD, name=name), trials=3)
     if unsent == none:
-        return Fail(Reason(SamplingReason.UNHEARD, name=name), "engine", send(name), trials=3)
-    return NotApplicable(Reason(SamplingReason.NAME_NEVER_ALIKE, name=name))
+        return Fail(Reason(SamplingArrivesReason.UNHEARD, name=name), "engine", send(name), trials=3)
+    return NotApplicable(Reason(SamplingArrivesReason.NAME_NEVER_ALIKE, name=name))
