@@ -15,6 +15,7 @@ from importer.engines.parsers import Tokens
 from importer.errors import DocumentError
 from importer.proof.reasons import JudgeReason
 from importer.proof.result import Proof
+from importer.sandbox.codec import codec_of
 from importer.settings import home
 from importer.template.study import Study
 
@@ -47,7 +48,7 @@ def _had_accident(proof: Proof) -> bool:
 
 def _key(study: Study, tokens: Tokens, declared: bool, target: Target) -> str:
     """Everything a proof depends on; the code that makes it counts, so no version number can be forgotten."""
-    parts = [json.dumps(asdict(study), default=str), json.dumps(asdict(tokens), default=str)]
+    parts = [json.dumps(codec_of(Study).encode(study)), json.dumps(asdict(tokens), default=str)]
     parts += [str(declared), target.backend, str(target.version), str(target.plugin is not None)]
     parts += [_code(), *_tokenizer(tokens.directory)]
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
