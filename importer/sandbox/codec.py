@@ -116,7 +116,7 @@ def _checked_any(kinds: tuple[type, ...]) -> Change:
 
 def _dataclass(kind: Any) -> Codec:
     hints = get_type_hints(kind)
-    names = [f.name for f in fields(kind)]
+    names = [f.name for f in fields(kind) if f.init]  # the rest is made of these
     each = [_codec(hints[name]) for name in names]
     encoders = [(name, one.encode) for name, one in zip(names, each, strict=True)]
     decoders = [one.decode for one in each]
