@@ -59,16 +59,16 @@ _REASONS = {
         engines.lines engines.registries exports.base exports.compose exports.kserve exports.vllm fit.keys
         gallery.answers gallery.audit gallery.entry gallery.executors gallery.jobs gallery.published hub.cache
         proof.cache reports.html.pieces reports.junit reports.text service.jobs.validating service.once
-        service.openapi service.routes.localai_configs validation.blame validation.rendering validation.roots
+        service.openapi service.routes.localai_configs validation.blame validation.rendering
         cli.commands cli.journal cli.reporting cli.show""",
     "it reads what the person at the terminal typed": """
         cli.asking cli.reviewing document.chat_template engines.base engines.vllm engines.vllm_arguments
         exports.vllm_config preferences service.settings""",
     "it asks this machine and what is installed on it": """
         engines.doctor.cards engines.doctor.case engines.doctor.files engines.doctor.memory engines.doctor.model
-        engines.doctor.processor engines.environment engines.group engines.machine engines.tokens hub.clientcache""",
+        launcher engines.doctor.processor engines.environment engines.group engines.machine engines.tokens hub.clientcache""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
-        engines.mlx hub.transport service.routes.gallery template.render template.worker validation.client
+        engines.deaths engines.mlx hub.transport service.routes.gallery template.render template.worker validation.client
         validation.remote validation.probes.calls_kept validation.probes.context_length
         validation.probes.cut_call validation.probes.guided_output validation.probes.model_listed
         validation.probes.prompt_rendered validation.probes.simple_answers validation.probes.stop_strings
@@ -81,7 +81,7 @@ _REASONS = {
         gen_defaults.accuracy gen_defaults.checks.schema gen_defaults.checks.wire gen_defaults.index
         gen_defaults.inference gen_defaults.job gen_defaults.mlx_source gen_defaults.parser_tables
         gen_defaults.place gen_defaults.processors gen_defaults.regenerate gen_defaults.report
-        gen_defaults.sampling gen_defaults.shapes gen_defaults.sources.unsloth gen_defaults.streaming
+        gen_defaults.sampling gen_defaults.shapes gen_defaults.sources.unsloth
         gen_defaults.syntax gen_defaults.truth gen_defaults.vllm_source gen_defaults.web""",
 }
 ELSEWHERE = {_whole(module): reason for reason, modules in _REASONS.items() for module in modules.split()}
