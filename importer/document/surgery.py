@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from difflib import SequenceMatcher
 from enum import StrEnum
-from itertools import takewhile, zip_longest
+from itertools import takewhile
 from typing import Any
 
 import yaml
 
-from importer.document.diff import Path, keyed, same
-from importer.document.digest import canonical
+from importer.document.aligned import aligned
+from importer.document.diff import Path, same
 from importer.document.layout import BREAKS, MERGE, Alias, Layout, Slot, is_block, labels
 from importer.document.render import Style, block, inline
 from importer.reasons import Reason
-
-Pairs = list[tuple[int | None, int | None]]
-MOST_COMPARED = 300  # entries of a list: finding what moved takes time by their square
 
 
 class EditReason(StrEnum):
@@ -100,7 +96,7 @@ class Surgery:
             names = labels(path, have)
             pairs = [
                 (slots[i].node, have[i], want[j], names[i])
-                for i, j in _aligned(path, have, want)
+                for i, j in aligned(path, have, want)
                 if i is not None and j is not None
             ]
         for inner, one, other, step in pairs:
@@ -151,7 +147,7 @@ class Surgery:
     def _list(self, node: yaml.Node, have: list[Any], want: list[Any], path: Path) -> None:
         slots, names = self._layout.slots(node), labels(path, have)
         stay: list[Slot] = []
-        for i, j in _aligned(path, have, want):
+        for i, j in aligned(path, have, want):
             if i is not None and j is not None:
                 self._value(slots[i], have[i], want[j], (*path, *names[i]), flow=not is_block(node))
                 stay.append(slots[i])
@@ -357,33 +353,8 @@ def _alike(path: Path, node: yaml.Node, have: Any, want: Any) -> bool:
     if isinstance(node, yaml.MappingNode) and isinstance(want, Mapping):
         return bool(have.keys() & want.keys())
     if isinstance(node, yaml.SequenceNode) and isinstance(want, list):
-        return any(None not in pair for pair in _aligned(path, have, want))
+        return any(None not in pair for pair in aligned(path, have, want))
     return False
-
-
-def _aligned(path: Path, have: list[Any], want: list[Any]) -> Pairs:
-    """Positions of entries that are the same or take each other's place, in order; ``None``: has none."""
-    named = keyed(path, have) is not None and keyed(path, want) is not None
-    one, other = ([canonical(i) for i in (labels(path, side) if named else side)] for side in (have, want))
-    pairs: Pairs = []
-    if max(len(one), len(other)) > MOST_COMPARED:
-        return _side_by_side(one, other)
-    for tag, a, b, c, d in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
-        if tag == "replace" and named:
-            pairs += [(i, None) for i in range(a, b)] + [(None, j) for j in range(c, d)]
-        else:
-            pairs += zip_longest(range(a, b), range(c, d))
-    return pairs
-
-
-def _side_by_side(one: list[str], other: list[str]) -> Pairs:
-    """Positions in lists too long to be compared: what both begin and end with, and all between in order."""
-    begun = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))))
-    behind = zip(reversed(one[begun:]), reversed(other[begun:]), strict=False)
-    ended = len(list(takewhile(lambda pair: pair[0] == pair[1], behind)))
-    between = zip_longest(range(begun, len(one) - ended), range(begun, len(other) - ended))
-    same_end = zip(range(len(one) - ended, len(one)), range(len(other) - ended, len(other)), strict=True)
-    return [*((i, i) for i in range(begun)), *between, *same_end]
 
 
 def _merges(slot: Slot) -> bool:
