@@ -72,7 +72,7 @@ def test_one_broken_document_does_not_hide_the_others(desk: Desk) -> None:
 def test_documents_that_cannot_be_read(desk: Desk) -> None:
     (desk.folder / "models" / "folder.yaml").mkdir(parents=True)
     (desk.folder / "models" / "bytes.yaml").write_bytes(b"\xff")
-    for name, says in (("folder", "Is a directory"), ("bytes", "not UTF-8 text")):
+    for name, says in (("folder", "not a plain file"), ("bytes", "not UTF-8 text")):
         for words in (("show", name), ("validate", name), ("validate", f"models/{name}.yaml")):
             ran = desk(*words)
             assert (ran.code, says in ran.err) == (5, True)

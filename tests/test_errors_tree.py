@@ -23,7 +23,8 @@ FRONT_ENDS: Mapping[str, tuple[Mapping[str, Text], frozenset[str]]] = {
     "service": (service.HINTS, service.ELSEWHERE),
 }
 # Where kinds are raised that the other front end never meets.
-OVER_HTTP_ALONE = ("importer.service.", "importer.gallery.")
+# The command line may read any folder, so that the door of places never refuses it.
+OVER_HTTP_ALONE = ("importer.service.", "importer.gallery.", "importer.hub.places")
 AT_THE_COMMAND_LINE = (
     "importer.cli.", "importer.service.settings", "importer.service.serving", "importer.service.listening",
     "importer.gallery.opening", "importer.gallery.migrations.",
