@@ -12,14 +12,16 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("lessons.md", "security.md")
 MODULE = re.compile(r"`((?:importer|gen_defaults)(?:\.\w+)+)`")
+HEADING = re.compile(r"\| (?:lesson|promise) \|")
 TEST = re.compile(r"`(tests/\w+\.py)::(\w+)`")
 
 
 def rows(page: str) -> list[tuple[str, str, str]]:
-    """The rows of every table: what is said, modules, tests."""
-    lines = (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()
-    cells = [[c.strip() for c in line.strip("|").split(" | ")] for line in lines if line.startswith("| ")]
-    return [(r[0].strip(), r[1], r[2]) for r in cells if r[0] not in {"lesson", "promise"}]
+    """The rows of every table of lessons or promises: what is said, modules, tests."""
+    tables = re.findall(r"(?:^\|.*\n)+", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.MULTILINE)
+    lines = [line for table in tables if HEADING.match(table) for line in table.splitlines()[2:]]
+    cells = [[c.strip() for c in line.strip("|").split(" | ")] for line in lines]
+    return [(said, modules, tests) for said, modules, tests in cells]
 
 
 @cache
@@ -37,8 +39,9 @@ def test_each_row_names_what_is_there(page: str) -> None:
         assert named or modules == "–", said
         assert re.sub(MODULE, "", modules).strip(", –") == "", f"{said}: {modules}"
         for module in named:
-            path = ROOT / (module.replace(".", "/") + ".py")
-            assert path.is_file(), f"{said}: there is no {module}"
+            path = ROOT / module.replace(".", "/")
+            there = path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
+            assert there, f"{said}: there is no {module}"
         assert TEST.findall(tests), said
         assert re.sub(TEST, "", tests).strip(", ") == "", f"{said}: {tests}"
 
