@@ -12,15 +12,17 @@ from importer.engines import ENGINES, get, logs, surroundings
 from importer.engines.deaths import Attribution, Death, Died
 from importer.engines.surroundings import SURROUNDINGS, Lacking
 from importer.messages import catalogue, render
-from importer.reasons import key_of
+from importer.reasons import Reason, key_of
 from importer.validation import blame, roots
 from importer.validation.client import Client
 from importer.validation.context import Context
-from importer.validation.errors import Refused, Unreachable
+from importer.validation.errors import AnswerFailure, Refused, Unreachable
 from importer.validation.journal import Journal
 from importer.validation.outcome import Fail, Outcome, Pass
 from importer.validation.promise import Promise
+from importer.validation.remedy import Remedy
 from importer.validation.report import Row
+from tests.facts import as_reason
 from tests.test_messages import placeholders
 
 SAID = [
@@ -92,9 +94,12 @@ def test_an_answer_that_never_came_is_blamed_on_what_the_log_tells(tmp_path: Pat
     log = tmp_path / "log"
     log.write_text("Traceback (most recent call last):\nRuntimeError: can't start new thread\n")
     ctx = Context(Promise(), "m", Client("http://127.0.0.1:1"), journal=Journal(log, lambda: True))
-    for error in (Unreachable("the connection failed: closed"), Refused(500, "oops")):
+    closed = Reason(AnswerFailure.UNREACHABLE, problem="closed")
+    for error in (Unreachable(closed), Refused(500, "oops")):
         told = blame.failed(error, ctx)
-        assert (told.attribution, "memory" in told.mend) == ("environment", True)
+        assert isinstance(told, Fail)
+        assert told.attribution == "environment"
+        assert told.remedy == Reason(Remedy.PROVIDE, lacking=Reason(Lacking.MEMORY))
     assert blame.failed(Refused(400, "no"), ctx).attribution == "configuration"
     aloud = blame.failed(Refused(500, "can't start new thread"), replace(ctx, journal=None))
     assert aloud.attribution == "environment"
@@ -107,11 +112,14 @@ def row(name: str, outcome: Outcome) -> Row:
 
 
 def test_what_the_log_tells_one_probe_explains_the_others_silence() -> None:
-    cause = Fail("the connection failed: x; its log: no memory", "environment", "More memory.")
-    silent = Fail("the connection failed: closed", "engine")
-    wrong = Fail("the arguments are not JSON", "engine")
-    rows = [row("a", cause), row("b", silent), row("c", wrong), row("d", Pass("fine"))]
+    memory = Reason(Lacking.MEMORY)
+    closed = Reason(AnswerFailure.UNREACHABLE, problem="closed")
+    provide = Reason(Remedy.PROVIDE, lacking=memory)
+    lacks = Reason(AnswerFailure.LOG_LACKS, lacking=memory)
+    cause = Fail(closed, "environment", provide, notes=(lacks,))
+    silent, wrong = Fail(closed, "engine"), Fail(as_reason("the arguments are not JSON"), "engine")
+    rows = [row("a", cause), row("b", silent), row("c", wrong), row("d", Pass(as_reason("fine")))]
     told = [r.outcome.attribution for r in roots.traced(rows)]
     assert told == ["environment", "environment", "engine", None]
-    alone = roots.traced([row("a", replace(cause, reason="slow")), row("b", silent)])
+    alone = roots.traced([row("a", replace(cause, notes=())), row("b", silent)])
     assert [r.outcome.attribution for r in alone] == ["environment", "engine"]
