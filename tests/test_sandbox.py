@@ -83,6 +83,22 @@ def test_what_is_nested_deeper_than_python_goes_is_told() -> None:
     assert over.reason.kind is SandboxReason.DEPTH
 
 
+@linux
+def test_a_large_program_keeps_its_child() -> None:
+    script = (
+        "from importer.sandbox import Sandbox\n"
+        "from importer.template.render import RENDER, Exchange, Job\n"
+        "large = b'x' * 300 * 2**20\n"
+        "with Sandbox() as sandbox:\n"
+        "    for _ in range(2):\n"
+        "        sandbox.call(RENDER, Exchange('x', [Job([])]), 'it')\n"
+        "        print(*sandbox.pids)\n"
+    )
+    told = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, check=True)
+    first, second = told.stdout.split()
+    assert first == second
+
+
 def test_a_child_that_died_unasked_is_replaced() -> None:
     with Sandbox() as sandbox:
         sandbox.call(RENDER, exchange("x"), "it")

@@ -23,19 +23,21 @@ from importer.sandbox.codec import codec_of, encode_error
 from importer.sandbox.limits import OutOfTimeError, confine, deadline, processor
 from importer.sandbox.task import MAX_ANSWER, TASKS, SandboxReason, Task
 
-GROWN = 256 * 2**10 * (1024 if sys.platform == "darwin" else 1)  # as getrusage counts: KiB, bytes there
+GROWN = 256 * 2**20  # bytes
 READY = b'{"ready": true}\n'
 Work = Callable[[Any], Any]
+Resident = Callable[[], int]
 
 
 def main(memory: int) -> None:
     """Serve until stdin closes. ``memory`` is bytes of address space for the process."""
     tasks = {name: _loaded(name) for name in TASKS}
     catalogue()  # sentences are loaded late
+    resident = _resident()
     confine(memory)
     _write(READY)
     for line in sys.stdin.buffer:
-        _write(_answer(tasks, line))
+        _write(_answer(tasks, line, resident))
 
 
 def _loaded(name: str) -> Work:
@@ -55,29 +57,42 @@ def _work(decode: Work, function: Work, encode: Work, raw: Any) -> Any:
     return encode(function(decode(raw)))
 
 
-def _answer(tasks: dict[str, Work], line: bytes) -> bytes:
+def _resident() -> Resident:
+    """Return what counts the bytes that this process has in memory, also once no file can be opened.
+
+    Linux lets a process inherit the peak of the one that started it, so ``getrusage`` is of no use there.
+    """
+    if sys.platform == "darwin":
+        return lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    statm, page = os.open("/proc/self/statm", os.O_RDONLY), resource.getpagesize()
+    return lambda: int(os.pread(statm, 100, 0).split()[1]) * page
+
+
+def _answer(tasks: dict[str, Work], line: bytes, resident: Resident) -> bytes:
+    def encoded(answer: dict[str, Any]) -> bytes:
+        grown = {"spent": True} if resident() > GROWN else {}
+        text = _line(answer | grown)
+        return text if len(text) <= MAX_ANSWER else _line({"over": SandboxReason.OUTPUT} | grown)
+
     try:
         told = json.loads(line)
         deadline(told["seconds"])
         with processor(told["seconds"]):
-            return _line({"answer": tasks[told["task"]](told["question"])})
+            return encoded({"answer": tasks[told["task"]](told["question"])})
     except OutOfTimeError:
-        return _line({"over": SandboxReason.TIME})
+        return encoded({"over": SandboxReason.TIME})
     except MemoryError:
-        return _line({"over": SandboxReason.MEMORY})
+        return encoded({"over": SandboxReason.MEMORY})
     except RecursionError:
-        return _line({"over": SandboxReason.DEPTH})
+        return encoded({"over": SandboxReason.DEPTH})
     except ImporterError as error:
-        return _line({"error": encode_error(error)})
+        return encoded({"error": encode_error(error)})
     except Exception:
-        return _line({"fault": traceback.format_exc()})
+        return encoded({"fault": traceback.format_exc()})
 
 
 def _line(answer: dict[str, Any]) -> bytes:
-    if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > GROWN:
-        answer["spent"] = True
-    text = json.dumps(answer).encode() + b"\n"
-    return text if len(text) <= MAX_ANSWER else _line({"over": SandboxReason.OUTPUT})
+    return json.dumps(answer).encode() + b"\n"
 
 
 def _write(text: bytes) -> None:
