@@ -26,6 +26,12 @@ class Reason:
         object.__setattr__(self, "kind", kind)
         object.__setattr__(self, "fields", fields)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both have one kind and the same fields; kinds of two enumerations may have one text."""
+        if not isinstance(other, Reason):
+            return NotImplemented
+        return self.kind is other.kind and self.fields == other.fields
+
     def __hash__(self) -> int:
         return hash((self.kind, tuple(sorted((name, str(value)) for name, value in self.fields.items()))))
 

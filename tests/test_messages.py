@@ -86,6 +86,10 @@ class _Fruit(StrEnum):
     APPLE = "apple"
 
 
+class _Computer(StrEnum):
+    APPLE = "apple"
+
+
 @pytest.mark.parametrize(
     ("items", "word", "text"),
     [
@@ -108,3 +112,9 @@ def test_reasons_inside_reasons_become_sentences() -> None:
     assert basket == Reason(_Fruit.BASKET, things=apples)
     assert basket.to_json()["things"][0] == {"kind": "_Fruit.apple", "colour": "red"}
     assert copy.deepcopy(basket) == basket
+
+
+def test_kinds_of_two_enumerations_are_two_reasons_though_their_texts_are_one() -> None:
+    fruit, computer = Reason(_Fruit.APPLE), Reason(_Computer.APPLE)
+    assert fruit != computer
+    assert [*dict.fromkeys((fruit, computer, Reason(_Fruit.APPLE)))] == [fruit, computer]
