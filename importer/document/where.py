@@ -106,7 +106,7 @@ def _unspeakable(data: object) -> Iterator[tuple[Path, Reason]]:
         if isinstance(value, dict):
             for key in value:
                 if not isinstance(key, str):
-                    yield (*path, str(key)), Reason(TextReason.KEY_NO_TEXT, key=key)
+                    yield (*path, str(key)), Reason(TextReason.KEY_NO_TEXT, key=str(key))
             waiting += [((*path, key), key) for key in value]
             waiting += [((*path, key), inner) for key, inner in value.items()]
         elif isinstance(value, list):

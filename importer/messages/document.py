@@ -19,7 +19,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "on-line": "line {line}: {problem}",
         "of-path": "{path}: {problem}",
         "not-a-map": "it is not a map of keys",
-        "key-no-text": "the key {key!r} is not text; quote it",
+        "key-no-text": "the key {key} is not text; quote it",
         "no-number": "{value} is not a number that JSON has",
         "no-text": "{value!r} is not text",
         "no-json": "{value} is a {type}, which JSON does not have; quote it",
