@@ -14,6 +14,7 @@ from fastapi.security.api_key import APIKeyHeader
 from importer.errors import ServiceError
 from importer.gallery import keys
 from importer.gallery.act import Act
+from importer.service.caller import Caller
 from importer.service.desk import Desk, desk
 from importer.service.limiter import Limiter
 from importer.service.settings import Settings
@@ -26,28 +27,6 @@ SCHEMES = (
     HTTPBearer(auto_error=False, description="An API key; none is needed on loopback."),
     APIKeyHeader(name="x-api-key", auto_error=False),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Who asks; ``scopes`` is what they may."""
-
-    name: str
-    scopes: frozenset[str]
-
-    @property
-    def has(self) -> str:
-        """The scopes, for sentences."""
-        return ", ".join(sorted(self.scopes)) or "none"
-
-    def may(self, scope: str) -> bool:
-        """Whether the caller has a scope; admin may do everything."""
-        return bool(self.scopes & {scope, "admin"})
-
-    def needs(self, scope: str) -> None:
-        """Raise ServiceError("wrong-scope") where the caller has another."""
-        if not self.may(scope):
-            raise ServiceError("wrong-scope", name=self.name, scope=scope, has=self.has)
 
 
 @dataclass(frozen=True, slots=True)

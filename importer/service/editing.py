@@ -10,7 +10,7 @@ from importer.errors import ServiceError
 from importer.gallery.act import Act
 from importer.gallery.entry import Summary, Version
 from importer.gallery.gallery import check_version
-from importer.service.auth import Caller
+from importer.service.caller import Caller
 from importer.service.checking import checked
 from importer.service.desk import Desk
 from importer.service.granting import need_approver

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 from importer.document.granted import Grant, GrantReason, grants, set_values
 from importer.document.store import Stored
@@ -11,10 +10,8 @@ from importer.errors import ServiceError
 from importer.hub import parse
 from importer.pipeline import Request
 from importer.service.asked import Import, check_place, request_of
+from importer.service.caller import Caller
 from importer.service.settings import Settings
-
-if TYPE_CHECKING:
-    from importer.service.auth import Caller
 
 SCOPE = "approve"
 

@@ -10,7 +10,7 @@ from importer.document.naming import Names
 from importer.errors import ServiceError
 from importer.hub import parse, resolve
 from importer.service.asked import Import
-from importer.service.auth import Caller
+from importer.service.caller import Caller
 from importer.service.desk import Desk
 from importer.service.granting import admitted
 from importer.service.jobs.importing import need_choice

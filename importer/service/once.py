@@ -13,7 +13,8 @@ from sqlalchemy import Connection
 
 from importer.gallery import answers
 from importer.gallery.answers import Answer
-from importer.service.auth import Caller, caller
+from importer.service.auth import caller
+from importer.service.caller import Caller
 from importer.service.desk import Desk, desk, json_text
 
 REPLAYED = "Idempotency-Replayed"

@@ -11,7 +11,8 @@ from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.security.api_key import APIKeyCookie, APIKeyHeader
 
-from importer.service.auth import SCHEMES, Caller, identify
+from importer.service.auth import SCHEMES, identify
+from importer.service.caller import Caller
 from importer.service.desk import AtDesk
 
 HEADERS = ("x-api-key", "xi-api-key")

@@ -20,7 +20,8 @@ from importer.gallery.gallery import Filters
 from importer.gallery.standing import State
 from importer.messages import render
 from importer.service.asked import Spoken, Text
-from importer.service.auth import Approver, Caller, Importer, Reader, act
+from importer.service.auth import Approver, Importer, Reader, act
+from importer.service.caller import Caller
 from importer.service.checking import json_object, merged
 from importer.service.desk import AtDesk, Desk, json_answer
 from importer.service.editing import Edit, edit

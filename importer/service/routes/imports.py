@@ -23,7 +23,8 @@ from importer.messages import render
 from importer.pipeline import Plan, lay_out
 from importer.service import messages
 from importer.service.asked import Import
-from importer.service.auth import Caller, Importer, act
+from importer.service.auth import Importer, act
+from importer.service.caller import Caller
 from importer.service.desk import AtDesk, Desk
 from importer.service.granting import admitted, check_reference
 from importer.service.look import look, turn

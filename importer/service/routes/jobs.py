@@ -14,7 +14,8 @@ from importer.errors import ServiceError
 from importer.gallery import audit, jobs
 from importer.gallery.jobs import Job as JobRow
 from importer.service.asked import Import, Retry
-from importer.service.auth import Caller, Importer, Reader, act
+from importer.service.auth import Importer, Reader, act
+from importer.service.caller import Caller
 from importer.service.desk import AtDesk, Desk
 from importer.service.granting import admitted, need_approval
 from importer.service.once import AskedOnce

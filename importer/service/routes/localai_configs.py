@@ -12,7 +12,8 @@ from fastapi.responses import Response
 from importer.document.edit import rewrite
 from importer.document.where import Unreadable, parse
 from importer.errors import DocumentError
-from importer.service.auth import Caller, act
+from importer.service.auth import act
+from importer.service.caller import Caller
 from importer.service.checking import json_object
 from importer.service.desk import AtDesk, Desk, json_answer
 from importer.service.editing import edit

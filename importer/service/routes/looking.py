@@ -17,7 +17,8 @@ from importer.errors import DocumentError
 from importer.reports import FORMATS
 from importer.reports.html import POLICY
 from importer.reports.sheet import sheet
-from importer.service.auth import Caller, Reader, caller, said_key
+from importer.service.auth import Reader, caller, said_key
+from importer.service.caller import Caller
 from importer.service.checking import looked_at
 from importer.service.desk import AtDesk, Desk
 from importer.service.etags import MOST
