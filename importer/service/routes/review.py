@@ -14,7 +14,8 @@ from importer.engines import get
 from importer.gallery import audit, executors, jobs
 from importer.pipeline import now
 from importer.service.asked import Rejection, Validation, Word
-from importer.service.auth import Approver, Caller, Importer, act
+from importer.service.auth import Approver, Importer, act
+from importer.service.caller import Caller
 from importer.service.desk import AtDesk, Desk
 from importer.service.etags import IfMatch, etag, numbers
 from importer.service.granting import need_approval
@@ -23,8 +24,8 @@ from importer.service.routes.said import accepted, problems
 from importer.service.shapes import Config, Job, config_json, job_json
 
 NOBODY = (
-    "no worker has {engine} and the memory; it waits for one that does: 'importer engine install {known}', "
-    "then start that worker or server again"
+    "no worker has {engine} and the memory; it waits for one that does: install {known} on the server or "
+    "on a worker, then start that again"
 )
 
 router = APIRouter(prefix="/v1/configs", tags=["review"])
