@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import importer
-from importer.launcher import PIPE, Purpose, isolated, start
+from importer.launcher import PIPE, Purpose, end, isolated, start
 from importer.sandbox.task import MAX_ANSWER
 
 ROOT = str(Path(importer.__file__).resolve().parents[1])
@@ -65,11 +65,7 @@ class Child:
 
     def close(self) -> None:
         """End it."""
-        self.process.kill()
-        self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None:
-                pipe.close()
+        end(self.process)
 
     def _exchange(self, line: bytes) -> bytes:
         """Write and read one line, both sides watched so that neither can block the other."""
