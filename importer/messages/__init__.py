@@ -21,7 +21,7 @@ SUBJECTS: tuple[str, ...] = (
     "errors", "hub", "places", "sandbox", "yaml", "template", "evidence", "fit", "memory", "decide", "proof",
     "document",
     "engines", "doctor", "exports", "validation", "validation_remedies", "validation_calls",
-    "validation_answers", "validation_prompt", "validation_server", "reports", "recheck", "gallery",
+    "validation_answers", "validation_prompt", "validation_server", "recheck", "gallery",
 )  # fmt: skip
 
 

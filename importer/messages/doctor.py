@@ -1,4 +1,4 @@
-"""Sentences about doctor."""
+"""Sentences about what the doctor finds, and what mends it."""
 
 from __future__ import annotations
 

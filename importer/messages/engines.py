@@ -1,4 +1,4 @@
-"""Sentences about engines."""
+"""Sentences about engines: their installation, their starts and their ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentences about exports."""
+"""Sentences about exports: what they lose, why there is none, and the comments in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentences about gallery."""
+"""Sentences about the gallery: its database, its keys, and why a document is not published."""
 
 from __future__ import annotations
 
