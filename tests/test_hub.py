@@ -15,7 +15,7 @@ import pytest
 from importer import hub
 from importer.errors import HubError, RepositoryError, Setting, UsageError
 from importer.hub import ANYWHERE, Reference, parse, resolve
-from importer.hub.small import UnreadReason
+from importer.hub.snapshot import UnreadReason
 from importer.reasons import Reason
 from tests.hubserver import MODIFIED, Content, Fault, HubServer, Repo, isolate
 

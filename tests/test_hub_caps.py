@@ -18,7 +18,7 @@ from importer.hub import ANYWHERE, clientcache, listing, local, parse, resolve, 
 from importer.hub.cache import Stored
 from importer.hub.cache import load as cached
 from importer.hub.listing import ListingReason, Malformed
-from importer.hub.small import UnreadReason
+from importer.hub.snapshot import UnreadReason
 from importer.reasons import Reason
 from tests.hubserver import Fault, HubServer, Repo, isolate
 

@@ -1,12 +1,19 @@
-"""References, snapshots, and the only code that talks to the Hub."""
+"""References, snapshots, and the only code that talks to the Hub.
+
+Each name is loaded when it is asked for: whoever reads a snapshot needs nothing that connects.
+"""
 
 from __future__ import annotations
 
-from importer.hub.places import ANYWHERE, Places
-from importer.hub.reference import Reference, parse
-from importer.hub.resolving import resolve
-from importer.hub.snapshot import RepoFile, Snapshot
-from importer.hub.weights import fetch_weights, locate_weights, weights_size
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from importer.hub.places import ANYWHERE, Places
+    from importer.hub.reference import Reference, parse
+    from importer.hub.resolving import resolve
+    from importer.hub.snapshot import RepoFile, Snapshot
+    from importer.hub.weights import fetch_weights, locate_weights, weights_size
 
 __all__ = [
     "ANYWHERE",
@@ -20,3 +27,21 @@ __all__ = [
     "resolve",
     "weights_size",
 ]
+_MODULES = {
+    "ANYWHERE": "places",
+    "Places": "places",
+    "Reference": "reference",
+    "RepoFile": "snapshot",
+    "Snapshot": "snapshot",
+    "fetch_weights": "weights",
+    "locate_weights": "weights",
+    "parse": "reference",
+    "resolve": "resolving",
+    "weights_size": "weights",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(name)
+    return getattr(import_module(f"importer.hub.{_MODULES[name]}"), name)

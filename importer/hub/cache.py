@@ -18,8 +18,7 @@ from importer.hub import hosts
 from importer.hub.listing import Listing
 from importer.hub.reference import COMMIT
 from importer.hub.safetensors import Tensor
-from importer.hub.small import UnreadReason
-from importer.hub.snapshot import RepoFile
+from importer.hub.snapshot import RepoFile, UnreadReason
 from importer.reasons import Reason
 
 FORMAT = 2

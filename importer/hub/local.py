@@ -15,8 +15,7 @@ from typing import BinaryIO
 
 from importer.errors import RepositoryError, UsageError
 from importer.hub import small
-from importer.hub.small import UnreadReason
-from importer.hub.snapshot import SETTINGS, RepoFile, Snapshot
+from importer.hub.snapshot import SETTINGS, RepoFile, Snapshot, UnreadReason
 from importer.reasons import Reason
 
 MOST_FILES = 20_000  # a model has hundreds; a home directory named by mistake has millions

@@ -11,8 +11,7 @@ from importer.hub.cache import Stored
 from importer.hub.listing import Listing
 from importer.hub.places import Places
 from importer.hub.reference import COMMIT, DEFAULT_REVISION, Reference
-from importer.hub.small import UnreadReason
-from importer.hub.snapshot import RepoFile, Snapshot
+from importer.hub.snapshot import RepoFile, Snapshot, UnreadReason
 from importer.reasons import Reason
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from enum import StrEnum
 
 from importer.errors import RepositoryError
-from importer.hub.snapshot import RepoFile
+from importer.hub.snapshot import RepoFile, UnreadReason
 from importer.reasons import Reason
 
 MOST = 6  # files asked for in one import
@@ -33,21 +32,6 @@ FILES: tuple[tuple[str, int, bool], ...] = (
 )
 ALLOWED = re.compile("|".join(f"({pattern})" for pattern, _, _ in FILES), re.ASCII)
 EXPECTED = ("config.json", "tokenizer_config.json", "generation_config.json")  # their absence is worth a word
-
-
-class UnreadReason(StrEnum):
-    """Why a file of a repository has no text here."""
-
-    NOT_LISTED = "not-listed"
-    TOO_LARGE = "too-large"
-    NOT_AMONG = "not-among"
-    NOT_TEXT = "not-text"
-    OUTSIDE = "outside"
-    NO_FILE = "no-file"
-    SYSTEM = "system"
-    NOT_ASKED = "not-asked"
-    NOT_KEPT = "not-kept"
-    REFUSED = "refused"
 
 
 def rank(path: str) -> int | None:

@@ -31,6 +31,21 @@ class JsonReason(StrEnum):
     NO_OBJECT = "no-object"
 
 
+class UnreadReason(StrEnum):
+    """Why a file of a repository has no text here."""
+
+    NOT_LISTED = "not-listed"
+    TOO_LARGE = "too-large"
+    NOT_AMONG = "not-among"
+    NOT_TEXT = "not-text"
+    OUTSIDE = "outside"
+    NO_FILE = "no-file"
+    SYSTEM = "system"
+    NOT_ASKED = "not-asked"
+    NOT_KEPT = "not-kept"
+    REFUSED = "refused"
+
+
 @dataclass(frozen=True, slots=True)
 class RepoFile:
     """A file of the repository: its path, and its size in bytes when the listing gives one.
