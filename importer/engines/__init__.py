@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from importer.engines.base import Engine
 from importer.errors import EngineError
+
+if TYPE_CHECKING:
+    from importer.engines.base import Engine
 
 # Name to the class of its adapter, imported when asked for.
 ENGINES: dict[str, str] = {
@@ -33,4 +35,4 @@ def get(name: str) -> Engine:
     if name not in known:
         raise EngineError("unknown-engine", name=name, known=", ".join(known))
     module, _, adapter = known[name].partition(":")
-    return cast(Engine, getattr(import_module(module), adapter)())
+    return cast("Engine", getattr(import_module(module), adapter)())

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from importer.messages import render as worded
-from importer.sandbox import OverLimit, Sandbox, Task
+from importer.sandbox import OverLimit, Task
+
+if TYPE_CHECKING:
+    from importer.sandbox import Sandbox
 
 CPU_SECONDS = 2.0  # for one exchange, which takes 0.1 s with a real template
 SETTING_UP = 1.0  # seconds of processor time that a question may take beside its rendering
@@ -102,6 +105,8 @@ class Renderer:
     """
 
     def __init__(self, sandbox: Sandbox | None = None, *, cpu_seconds: float = CPU_SECONDS) -> None:
+        from importer.sandbox.pool import Sandbox  # a child, which declares this task, starts none
+
         self._cpu_seconds = cpu_seconds
         self.sandbox = sandbox or Sandbox()
 
