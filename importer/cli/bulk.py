@@ -20,6 +20,7 @@ from importer.errors import ImporterError, InternalError, UsageError
 from importer.hub.pace import Pace
 from importer.hub.places import ANYWHERE
 from importer.pipeline import Decided, Request, lay_out, resolve_and_decide
+from importer.sandbox import Sandbox
 from importer.workbench import Workbench
 from importer.writing import settle, write
 
@@ -27,7 +28,7 @@ Decide = Callable[[Request], Decided]
 Finish = Callable[[Decided], str]
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
     """Answer every line; a reference that fails is answered with its error. Exit code 0 when all are.
 
     Answers are kept in a journal until the last one, so a run that was stopped goes on where it was.
@@ -49,7 +50,7 @@ def run(arguments: argparse.Namespace) -> None:
     with (
         Journal.opened(references, arguments) as journal,
         show.progress("import") as progress,
-        Workbench() as bench,
+        Workbench(sandbox=sandbox) as bench,
     ):
         done = 0
         for line in journal.answered(names):

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from importer import preferences
-from importer.cli import messages, show
+from importer.cli import ahead, messages, show
 from importer.cli.arguments import INSTALLED
 from importer.document.decisions import to_json
 from importer.document.merge import BOOKKEEPING
@@ -21,18 +21,20 @@ from importer.evidence.fact import is_warning
 from importer.hub.places import ANYWHERE
 from importer.messages import render
 from importer.pipeline import Plan, Request, now, plan
+from importer.sandbox import Sandbox
 from importer.template import given
 from importer.workbench import Workbench
 from importer.writing import Settled, settle, write
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
     """Decide, show, write, validate; raises ImporterError."""
     store = Store(Path(arguments.output))
     request = request_from(arguments, arguments.reference)
     if arguments.validate not in (None, INSTALLED):
         get(arguments.validate)  # a name that is no engine's is told before anything is done
-    with show.progress(arguments.reference) as progress, Workbench() as bench:
+    ahead.load()
+    with show.progress(arguments.reference) as progress, Workbench(sandbox=sandbox) as bench:
         planned = plan(request, Names(store), bench, ANYWHERE, progress)
     path = store.path(planned.name)
     settled = _settled(arguments, planned, store)

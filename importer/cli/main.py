@@ -54,11 +54,15 @@ def _finished(argv: list[str]) -> int:
 def _dispatch(parsed: argparse.Namespace) -> int:
     """0, or what a command that found something answers instead."""
     if parsed.command == "import":
-        if parsed.source is None:
-            from importer.cli.importing import run as run_import
-        else:
-            from importer.cli.bulk import run as run_import
-        run_import(parsed)
+        from importer.sandbox.pool import Sandbox
+
+        with Sandbox() as sandbox:
+            sandbox.start()  # it wakes while the rest is imported, which takes as long
+            if parsed.source is None:
+                from importer.cli.importing import run as run_import
+            else:
+                from importer.cli.bulk import run as run_import
+            run_import(parsed, sandbox)
         return 0
     from importer.cli.commands import COMMANDS
 
