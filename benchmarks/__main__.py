@@ -6,7 +6,7 @@ import argparse
 import sys
 from types import ModuleType
 
-from benchmarks import fit, process, proof, service, traffic, validation
+from benchmarks import fit, hostile, process, proof, service, traffic, validation
 from benchmarks.row import HEADING
 
 # A group is a module with ``rows()``, and with a ``HEADING`` where its columns are its own.
@@ -17,6 +17,7 @@ GROUPS: dict[str, ModuleType] = {
     "validation": validation,
     "fit": fit,
     "service": service,
+    "hostile": hostile,
 }
 
 
