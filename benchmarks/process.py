@@ -18,7 +18,7 @@ RUNS = 9
 
 
 def rows() -> Iterable[Row]:
-    """Medians of ``RUNS`` runs each after one for the bytecode, in turns so that a busy moment hurts all alike."""
+    """Medians of ``RUNS`` runs each, after one for the bytecode, in turns: a busy moment hurts all alike."""
     with tempfile.TemporaryDirectory() as home:
         environment = bare(IMPORTER_HOME=home)
         commands = {

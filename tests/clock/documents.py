@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from importer import yaml_reader
 from importer.document import diff, edit, merge, names, options, where
 from importer.document.check import problems
 from importer.document.layout import Layout
@@ -80,20 +81,22 @@ def patched(text: str) -> None:
 
 
 READERS = (
+    ("YAML", yaml_reader.read, "yaml_reader", 1_500, as_is),
+    ("YAML's nodes", yaml_reader.compose, "yaml_reader", 1_500, as_is),
     ("a document's text", where.parse, "document.where", 1_500, as_is),
     ("what is wrong with a document", problems, "document.where", 1_500, as_is),
     ("layout", placed, "document.layout", 1_500, as_is),
-    ("layout of many keys", placed, "document.layout", 1_500, keys),
+    ("layout of many keys", placed, "document.layout", 800, keys),
     ("an edit", edited, "document.edit document.surgery document.layout", 1_000, as_is),
-    ("an edit of many keys", edited, "document.edit document.surgery document.layout", 400, keys),
-    ("a merge of many keys", merged, "document.merge document.diff", 300, keys),
+    ("an edit of many keys", edited, "document.edit document.surgery document.layout", 250, keys),
+    ("a merge of many keys", merged, "document.merge document.diff", 160, keys),
     ("differences", compared, "document.diff", 800, keys),
-    ("options", optioned, "document.options document.diff", 6_000, as_is),
+    ("options", optioned, "document.options document.diff", 2_000, as_is),
     ("a document's name", lambda t: (names.slug(t), names.ALLOWED.fullmatch(t)), "document.names", 20_000, as_is),
     ("a request's depth", lambda t: body.too_deep(t.encode("utf-8", "replace")), "service.body", 20_000, as_is),
     ("a request's JSON", lambda t: checking.json_object(t.encode("utf-8", "replace")), "service.checking", 20_000, as_is),
-    ("a patch", patched, "service.checking service.localai.patching", 20_000, as_is),
+    ("a patch", patched, "service.checking service.localai.patching", 6_000, as_is),
     ("a request's headers", tags, "service.etags service.guard", 20_000, as_is),
     ("a line of the service's log", logs.without_secrets, "service.logs", 20_000, as_is),
-    ("an export's comments", lambda t: export_text.commented(t.split("\n")), "exports.text", 20_000, as_is),
+    ("an export's comments", lambda t: export_text.yaml_text({"a": t.split("\n")}, ()), "exports.text", 20_000, as_is),
 )  # fmt: skip

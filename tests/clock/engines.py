@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 from gen_defaults.sources import outside, vllm_docs
 from importer.engines import logs, mlx, mlx_vlm, running, vllm, vllm_mlx
+from importer.engines.deaths import causes
 from importer.engines.parser_plugin import reader as plugin
 from importer.proof import judge
 from importer.template.study import Call, Sample
@@ -52,7 +53,8 @@ def logged(text: str) -> None:
 
 def died(text: str) -> None:
     """What an engine's end may mean."""
-    list(logs._known(logs.bounded(text), DEATHS, None))
+    list(causes(logs.bounded(text), DEATHS))
+    logs._last_words(logs.bounded(text))
 
 
 def streamed(text: str) -> None:
@@ -106,8 +108,8 @@ READERS = (
     ("signs", signed, "validation.signs", 4_000, as_is),
     ("log", logged, "validation.journal engines.running engines.reported engines.logs", 4_000, as_is),
     ("deaths", died, "engines.surroundings", 4_000, as_is),
-    ("stream", streamed, "validation.reply", 20_000, as_is),
-    ("a call in parts", call_in_parts, "validation.reply", 20_000, as_is),
+    ("stream", streamed, "validation.reply", 10_000, as_is),
+    ("a call in parts", call_in_parts, "validation.reply", 5_000, as_is),
     ("events", fed, "validation.sse", 8_000, as_is),
     ("a whole answer", lambda t: reply.from_whole(t.encode("utf-8", "replace")), "validation.reply", 20_000, as_is),
     ("Anthropic's events", lambda t: anthropic.from_events(t.encode("utf-8", "replace")), "validation.anthropic", 8_000, as_is),

@@ -40,22 +40,24 @@ class Growth:
         return f"{self.size:,} characters {self.once:.2f} s, twice as many {self.twice:.2f} s"
 
 
-def growth(read: Callable[[Any], Any], build: Callable[[int], Any], size: int) -> Growth | None:
+def growth(
+    read: Callable[[Any], Any], build: Callable[[int], Any], size: int, limit: float = LIMIT
+) -> Growth | None:
     """``None`` where time grows no faster than n log n, as far as can be told; else what shows that it does."""
-    once = clocked(read, build(size))
+    once = clocked(read, build(size), limit)
     if once < FLOOR:
         return None
-    twice = clocked(read, build(2 * size), min(5 * once, LIMIT))
+    twice = clocked(read, build(2 * size), min(5 * once, limit)) if once < math.inf else once
     for _ in range(2):
         if twice <= RATIO * once or twice == math.inf:
             break
         size *= 2
-        once = min(twice, clocked(read, build(size)))
-        twice = min(clocked(read, build(2 * size), min(5 * once, LIMIT)) for _ in range(2))
+        once = min(twice, clocked(read, build(size), limit))
+        twice = min(clocked(read, build(2 * size), min(5 * once, limit)) for _ in range(2))
     return None if twice <= RATIO * once < math.inf else Growth(size, once, twice)
 
 
-def clocked(read: Callable[[Any], Any], given: Any, limit: float = LIMIT) -> float:
+def clocked(read: Callable[[Any], Any], given: Any, limit: float) -> float:
     """Seconds of CPU; infinite where the run had to be ended. What a reader raises is its answer.
 
     Raises MemoryError past the cap, where the system can set one.
@@ -66,7 +68,7 @@ def clocked(read: Callable[[Any], Any], given: Any, limit: float = LIMIT) -> flo
             read(given)
         except TooLong:
             return math.inf
-        except MemoryError:
+        except (MemoryError, AttributeError, NameError, ImportError):  # the last ones: nothing was read
             raise
         except Exception:  # how a reader refuses is for its own tests
             pass

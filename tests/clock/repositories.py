@@ -26,7 +26,7 @@ from importer.evidence import (
 from importer.evidence.abilities import Machine
 from importer.evidence.kind import find_kind
 from importer.fit import devices, quantised, weights
-from importer.hub import api, hosts, reference, safetensors, small
+from importer.hub import hosts, listing, reference, safetensors, small
 from importer.hub import weights as hub_weights
 from importer.hub.snapshot import RepoFile, Snapshot, parse_object
 from importer.template import marks, source, thinking, vocabulary
@@ -63,7 +63,7 @@ def config(text: str) -> Snapshot:
         "quantization_config": {"quant_method": text, "bits": 4, "ignore": parts, "config_groups": {key: {} for key in parts}},
         "max_position_embeddings": 4096, "num_nextn_predict_layers": 1, "rope_scaling": {key: {"type": text} for key in parts},
     }  # fmt: skip
-    index = {"weight_map": dict.fromkeys(parts, text)}
+    index = {"weight_map": dict(zip(parts, parts, strict=True))}
     return snapshot(config_json=data, tokenizer_config_json=data, model_safetensors_index_json=index)
 
 
@@ -154,20 +154,12 @@ def header(text: str) -> Any:
     return json.dumps(body).encode()
 
 
-def hub_answer(text: str) -> Any:
+def hub_answer(text: str) -> bytes:
     """The Hub's answer with as many files as the text has pieces."""
-    return {
-        "sha": "0" * 40,
-        "siblings": [{"rfilename": p, "size": 1} for p in pieces(text)],
-        "tags": pieces(text),
-    }
-
-
-def hub(data: Any) -> None:
-    """What is read out of the Hub's answer."""
-    api._files(data["siblings"])
-    api._info(data)
-    api._repo_id({"id": data["siblings"][0]["rfilename"]}, "a/b")
+    named = [{"rfilename": p, "size": 1} for p in pieces(text)]
+    card = {"base_model": pieces(text), "license": text[:40]}
+    answer = {"id": "a/b", "sha": "0" * 40, "siblings": named, "tags": pieces(text), "cardData": card}
+    return json.dumps(answer).encode()
 
 
 def quantised_names(text: str) -> Any:
@@ -192,7 +184,7 @@ READERS = (
     ("card under a heading", lambda t: card.evidence(snapshot(README_md=f"# A\n## Best practices\n{t}")),
      "evidence.advice", 6_000, as_is),
     ("card, said of temperature", lambda t: card.evidence(snapshot(README_md=f"# A\n## Tips\n{t} temperature=1 {t}")),
-     "evidence.advice", 3_000, as_is),
+     "evidence.advice", 1_500, as_is),
     ("advice", advised, "evidence.advice evidence.card", 4_000, lambda t: t[:4_000] * (len(t) // 4_000 or 1)),
     ("name", name.normalise.__wrapped__, "evidence.name", 10_000, as_is),
     ("a name in the tables", lambda t: names.match_names([t]), "evidence.pattern evidence.tables", 2_000, as_is),
@@ -204,10 +196,10 @@ READERS = (
      abilities.load("vllm")), "evidence.context", 10_000, as_is),
     ("vocabulary", vocabulary.read, "template.vocabulary", 6_000, tokenizer),
     ("stops", lambda s: stops.evidence(s, None), "template.vocabulary", 6_000, tokenizer),
-    ("markers", marked, "template.marks", 4_000, as_is),
-    ("markers out of many tokens", declared, "template.marks", 3_000, as_is),
+    ("markers", marked, "template.marks", 2_000, as_is),
+    ("markers out of many tokens", declared, "template.marks", 800, as_is),
     ("thinking", thought, "template.marks template.thinking template.calls template.bench template.thoughts", 10_000, as_is),
-    ("templates", template, "template.source", 8_000, as_is),
+    ("templates", template, "template.source", 3_000, as_is),
     ("formats", lambda t: (formats.format_of(t, t), formats.instructed(t), formats.block_parser(t, None)),
      "", 20_000, as_is),
     ("a file of JSON", lambda t: parse_object(t, "f", "a/b"), "hub.snapshot", 20_000, as_is),
@@ -217,7 +209,7 @@ READERS = (
     ("safetensors", lambda b: safetensors.parse(b, None), "hub.safetensors hub.headers", 6_000, header),
     ("safetensors, any bytes", lambda t: safetensors.parse(t.encode("utf-8", "replace"), None), "hub.safetensors",
      20_000, as_is),
-    ("the Hub's answer", hub, "hub.api", 6_000, hub_answer),
+    ("the Hub's answer", lambda b: listing.parse(b, "a/b", None), "hub.listing", 6_000, hub_answer),
     ("quantised modules", lambda c: quantised.scheme(c, {}, {}, 9), "fit.quantised fit.towers", 4_000, quantised_names),
     ("device", devices.named, "fit.devices", 10_000, as_is),
     ("memory", devices.size, "fit.devices", 10_000, as_is),
