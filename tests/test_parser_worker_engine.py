@@ -9,6 +9,7 @@ import pytest
 import importer.demo
 from importer.engines import registries
 from importer.engines.parsers import Ask, ParserWorker, Tokens
+from importer.messages import render
 from importer.template.study import Sample
 
 pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("parsers")]
@@ -132,7 +133,7 @@ def test_reasoning_and_calls_are_read_together(vllm):
 def test_a_parser_whose_marker_is_no_token_says_so_and_costs_nobody_else(vllm):
     plain = dataclasses.replace(CHATML, tokens=MARKERS[:2])
     found = vllm.read(plain, [THOUGHT, OPENED], [Ask(None, "deepseek_r1"), Ask(None, "granite")])
-    assert all("could not locate think" in r.error for r in found[Ask(None, "deepseek_r1")])
+    assert all("could not locate think" in render(r.error) for r in found[Ask(None, "deepseek_r1")])
     assert [r.error for r in found[Ask(None, "granite")]] == [None, None]
 
 
@@ -140,7 +141,7 @@ def test_where_the_vocabulary_is_assumed_so_is_the_marker_that_a_parser_needs(vl
     bare = Sample("bare", ASK, '{"name": "weather", "parameters": ' + json.dumps(CALL) + "}", tools=TOOLS)
     ask = Ask("llama3_json")
     (declared,) = vllm.read(CHATML, [bare], [ask])[ask]
-    assert "<|python_tag|>" in declared.error
+    assert "<|python_tag|>" in render(declared.error)
     (assumed,) = vllm.read(dataclasses.replace(CHATML, assumed=True), [bare], [ask])[ask]
     assert calls(assumed) == [("weather", CALL)]
 
@@ -176,7 +177,7 @@ def test_a_model_of_harmony_accepts_no_parser_but_its_own(vllm):
     found = vllm.read(tokens, [sample], [both, other])
     assert calls(found[both][0]) == [("weather", CALL)]
     assert found[both][0].reasoning == "hm"
-    assert "Harmony requires GptOssToolParser" in found[other][0].error
+    assert "Harmony requires GptOssToolParser" in render(found[other][0].error)
     assert vllm.stream(tokens, [sample], [both])[both][0].different == 0
 
 
@@ -200,7 +201,7 @@ def test_the_response_template_of_the_settings_is_obeyed(vllm):
     template = {"start_anchor": "<|im_start|>assistant\n", "fields": fields}
     ask = Ask(None, "hf")
     (without,) = vllm.read(CHATML, [THOUGHT], [ask])[ask]
-    assert "requires `response_template`" in without.error
+    assert "requires `response_template`" in render(without.error)
     settled = dataclasses.replace(CHATML, settings={"response_template": template})
     (reading,) = vllm.read(settled, [THOUGHT], [ask])[ask]
     assert reading.error is None
@@ -267,7 +268,7 @@ def test_mlx_infers_from_template_vocabulary_and_claim(mlx):
     assert mlx.infer(dataclasses.replace(CHATML, chat_template="<tool_call>")) == Ask(None, "<think>")
     assert mlx.infer(dataclasses.replace(told, settings={"tool_parser_type": "glm47"})).tool == "glm47"
     other = mlx.read(CHATML, [THOUGHT], [Ask(None, "<longcat_think>")])[Ask(None, "<longcat_think>")][0]
-    assert "the vocabulary gives the thinking marker '<think>'" in other.error
+    assert "the vocabulary gives the thinking marker '<think>'" in render(other.error)
 
 
 def test_mlx_vlm_reads_as_its_server_does(mlx_vlm):
@@ -285,7 +286,7 @@ def test_mlx_vlm_splits_at_one_pair_of_markers_when_one_is_named(mlx_vlm):
     other, any_pair, unknown = Ask(None, "<|channel>thought"), Ask(), Ask(None, "[THINK]")
     found = mlx_vlm.read(CHATML, [THOUGHT], [other, any_pair, unknown])
     assert (found[other][0].reasoning, found[any_pair][0].reasoning) == (None, "hm")
-    assert "knows no thinking marker '[THINK]'" in found[unknown][0].error
+    assert "knows no thinking marker '[THINK]'" in render(found[unknown][0].error)
 
 
 def test_mlx_vlm_infers_from_the_template_and_leaves_thinking_open(mlx_vlm):
@@ -301,4 +302,4 @@ def test_mlx_vlm_streams_a_broken_call_as_the_error_that_a_client_would_get(mlx_
     (replay,) = mlx_vlm.stream(CHATML, [broken], [ask])[ask]
     assert replay.whole.calls == ()
     assert replay.different == 1
-    assert "incomplete tool call" in replay.examples[0].reading.error
+    assert "incomplete tool call" in render(replay.examples[0].reading.error)

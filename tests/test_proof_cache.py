@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from importer.decide.target import Target
+from importer.engines.failures import Accident
 from importer.engines.parsers import Reading, Tokens
 from importer.evidence.fact import Evidence
 from importer.evidence.rule import Rule
@@ -229,11 +230,9 @@ def test_a_cache_that_cannot_be_written_costs_time_only(ask: Asked, importer_hom
     assert ask.times == 2
 
 
-@pytest.mark.parametrize(
-    "accident", ["Overrun: took longer than 5 s", "Death: killed", "Hang: …", "MemoryError: "]
-)
-def test_what_a_busy_machine_stopped_is_not_kept(importer_home: Path, accident: str) -> None:
-    reason = judge_tool(Sample("one-call", "", ""), Reading(error=accident))
+@pytest.mark.parametrize("accident", Accident)
+def test_what_a_busy_machine_stopped_is_not_kept(importer_home: Path, accident: Accident) -> None:
+    reason = judge_tool(Sample("one-call", "", ""), Reading(error=Reason(accident)))
     assert reason is not None
     stopped = Verdict("slow", "Slow", (), {"one-call": reason}, ("one-call",))
     ask = Asked(replace(PROOF, verdicts={"tool_parser": (stopped,)}))

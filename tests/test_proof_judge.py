@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from importer.engines.failures import ParserFailure
 from importer.engines.parsers import ReadCall, Reading
 from importer.messages import render
 from importer.proof.judge import judge_reasoning, judge_tool, same
@@ -141,7 +142,7 @@ def test_beside_a_broken_call_more_may_be_read() -> None:
 
 
 def test_an_exception_is_a_failure_whatever_was_read() -> None:
-    reading = replace(read(Call("act", {})), error="ValueError: no")
+    reading = replace(read(Call("act", {})), error=Reason(ParserFailure.RAISED, words="ValueError: no"))
     assert says(judge_tool(sample(Call("act", {})), reading)) == "ValueError: no"
     assert says(judge_reasoning(sample(), reading)) == "ValueError: no"
 

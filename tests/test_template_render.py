@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from importer.messages import render
+from importer.reasons import Reason
 from importer.template.environment import CLOCK
-from importer.template.render import Job, Refused, Rendered, Renderer
+from importer.template.render import Job, RefusalReason, Refused, Rendered, Renderer
 
 ENDLESS = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
 ASK = Job([{"role": "user", "content": "Zürich <b> & 'x'"}])
@@ -75,7 +77,11 @@ def test_open_variables_are_told_with_their_values(renderer: Renderer) -> None:
 def test_one_refusal_costs_no_other_case(renderer: Renderer) -> None:
     template = "{% if tools %}{{ raise_exception('no tools') }}{% endif %}ok"
     results = renderer.render(template, [ASK, Job(ASK.messages, [{}]), ASK]).results
-    assert results == (Rendered("ok"), Refused("no tools", "refused"), Rendered("ok"))
+    assert results == (
+        Rendered("ok"),
+        Refused(Reason(RefusalReason.RAISED, words="no tools"), "refused"),
+        Rendered("ok"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -116,7 +122,7 @@ def test_hostile_templates_are_refused_with_a_reason(
     renderer: Renderer, template: str, kind: str, words: str
 ) -> None:
     refused = refusal(renderer, template)
-    assert (refused.kind, words in refused.reason) == (kind, True), refused
+    assert (refused.kind, words in render(refused.reason)) == (kind, True), refused
     assert text(renderer, "still here") == "still here"
 
 

@@ -10,7 +10,7 @@ import pytest
 from importer.reasons import Reason
 from importer.template import learn as learning
 from importer.template.cases import ANSWER, CALLS, NARRATION, ONE, OTHER, REASONING, TOOLS
-from importer.template.render import Renderer
+from importer.template.render import RefusalReason, Renderer
 from importer.template.source import Template
 from importer.template.study import Sample, Study, TemplateProblem
 from importer.template.vocabulary import Token, Vocabulary
@@ -30,7 +30,7 @@ def learn(renderer: Renderer, text: str, vocabulary: Vocabulary = VOCABULARY, pl
 
 
 def refused(words: str) -> Reason:
-    return Reason(TemplateProblem.REFUSED, words=words)
+    return Reason(TemplateProblem.REFUSED, words=Reason(RefusalReason.RAISED, words=words))
 
 
 def samples(found: Study) -> dict[str, Sample]:

@@ -12,11 +12,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from importer import launcher
+from importer.engines.failures import Accident
 from importer.launcher import PIPE, Purpose
+from importer.reasons import Reason
 
 
 class LostError(Exception):
-    """The process died or hung; the text says which."""
+    """The process died or hung."""
+
+    def __init__(self, kind: Accident, **fields: object) -> None:
+        super().__init__(kind)
+        self.reason = Reason(kind, **fields)
 
 
 class RefusedError(Exception):
@@ -78,7 +84,7 @@ class Conversation:
             while b"\n" not in self._buffer:
                 ready = selector.select(max(0.0, deadline - time.monotonic()))
                 if not ready:
-                    raise LostError(f"Hang: no answer within {patience:g} s")
+                    raise LostError(Accident.HANG, seconds=patience)
                 chunk = os.read(ready[0][0].fd, 1 << 16)
                 if not chunk:
                     raise self._died()
@@ -89,8 +95,7 @@ class Conversation:
 
     def _died(self) -> LostError:
         code = launcher.ended(self._process, 2)
-        status = "its answers closed" if code is None else f"status {code}"
         self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - 2000))
         words = self._log.read().decode(errors="replace").split("\n")
         last = next((line.strip() for line in reversed(words) if line.strip()), "")
-        return LostError(f"Death: the worker ended with {status}" + (f": {last[:200]}" if last else ""))
+        return LostError(Accident.DEATH, status=code, words=last[:200])

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from importer.engines.failures import Accident, ParserFailure
 from importer.engines.lines import Conversation, LostError, RefusedError
 from importer.errors import EngineError
 from importer.launcher import Purpose, isolated
@@ -73,7 +74,7 @@ class WorkerReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read of one sample, or ``error``: the exception that the server would have met.
+    """What was read of one sample, or ``error``: what the server would have met, or an ``Accident``.
 
     ``forbidden`` is the place where the engine would not have let the model write it.
     """
@@ -81,7 +82,7 @@ class Reading:
     calls: tuple[ReadCall, ...] = ()
     reasoning: str | None = None
     content: str | None = None
-    error: str | None = None
+    error: Reason | None = None
     forbidden: str | None = None
 
 
@@ -195,10 +196,10 @@ class ParserWorker:
 
     def _judged(
         self, operation: str, tokens: Tokens, samples: Sequence[Sample], asks: Iterable[Ask]
-    ) -> dict[Ask, Sequence[Mapping[str, Any]]]:
+    ) -> dict[Ask, Sequence[Mapping[str, Any] | Reason]]:
         """Items come in the order of the asks, so a lost worker was busy with the first that has none."""
         pending = [*dict.fromkeys(asks)]
-        answers: dict[Ask, Sequence[Mapping[str, Any]]] = {}
+        answers: dict[Ask, Sequence[Mapping[str, Any] | Reason]] = {}
         fields = {
             "tokenizer": _tokenizer(tokens),
             "samples": [_sample(sample) for sample in samples],
@@ -215,7 +216,7 @@ class ParserWorker:
             except LostError as loss:
                 self.close()
                 if pending:
-                    answers[pending.pop(0)] = [{"error": str(loss)}] * len(samples)
+                    answers[pending.pop(0)] = [loss.reason] * len(samples)
         if pending:
             raise self._failed(Reason(WorkerReason.LOST_AGAIN, times=MAX_STARTS))
         return answers
@@ -228,7 +229,7 @@ class ParserWorker:
             self.close()
             if warm:  # it may have died since the last question
                 return self._plain(operation, **fields)
-            raise self._failed(str(loss)) from None
+            raise self._failed(loss.reason) from None
 
     def _ask(self, operation: str, patience: float, **fields: Any) -> Iterator[Any]:
         if self._conversation is None:
@@ -249,8 +250,10 @@ class ParserWorker:
             raise self._failed(
                 Reason(WorkerReason.NOT_STARTED, python=self._python, problem=error.strerror)
             ) from None
-        except (LostError, RefusedError) as error:
-            raise self._failed(str(error)) from None
+        except LostError as loss:
+            raise self._failed(loss.reason) from None
+        except RefusedError as refusal:
+            raise self._failed(str(refusal)) from None
 
     def _failed(self, problem: Reason | str) -> EngineError:
         self.close()
@@ -283,15 +286,24 @@ def _sample(sample: Sample) -> dict[str, Any]:
     }
 
 
-def _reading(item: Mapping[str, Any]) -> Reading:
+def _reading(item: Mapping[str, Any] | Reason) -> Reading:
+    if isinstance(item, Reason):
+        return Reading(error=item)
     if "error" in item:
-        return Reading(error=item["error"])
+        return Reading(error=_failure(item["error"]))
     calls = tuple(ReadCall(call["name"], call["arguments"]) for call in item["calls"])
     return Reading(calls, item["reasoning"], item["content"], forbidden=item.get("forbidden"))
 
 
-def _replay(item: Mapping[str, Any]) -> Replay:
-    if "error" in item:
-        return Replay(Reading(error=item["error"]))
+def _failure(told: Mapping[str, Any]) -> Reason:
+    """As ``parser_worker.wire`` tells it: what was raised, or the accident with its fields."""
+    fields = {name: value for name, value in told.items() if name != "kind"}
+    kinds: type[StrEnum] = ParserFailure if told["kind"] in {*ParserFailure} else Accident
+    return Reason(kinds(told["kind"]), **fields)
+
+
+def _replay(item: Mapping[str, Any] | Reason) -> Replay:
+    if isinstance(item, Reason) or "error" in item:
+        return Replay(_reading(item))
     examples = tuple(Difference(d["split"], _reading(d["reading"])) for d in item["differs"])
     return Replay(_reading(item["whole"]), item["count"], item["different"], examples)

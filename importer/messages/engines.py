@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from importer.messages import Text
+
+
+def _death(told: Mapping[str, Any]) -> str:
+    how = "closed its answers" if told["status"] is None else f"ended with status {told['status']}"
+    return f"the worker {how}" + (f": {told['words']}" if told["words"] else "")
+
 
 TEXTS: dict[str, dict[str, Text]] = {
     "Died": {
@@ -93,6 +100,15 @@ TEXTS: dict[str, dict[str, Text]] = {
     },
     "RegistryReason": {
         "unknown-version": "the parsers of {engine} {version} are not known here, only those of {known}",
+    },
+    "Accident": {
+        "death": _death,
+        "hang": "the worker gave no answer within {seconds:g} s",
+        "memory": "it took more memory than it may",
+        "overrun": "it took longer than {seconds:g} s",
+    },
+    "ParserFailure": {
+        "raised": "{words}",
     },
     "WorkerReason": {
         "lost-again": "it was lost {times} times in one question",

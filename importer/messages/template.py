@@ -19,6 +19,12 @@ TEXTS: dict[str, dict[str, Text]] = {
         "refused": "{words}",
         "text-dropped": "text beside the call is dropped",
     },
+    "RefusalReason": {
+        "length": "writes more than {limit:,} characters",
+        "memory": "needs more memory than a rendering may take",
+        "raised": "{words}",
+        "time": "took more than {seconds:g} s of processor time",
+    },
     "OverrideReason": {
         "characters": "it holds characters that no file of text has",
         "empty": "the file is empty",

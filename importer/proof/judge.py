@@ -6,12 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from importer.engines.failures import Accident
 from importer.proof.reasons import JudgeReason
 from importer.reasons import Reason
 from importer.template.study import Call, Sample
-
-# How the worker begins what it says of a parser that a busy or full machine may have stopped.
-ACCIDENTS = ("Overrun:", "Hang:", "Death:", "MemoryError")
 
 
 class ReadCall(Protocol):
@@ -33,7 +31,7 @@ class Reading(Protocol):
     @property
     def reasoning(self) -> str | None: ...
     @property
-    def error(self) -> str | None: ...
+    def error(self) -> Reason | None: ...
 
 
 def judge_tool(sample: Sample, reading: Reading) -> Reason | None:
@@ -71,8 +69,9 @@ def judge_reasoning(sample: Sample, reading: Reading) -> Reason | None:
     return None
 
 
-def _stopped(words: str) -> Reason:
-    return Reason(JudgeReason.ACCIDENT if words.startswith(ACCIDENTS) else JudgeReason.ERROR, words=words)
+def _stopped(error: Reason) -> Reason:
+    accident = isinstance(error.kind, Accident)
+    return Reason(JudgeReason.ACCIDENT if accident else JudgeReason.ERROR, words=error)
 
 
 def _reads(read: ReadCall, written: Call, sample: Sample) -> Reason | None:

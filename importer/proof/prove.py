@@ -166,8 +166,7 @@ def _finding(samples: Sequence[Sample], replays: Iterable[Replay]) -> Reason | N
     told = []
     for sample, replay in zip(samples, replays, strict=True):
         if replay.whole.error:
-            words = replay.whole.error
-            told.append(Reason(ProofReason.NOT_REPLAYED, case=sample.case, words=words))
+            told.append(Reason(ProofReason.NOT_REPLAYED, case=sample.case, words=replay.whole.error))
         elif replay.different:
             told.append(
                 Reason(

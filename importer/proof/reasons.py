@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
+from importer.engines.failures import Accident, ParserFailure
 from importer.reasons import Reason
 
 
@@ -45,7 +46,9 @@ class ProofReason(StrEnum):
     RECORDED = "recorded"  # an older receipt has its text alone
 
 
-KINDS: Mapping[str, type[StrEnum]] = {kinds.__name__: kinds for kinds in (JudgeReason, ProofReason)}
+KINDS: Mapping[str, type[StrEnum]] = {
+    kinds.__name__: kinds for kinds in (JudgeReason, ProofReason, Accident, ParserFailure)
+}
 
 
 def recorded(text: str, twin: Any = None) -> Reason:

@@ -93,11 +93,11 @@ class Bench:
         if all(isinstance(r, Refused) and r.kind in HOPELESS for r in done.results):
             self._given_up = done.results[-1]
         self.variables = {**self.variables, **done.variables}
-        refused = (r.reason for r in done.results if isinstance(r, Refused))
-        unsafe = next(filter(MUTATION.search, refused), None)  # Jinja's own words
+        refused = (r for r in done.results if isinstance(r, Refused))
+        unsafe = next((r for r in refused if MUTATION.search(r.words)), None)
         if unsafe is None or self.unsafe is not None:
             return done.results
-        self.unsafe = Reason(TemplateProblem.REFUSED, words=unsafe)
+        self.unsafe = Reason(TemplateProblem.REFUSED, words=unsafe.reason)
         return self._ask(text, jobs)
 
     def job(self, turns: Sequence[Turn], ask: Ask, *, generate: bool) -> Job:

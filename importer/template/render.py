@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
-from importer.messages import render as worded
+from importer.reasons import Reason
 from importer.sandbox import OverLimit, Task
 
 if TYPE_CHECKING:
@@ -28,6 +29,15 @@ class Job:
     later: float = 0
 
 
+class RefusalReason(StrEnum):
+    """Why a rendering gives no text."""
+
+    RAISED = "raised"
+    LENGTH = "length"
+    MEMORY = "memory"
+    TIME = "time"
+
+
 @dataclass(frozen=True, slots=True)
 class Rendered:
     """What the template wrote."""
@@ -42,9 +52,14 @@ class Refused:
     ``broke`` says that it raised without ``raise_exception``: nobody meant to refuse.
     """
 
-    reason: str
+    reason: Reason
     kind: Literal["syntax", "refused", "limit", "memory"]
     broke: bool = False
+
+    @property
+    def words(self) -> str:
+        """What the template or Jinja itself said, if it was one of them."""
+        return str(self.reason.fields["words"]) if self.reason.kind is RefusalReason.RAISED else ""
 
 
 Result = Rendered | Refused
@@ -131,7 +146,7 @@ class Renderer:
         seconds = self._cpu_seconds + SETTING_UP
         answer = self.sandbox.call(RENDER, exchange, "the chat template", seconds)
         if isinstance(answer, OverLimit):
-            return Rendering((Refused(worded(answer.reason), "limit"),) * len(jobs))
+            return Rendering((Refused(answer.reason, "limit"),) * len(jobs))
         return answer
 
     def close(self) -> None:

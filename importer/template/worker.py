@@ -13,10 +13,11 @@ from typing import Any, Literal
 
 import jinja2
 
+from importer.reasons import Reason
 from importer.sandbox.codec import codec_of
 from importer.sandbox.limits import OutOfTimeError, processor
 from importer.template import environment
-from importer.template.render import Exchange, Job, Refused, Rendered, Rendering, Result
+from importer.template.render import Exchange, Job, RefusalReason, Refused, Rendered, Rendering, Result
 
 MAX_OUTPUT = 100_000  # characters of one rendering; the longest of 436 real templates writes 8,314
 MAX_REASON = 300
@@ -100,7 +101,7 @@ def render(exchange: Exchange) -> Rendering:
                 for job in exchange.jobs:
                     results.append(_render(template, exchange.variables, job))
     except OutOfTimeError:
-        late = Refused(f"took more than {exchange.seconds:g} s of processor time", "limit")
+        late = Refused(Reason(RefusalReason.TIME, seconds=exchange.seconds), "limit")
         results += [late] * (len(exchange.jobs) - len(results))
     return Rendering(tuple(results), variables)
 
@@ -118,8 +119,10 @@ def _render(template: jinja2.Template, variables: Mapping[str, Any], job: Job) -
     try:
         return Rendered(_bounded(template, values))
     except MemoryError:
-        return Refused("needs more memory than a rendering may take", "memory")
-    except (OutOfRoomError, RecursionError) as error:
+        return Refused(Reason(RefusalReason.MEMORY), "memory")
+    except OutOfRoomError:
+        return Refused(Reason(RefusalReason.LENGTH, limit=MAX_OUTPUT), "limit")
+    except RecursionError as error:
         return _failure("limit", error)
     except Exception as error:
         return _failure("refused", error, broke=type(error) not in MEANT)
@@ -131,7 +134,7 @@ def _bounded(template: jinja2.Template, values: dict[str, Any]) -> str:
     for part in template.generate(values):
         size += len(part)
         if size > MAX_OUTPUT:
-            raise OutOfRoomError(f"writes more than {MAX_OUTPUT:,} characters")
+            raise OutOfRoomError
         parts.append(part)
     return "".join(parts)
 
@@ -140,4 +143,4 @@ def _failure(
     kind: Literal["syntax", "refused", "limit"], error: Exception, *, broke: bool = False
 ) -> Refused:
     words = " ".join(str(error).split()) or type(error).__name__
-    return Refused(words[:MAX_REASON], kind, broke)
+    return Refused(Reason(RefusalReason.RAISED, words=words[:MAX_REASON]), kind, broke)

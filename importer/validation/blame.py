@@ -241,15 +241,15 @@ def without_template(ctx: Context) -> bool:
     return ctx.render is not None and not ctx.render.digest
 
 
-def refusal(ctx: Context) -> str | None:
-    """The chat template's own words, where it refuses what was asked last."""
+def refusal(ctx: Context) -> Reason | None:
+    """Why the chat template refuses what was asked last, where it does."""
     asked = asked_last(ctx)
     if asked is None or ctx.render is None:
         return None
     try:
         ctx.render(asked)
     except TemplateRefusedError as refused:
-        return str(refused)
+        return refused.reason
     return None
 
 

@@ -152,13 +152,13 @@ class Context:
         """The first answer to this prompt, whichever probe asked for it; raises what asking raised."""
         return self._first(prompt, "streamed" if stream else "whole")
 
-    def breaks(self, prompt: Prompt) -> str | None:
+    def breaks(self, prompt: Prompt) -> Reason | None:
         """What the template raises over the prompt where it does not mean to refuse it."""
         try:
             if self.render is not None:
                 self.render(prompt)
         except TemplateRefusedError as error:
-            return str(error) if error.broke else None
+            return error.reason if error.broke else None
         return None
 
     def refused(self, refused: Refused, prompt: Prompt) -> Outcome:
@@ -279,7 +279,7 @@ class Context:
         """Go on from the rendered prompt; a beginning that the engine adds by itself is not sent twice."""
         text = self.render(prompt) if self.render else None
         if text is None:
-            raise TemplateRefusedError("")
+            raise TemplateRefusedError
         body: dict[str, Any] = {"model": self.model, "max_tokens": self.promise.max_tokens, **VERBATIM}
         if not self.promise.lacks("logprobs"):
             body |= TOKENS

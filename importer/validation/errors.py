@@ -80,13 +80,14 @@ class Refused(ExchangeError):
 
 
 class TemplateRefusedError(Exception):
-    """The chat template refuses a conversation; the text is its own words.
+    """The chat template refuses a conversation, or there is none.
 
     ``broke`` says that it does not mean to: it raised over what it was given.
     """
 
-    def __init__(self, says: str, *, broke: bool = False) -> None:
-        super().__init__(says)
+    def __init__(self, reason: Reason | None = None, *, broke: bool = False) -> None:
+        super().__init__("" if reason is None else render(reason))
+        self.reason = reason
         self.broke = broke
 
 

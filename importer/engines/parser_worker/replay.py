@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from .wire import describe
+from .wire import failure
 
 SHOWN = 6  # differing splits that are returned; the rest are only counted
 
@@ -64,7 +64,7 @@ def replay(whole: Mapping[str, Any], feed: Feed, tokens: int, places: list[int])
         try:
             got = feed(cuts)
         except Exception as error:
-            got = {"error": describe(error)}
+            got = {"error": failure(error)}
         if not same(whole, got):
             differs.append({"split": split, "reading": got})
     return {"whole": whole, "count": len(splits), "different": len(differs), "differs": differs[:SHOWN]}

@@ -2,6 +2,7 @@
 
 A request is one line, ``{"id", "op", …}``. Each answer is one line: any number of ``{"id", "item"}``, then
 ``{"id", "done"}`` or ``{"id", "error"}``. Whatever an engine prints goes to standard error, which is a log.
+An item of which a parser made nothing is ``{"error": {"kind", …}}``: see ``failure``.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ GIB = 1 << 30
 
 class Overrun(BaseException):  # not an Exception: parsers swallow those and would loop on
     """A parser took longer than it may."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"took longer than {seconds:g} s")
+        self.seconds = seconds
 
 
 class Line:
@@ -71,7 +76,7 @@ def at_most(seconds: float) -> Iterator[None]:
     """Raise Overrun in the block after ``seconds``, again and again should a parser swallow it."""
 
     def ring(_signal: int, _frame: object) -> None:
-        raise Overrun(f"took longer than {seconds:g} s")
+        raise Overrun(seconds)
 
     previous = signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, seconds, 0.2)
@@ -88,9 +93,18 @@ def attempt(seconds: float, action: Callable[[], Mapping[str, Any]]) -> Mapping[
         with at_most(seconds):
             return action()
     except (Overrun, Exception, SystemExit) as error:
-        return {"error": describe(error)}
+        return {"error": failure(error)}
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)  # the bell may have rung while it was being put away
+
+
+def failure(error: BaseException) -> dict[str, Any]:
+    """Why a parser made nothing of an item: ``overrun`` with its ``seconds``, ``memory``, or ``raised``."""
+    if isinstance(error, Overrun):
+        return {"kind": "overrun", "seconds": error.seconds}
+    if isinstance(error, MemoryError):
+        return {"kind": "memory"}
+    return {"kind": "raised", "words": describe(error)}
 
 
 def describe(error: BaseException) -> str:

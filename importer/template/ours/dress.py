@@ -63,7 +63,7 @@ def dress(own: Template, convention: str, vocabulary: Vocabulary, renderer: Rend
         text = compose(bare, convention, traits)
         problem = bench.problem(text, bare, traits)
     except _HopelessError as error:
-        problem = Reason(DressReason.REFUSED, words=f"{error}")
+        problem = Reason(DressReason.REFUSED, words=error.reason)
     if problem is not None:
         raise UsageError("bad-value", setting=Setting.TEMPLATE, value=convention, problem=problem)
     return text
@@ -91,6 +91,10 @@ def warm() -> None:
 
 class _HopelessError(Exception):
     """The template would do no better with any other conversation."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason.kind)
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
