@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clock import measure
+from tests.clock import measure, repositories
 from tests.clock.readers import ELSEWHERE, READERS, Reader
 from tests.clock.shapes import shapes
 
@@ -44,6 +44,12 @@ def test_a_reader_takes_time_by_the_length_of_its_text(reader: Reader) -> None:
 @pytest.mark.parametrize("reader", READERS, ids=[r.name for r in READERS])
 def test_whatever_the_shape_of_its_text(reader: Reader) -> None:
     assert not slow(reader, few=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", repositories.LONGEST)
+def test_what_is_read_outside_the_sandbox_is_soon_read(key: str) -> None:
+    assert measure.clocked(repositories.fitted, repositories.at_limit(key), 10) < math.inf
 
 
 def test_the_clock_sees_what_grows_too_fast() -> None:

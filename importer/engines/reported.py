@@ -9,9 +9,12 @@ from pathlib import Path
 from importer.fit.devices import GIB
 
 HEAD = 1024 * 1024  # bytes of a log: all of it is said before the first request
-WEIGHTS = re.compile(r"Model loading took ([0-9.]+) GiB")
-CACHE = re.compile(r"Available KV cache memory: ([0-9.]+) GiB|(?:Explicitly|Auto) set \(([0-9.]+)/")
-TOKENS = re.compile(r"KV cache size: ([0-9,]+) tokens, Maximum concurrency for ([0-9,]+) tokens")
+NUMBER = r"([0-9]{1,9}(?:\.[0-9]{1,9})?)"
+WEIGHTS = re.compile(rf"Model loading took {NUMBER} GiB")
+CACHE = re.compile(rf"Available KV cache memory: {NUMBER} GiB|(?:Explicitly|Auto) set \({NUMBER}/")
+TOKENS = re.compile(
+    r"KV cache size: ([0-9][0-9,]{0,18}) tokens, Maximum concurrency for ([0-9][0-9,]{0,18}) tokens"
+)
 
 
 @dataclass(frozen=True, slots=True)

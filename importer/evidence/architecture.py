@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from importer.hub.snapshot import Snapshot
+from importer.hub.told import listed, mapping, text
 
 FILE = "config.json"
 
@@ -17,6 +18,11 @@ def text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
         if isinstance(inner, Mapping) and inner:
             return text_config(inner)
     return config
+
+
+def model_type(snapshot: Snapshot) -> str | None:
+    """``model_type`` at the top, as it is written."""
+    return text(config_of(snapshot).get("model_type"))
 
 
 def model_types(snapshot: Snapshot) -> tuple[str, ...]:
@@ -31,11 +37,9 @@ def config_of(snapshot: Snapshot) -> Mapping[str, Any]:
     config = snapshot.json(FILE)
     if config:
         return config
-    told = snapshot.info.get("config")
-    return told if isinstance(told, Mapping) else {}
+    return mapping(snapshot.info.get("config"))
 
 
 def architectures(snapshot: Snapshot) -> tuple[str, ...]:
     """Class names under ``architectures``."""
-    listed = config_of(snapshot).get("architectures")
-    return tuple(a for a in listed if isinstance(a, str)) if isinstance(listed, list) else ()
+    return tuple(a for a in listed(config_of(snapshot).get("architectures")) if isinstance(a, str))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from importer.evidence.abilities import Abilities
-from importer.evidence.architecture import FILE, config_of
+from importer.evidence.architecture import FILE, architectures, config_of, model_type
 from importer.evidence.fact import Evidence, warning
 from importer.evidence.loading import MLX_ENGINES
 from importer.evidence.rule import Rule
@@ -108,11 +108,11 @@ def need(snapshot: Snapshot, able: Abilities, wanted: list[Named]) -> Reason:
     """Whether the engine starts without it."""
     if able.engine in MLX_ENGINES:
         parts = [n.part for n in wanted if n.part in ("model_file", "AutoTokenizer")]
-        model_type = config_of(snapshot).get("model_type")
-        own = able.remapped.get(str(model_type), model_type) in able.model_types
+        told = model_type(snapshot)
+        own = told is not None and able.remapped.get(told, told) in able.model_types
         if "model_file" in parts or not own:
             return Reason(CodeReason.NEEDED, engine=able.label)
-        return Reason(CodeReason.OWN_TYPE, engine=able.label, model_type=str(model_type))
+        return Reason(CodeReason.OWN_TYPE, engine=able.label, model_type=told)
     if not able.model_types:
         return Reason(CodeReason.NOT_KNOWN, engine=able.engine or able.label)
     lacking = tuple(_lacking(snapshot, able, wanted))
@@ -122,14 +122,12 @@ def need(snapshot: Snapshot, able: Abilities, wanted: list[Named]) -> Reason:
 
 
 def _lacking(snapshot: Snapshot, able: Abilities, wanted: list[Named]) -> Iterator[Reason]:
-    config = config_of(snapshot)
-    model_type = config.get("model_type")
+    told = model_type(snapshot)
     parts = {n.part for n in wanted}
-    if model_type not in able.model_types and "AutoConfig" in parts:
-        yield Reason(CodeReason.CONFIGURATION, model_type=str(model_type))
-    listed = config.get("architectures")
-    served = isinstance(listed, list) and any(a in able.architectures for a in listed if isinstance(a, str))
+    if told not in able.model_types and "AutoConfig" in parts:
+        yield Reason(CodeReason.CONFIGURATION, model_type=str(told))
+    served = any(a in able.architectures for a in architectures(snapshot))
     if not served and any(p.startswith("AutoModel") for p in parts):
         yield Reason(CodeReason.MODEL)
-    if "AutoTokenizer" in parts and model_type not in able.tokenizer_types:
+    if "AutoTokenizer" in parts and told not in able.tokenizer_types:
         yield Reason(CodeReason.TOKENIZER)

@@ -18,6 +18,7 @@ from importer.evidence.architecture import FILE, config_of, text_config
 from importer.evidence.fact import Evidence
 from importer.evidence.rule import Rule
 from importer.hub.snapshot import Snapshot
+from importer.hub.told import whole
 from importer.reasons import Reason
 
 # Where no version's own list is known.
@@ -201,8 +202,7 @@ def _tokenizer(snapshot: Snapshot, found: Length) -> Iterator[Evidence]:
 
 
 def _count(value: object) -> int | None:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return int(value) if whole and 0 < value < LARGEST else None  # type: ignore[call-overload, operator]
+    return whole(value, 1, LARGEST - 1)
 
 
 def _factor(value: object) -> float | None:

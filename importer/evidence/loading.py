@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from importer.evidence.abilities import Abilities, Machine
-from importer.evidence.architecture import architectures, config_of, text_config
+from importer.evidence.architecture import architectures, config_of, model_type, text_config
 from importer.evidence.fact import Evidence, warning
 from importer.evidence.quantisation import MLX, Quantised, read
 from importer.evidence.rule import Rule
@@ -122,12 +122,12 @@ def serves(snapshot: Snapshot, able: Abilities) -> Verdict:
 
 
 def _serves_mlx(snapshot: Snapshot, able: Abilities) -> Verdict:
-    model_type = config_of(snapshot).get("model_type")
-    if not (able.model_types and isinstance(model_type, str)) or config_of(snapshot).get("model_file"):
+    told = model_type(snapshot)
+    if not able.model_types or told is None or config_of(snapshot).get("model_file"):
         return Verdict(None)
-    if able.remapped.get(model_type, model_type) in able.model_types:
+    if able.remapped.get(told, told) in able.model_types:
         return Verdict(True)
-    return Verdict(False, Reason(LoadReason.NO_MODEL_TYPE, engine=able.label, model_type=model_type))
+    return Verdict(False, Reason(LoadReason.NO_MODEL_TYPE, engine=able.label, model_type=told))
 
 
 def loads(found: Quantised, snapshot: Snapshot, able: Abilities, machine: Machine) -> Verdict:
@@ -218,10 +218,8 @@ def _loads_mlx(found: Quantised, snapshot: Snapshot, able: Abilities) -> Verdict
 
 
 def _fp8_mlx(found: Quantised, snapshot: Snapshot, able: Abilities) -> Verdict:
-    model_type = str(config_of(snapshot).get("model_type"))
-    if able.remapped.get(model_type, model_type) in able.fp8_types:
-        reason = Reason(
-            LoadReason.MADE_WHOLE, engine=able.label, quantisation=found.label, model_type=model_type
-        )
+    told = str(model_type(snapshot))
+    if able.remapped.get(told, told) in able.fp8_types:
+        reason = Reason(LoadReason.MADE_WHOLE, engine=able.label, quantisation=found.label, model_type=told)
         return Verdict(True, reason)
-    return Verdict(None, Reason(LoadReason.FP8_NOT_KNOWN, engine=able.label, model_type=model_type))
+    return Verdict(None, Reason(LoadReason.FP8_NOT_KNOWN, engine=able.label, model_type=told))

@@ -16,6 +16,7 @@ from importer.evidence.architecture import FILE, config_of, text_config
 from importer.evidence.fact import Evidence
 from importer.evidence.rule import Rule
 from importer.hub.snapshot import Snapshot
+from importer.hub.told import mapping, whole
 from importer.reasons import Reason
 
 MODELOPT_FILE = "hf_quant_config.json"
@@ -144,14 +145,16 @@ def _named(block: Mapping[str, Any]) -> Quantised | None:
 def _modelopt_file(snapshot: Snapshot) -> Quantised | None:
     """ModelOpt's own file, which vLLM reads where ``config.json`` has no block."""
     data = snapshot.json(MODELOPT_FILE)
-    named = _producer(data) == "modelopt" or bool(_map(data.get("quantization")).get("modelopt_quant_config"))
+    named = _producer(data) == "modelopt" or bool(
+        mapping(data.get("quantization")).get("modelopt_quant_config")
+    )
     return _modelopt(data, MODELOPT_FILE, named=named)
 
 
 def _modelopt(
     block: Mapping[str, Any], source: str, quote: str = "", method: str = "modelopt", *, named: bool = True
 ) -> Quantised | None:
-    inner = _map(block.get("quantization")) or block
+    inner = mapping(block.get("quantization")) or block
     algorithm = inner.get("quant_algo")
     if not (isinstance(algorithm, str) and NAME.fullmatch(algorithm)):
         return None  # null: only the cache is quantised
@@ -208,24 +211,24 @@ def _bitsandbytes(block: Mapping[str, Any]) -> Scheme:
 
 
 def _quark(block: Mapping[str, Any]) -> Scheme:
-    weight = _map(_map(block.get("global_quant_config")).get("weight"))
+    weight = mapping(mapping(block.get("global_quant_config")).get("weight"))
     name = QUARK.get(str(weight.get("dtype")))
-    inputs = _map(_map(block.get("global_quant_config")).get("input_tensors"))
+    inputs = mapping(mapping(block.get("global_quant_config")).get("input_tensors"))
     if name == "fp8":
         name = "fp8-dynamic" if inputs.get("is_dynamic") is True else "fp8-static"
     return name, _count(weight.get("group_size"))
 
 
 def _torchao(block: Mapping[str, Any]) -> Scheme:
-    told = _map(_map(block.get("quant_type")).get("default")).get("_type", block.get("quant_type"))
+    told = mapping(mapping(block.get("quant_type")).get("default")).get("_type", block.get("quant_type"))
     named = isinstance(told, str) and NAME.fullmatch(told)
     return (str(told).lower().removesuffix("config") if named else None), None
 
 
 def _compressed(block: Mapping[str, Any]) -> Scheme:
-    groups = [g for g in _map(block.get("config_groups")).values() if isinstance(g, Mapping)]
+    groups = [g for g in mapping(block.get("config_groups")).values() if isinstance(g, Mapping)]
     found = [s for s in (_tensors(g, g.get("format") or block.get("format")) for g in groups) if s]
-    sizes = [n for g in groups if (n := _count(_map(g.get("weights")).get("group_size")))]
+    sizes = [n for g in groups if (n := _count(mapping(g.get("weights")).get("group_size")))]
     schemes = tuple(dict.fromkeys(found))
     mixed = "mixed" if schemes else None
     return schemes[0] if len(schemes) == 1 else mixed, max(sizes, default=None)
@@ -233,7 +236,7 @@ def _compressed(block: Mapping[str, Any]) -> Scheme:
 
 def _tensors(group: Mapping[str, Any], form: object) -> str | None:
     """One group of compressed-tensors: kinds and bits of weights and of what they are multiplied with."""
-    weights, inputs = _map(group.get("weights")), group.get("input_activations")
+    weights, inputs = mapping(group.get("weights")), group.get("input_activations")
     bits, size = _count(weights.get("num_bits")), _count(weights.get("group_size"))
     if bits is None:
         return None
@@ -278,13 +281,8 @@ SCHEMES = {
 
 
 def _producer(block: Mapping[str, Any]) -> object:
-    return _map(block.get("producer")).get("name")
-
-
-def _map(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    return mapping(block.get("producer")).get("name")
 
 
 def _count(value: object) -> int | None:
-    """A whole number above zero; JSON's true is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**31 else None
+    return whole(value, 1, 2**31 - 1)

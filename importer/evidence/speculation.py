@@ -14,6 +14,7 @@ from importer.evidence.fact import Evidence
 from importer.evidence.names import base_models
 from importer.evidence.rule import Rule
 from importer.hub.snapshot import Snapshot
+from importer.hub.told import whole
 from importer.reasons import Reason
 
 KEY = "engine_args.speculative_config"
@@ -52,8 +53,8 @@ def read(config: Mapping[str, object]) -> Heads | None:
     """The heads that a config declares, at its top or in the part about the language model."""
     for part in (config, text_config(config)):
         for key in KEYS:
-            count = part.get(key)
-            if isinstance(count, int) and not isinstance(count, bool) and 0 < count < 100:
+            count = whole(part.get(key), 1, 99)
+            if count is not None:
                 return Heads(count, f"{key}: {count}")
     return None
 
@@ -94,7 +95,7 @@ def holds(snapshot: Snapshot) -> tuple[bool | None, Reason]:
         return True, Reason(DraftReason.FILE_HOLDS, file=named)
     tensors = snapshot.json(INDEX).get("weight_map")
     if isinstance(tensors, Mapping) and tensors:
-        layers = text_config(config_of(snapshot)).get("num_hidden_layers")
+        layers = whole(text_config(config_of(snapshot)).get("num_hidden_layers"))
         one = next((t for t in tensors if NAMED.search(t) or _behind_the_last(t, layers)), None)
         if one is None:
             return False, Reason(DraftReason.NO_TENSOR, count=len(tensors), file=INDEX)
@@ -108,7 +109,7 @@ def holds(snapshot: Snapshot) -> tuple[bool | None, Reason]:
     return True, Reason(DraftReason.AS_TRAINED)
 
 
-def _behind_the_last(tensor: str, layers: object) -> bool:
+def _behind_the_last(tensor: str, layers: int | None) -> bool:
     """``model.layers.61.…`` of a model with 61 layers."""
     number = re.search(r"(?:^|\.)layers\.(\d{1,4})\.", tensor)
-    return number is not None and isinstance(layers, int) and int(number[1]) >= layers
+    return number is not None and layers is not None and int(number[1]) >= layers

@@ -9,6 +9,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from importer.hub import told
+
 MOST = 1 << 40  # no dimension of a model is larger; a product of a few of them stays a whole number
 MOST_LAYERS = 500  # real models stay under 150
 
@@ -77,11 +79,7 @@ class Keys:
 
     def words(self, *names: str) -> tuple[str, ...]:
         """The first that is a list of words."""
-        for name in names:
-            value = self.get(name)
-            if isinstance(value, list) and value and all(isinstance(v, str) for v in value):
-                return tuple(value[:MOST_LAYERS])
-        return ()
+        return next((found for name in names if (found := _words(self.get(name)))), ())
 
     def numbers(self, *names: str) -> tuple[int, ...]:
         """The first that is a list of whole numbers; true counts as 1. Each layer asks, so it is kept."""
@@ -100,21 +98,20 @@ class Keys:
         return listed[layer] if layer < len(listed) else None if listed else self.count(*names)
 
 
+def _words(value: object) -> tuple[str, ...]:
+    listed = told.listed(value)[:MOST_LAYERS]
+    return tuple(listed) if all(isinstance(v, str) for v in listed) else ()
+
+
 def _numbers(value: object) -> tuple[int, ...]:
-    listed = value[:MOST_LAYERS] if isinstance(value, list) else []
+    listed = told.listed(value)[:MOST_LAYERS]
     found = [int(v) if isinstance(v, bool) else whole(v) for v in listed]
     return () if None in found else tuple(v for v in found if v is not None)
 
 
 def whole(value: object) -> int | None:
     """A whole number from 0 to ``MOST``, or nothing."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    if isinstance(value, float):
-        if not value.is_integer():
-            return None
-        value = int(value)
-    return value if 0 <= value <= MOST else None
+    return told.whole(int(value) if isinstance(value, float) and value.is_integer() else value, 0, MOST)
 
 
 @cache

@@ -146,7 +146,7 @@ def _quark(block: Mapping[str, Any]) -> Mapping[str, Any] | None:
     weights = outer.get("weight") if isinstance(outer, Mapping) else None
     if not isinstance(weights, Mapping):
         return None
-    digits = re.search(r"(\d+)", str(weights.get("dtype") or ""))
+    digits = re.search(r"(\d{1,4})", str(weights.get("dtype") or ""))
     kind = "float" if str(weights.get("dtype") or "").startswith("fp") else "int"
     return {
         "num_bits": int(digits[1]) if digits else None,

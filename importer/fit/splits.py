@@ -9,11 +9,13 @@ from typing import Any
 from importer.evidence.architecture import text_config
 from importer.fit.layer import Attention, Cross, State
 from importer.fit.shape import Shape
+from importer.hub.told import whole
 
 WIDTHS = (
     "intermediate_size", "ffn_hidden_size", "moe_intermediate_size", "shared_expert_intermediate_size",
     "expert_ffn_hidden_size",
 )  # fmt: skip
+MOST_SIDES = 16  # of a block in which weights share a scale; real ones have two
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ def divides(config: Mapping[str, Any], shape: Shape, number: int) -> bool:
         if isinstance(cache, State) and not cache.divides(number):
             return False
     block = _block(config)
-    widths = [w for w in map(text_config(config).get, WIDTHS) if isinstance(w, int) and w > 0]
+    widths = [w for key in WIDTHS if (w := whole(text_config(config).get(key), 1))]
     return block is None or all(w % (number * block) == 0 for w in widths if w % block == 0)
 
 
@@ -64,8 +66,8 @@ def _block(config: Mapping[str, Any]) -> int | None:
     weights = _part(groups, "weights")
     found = [_get(block, "weight_block_size"), _get(block, "group_size")]
     found += [_get(weights, "block_structure"), _get(weights, "group_size")]
-    flat = [n for value in found for n in (value if isinstance(value, list) else [value])]
-    return max((n for n in flat if isinstance(n, int) and n > 1), default=None)
+    flat = [n for value in found for n in (value[:MOST_SIDES] if isinstance(value, list) else [value])]
+    return max((n for v in flat if (n := whole(v, 2))), default=None)
 
 
 def _part(block: object, key: str) -> Mapping[str, Any]:

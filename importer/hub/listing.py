@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from importer.errors import RepositoryError
+from importer.hub import told
 from importer.hub.reference import COMMIT, is_id
 from importer.hub.snapshot import RepoFile, parse_object
 from importer.reasons import Reason
@@ -74,8 +75,8 @@ def parse(body: bytes, repo: str, revision: str | None) -> Listing:
 
 def _repo_id(data: Mapping[str, Any], asked: str) -> str:
     """The id as the Hub writes it: after a renaming, or with its own capitals."""
-    told = (data.get("id"), data.get("modelId"))
-    return next((name for name in told if isinstance(name, str) and is_id(name)), asked)
+    names = (data.get("id"), data.get("modelId"))
+    return next((name for name in names if isinstance(name, str) and is_id(name)), asked)
 
 
 def _files(siblings: object) -> tuple[RepoFile, ...]:
@@ -87,43 +88,37 @@ def _files(siblings: object) -> tuple[RepoFile, ...]:
     for entry in listed:
         path = entry.get("rfilename") if isinstance(entry, dict) else None
         if isinstance(path, str) and len(path) < 1024 and SAFE_PATH.fullmatch(path):
-            size = entry.get("size")
-            known = isinstance(size, int) and not isinstance(size, bool) and size >= 0
-            found[path] = RepoFile(path, size if known else None, _hash(entry))
+            found[path] = RepoFile(path, told.whole(entry.get("size")), _hash(entry))
     return tuple(found[path] for path in sorted(found))
 
 
 def _hash(entry: Mapping[str, Any]) -> str | None:
     """Of a large file the SHA-256 of its content, else git's hash."""
-    large = _of(entry.get("lfs"), dict) or {}
-    told = (large.get("sha256"), entry.get("blobId"))
-    return next((h for h in told if isinstance(h, str) and HASH.fullmatch(h)), None)
+    large = told.mapping(entry.get("lfs"))
+    hashes = (large.get("sha256"), entry.get("blobId"))
+    return next((h for h in hashes if isinstance(h, str) and HASH.fullmatch(h)), None)
 
 
 def _info(data: Mapping[str, Any]) -> dict[str, Any]:
     """The Hub's own words under our names, each of the right type or left out."""
-    card = _of(data.get("cardData"), dict) or {}
-    weights = _of(data.get("safetensors"), dict) or {}
-    told = {
-        "pipeline_tag": _of(data.get("pipeline_tag"), str),
-        "library_name": _of(data.get("library_name"), str),
-        "tags": [t for t in (_of(data.get("tags"), list) or [])[:MOST_TAGS] if isinstance(t, str)],
+    card = told.mapping(data.get("cardData"))
+    weights = told.mapping(data.get("safetensors"))
+    words = {
+        "pipeline_tag": told.text(data.get("pipeline_tag")),
+        "library_name": told.text(data.get("library_name")),
+        "tags": [t for t in told.listed(data.get("tags"))[:MOST_TAGS] if isinstance(t, str)],
         "card": card,
         "base_models": _base_models(card),
-        "config": _of(data.get("config"), dict),
-        "safetensors_total": _of(weights.get("total"), int),
-        "safetensors": _of(weights.get("parameters"), dict),
+        "config": told.mapping(data.get("config")) or None,
+        "safetensors_total": told.whole(weights.get("total")),
+        "safetensors": told.mapping(weights.get("parameters")) or None,
         "gated": data.get("gated") if isinstance(data.get("gated"), (bool, str)) else None,
-        "modified": _of(data.get("lastModified"), str),
+        "modified": told.text(data.get("lastModified")),
     }
-    return {key: value for key, value in told.items() if value is not None}
+    return {key: value for key, value in words.items() if value is not None}
 
 
 def _base_models(card: Mapping[str, Any]) -> list[str]:
     """What the card names as the origin of the weights: one id or several."""
     named = card.get("base_model")
     return [n for n in (named if isinstance(named, list) else [named])[:MOST_TAGS] if isinstance(n, str)]
-
-
-def _of(value: object, kind: type) -> Any:
-    return value if isinstance(value, kind) and not (kind is int and isinstance(value, bool)) else None

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+from importer.decide.target import Target
 from importer.engines import abilities
 from importer.evidence import (
     advice,
@@ -26,11 +29,17 @@ from importer.evidence import (
 from importer.evidence.abilities import Machine
 from importer.evidence.kind import find_kind
 from importer.fit import devices, quantised, weights
+from importer.fit.place import Wanted
+from importer.fitting import fit
 from importer.hub import hosts, listing, reference, safetensors, small
 from importer.hub import weights as hub_weights
 from importer.hub.snapshot import RepoFile, Snapshot, parse_object
+from importer.proof.renderers import own_renderer
+from importer.proof.tokens import tokens_of
 from importer.template import marks, source, thinking, vocabulary
 from importer.template.marks import Marks
+from importer.template.source import Template
+from importer.template.vocabulary import Token, Vocabulary
 
 
 def pieces(text: str, each: int = 8) -> list[str]:
@@ -155,10 +164,12 @@ def header(text: str) -> Any:
 
 
 def hub_answer(text: str) -> bytes:
-    """The Hub's answer with as many files as the text has pieces."""
-    named = [{"rfilename": p, "size": 1} for p in pieces(text)]
-    card = {"base_model": pieces(text), "license": text[:40]}
-    answer = {"id": "a/b", "sha": "0" * 40, "siblings": named, "tags": pieces(text), "cardData": card}
+    """The Hub's answer with as many files, tags and types of weights as the text has pieces."""
+    parts = pieces(text)
+    siblings = [{"rfilename": p, "size": 1} for p in parts]
+    card = {"base_model": parts, "license": text[:40]}
+    answer = {"id": "a/b", "sha": "0" * 40, "siblings": siblings, "tags": parts, "cardData": card}
+    answer["safetensors"] = {"parameters": dict.fromkeys(parts, 1)}
     return json.dumps(answer).encode()
 
 
@@ -171,6 +182,32 @@ def quantised_names(text: str) -> Any:
         **{key: {"bits": 4} for key in pieces(text)},
     }
     return {"quantization_config": block}
+
+
+def sizes(text: str) -> Snapshot:
+    """A repository whose shape is told in as many words as the text has pieces, and whose weights are, too."""
+    parts = pieces(text)
+    config = {
+        "model_type": "llama", "num_hidden_layers": 500, "hidden_size": 64, "vocab_size": 64,
+        "max_position_embeddings": 4096, "architectures": parts, "num_attention_heads": [*range(len(parts))],
+        "layer_types": parts, "mlp_layer_types": parts, "moe_layers": [*range(len(parts))], "num_experts": 8,
+        "block_configs": [{"attention": {"n_heads_in_group": 2}, "ffn": {"ffn_mult": 2.5}} for _ in parts],
+        "cross_attention_layers": [10**400 for _ in parts], "num_nextn_predict_layers": 500,
+        "quantization_config": {"quant_method": "fp8", "ignore": parts, "weight_block_size": [128 for _ in parts]},
+        "vision_config": {"depth": 9, "hidden_size": 9, "deepstack_visual_indexes": [*range(len(parts))]},
+    }  # fmt: skip
+    index = {"metadata": {"total_size": 9}, "weight_map": dict.fromkeys(parts, "model.safetensors")}
+    one = snapshot(config_json=config, tokenizer_config_json={"a": parts}, model_safetensors_index_json=index)
+    return replace(one, info={"safetensors": dict.fromkeys(parts, 1), "config": config})
+
+
+def fitted(one: Snapshot) -> None:
+    """What the importer reads outside the sandbox: what fits on a device, who renders, which tokens there are."""
+    for backend, device in (("vllm", "8xh100-80g"), ("mlx", "m3-max-64g")):
+        wanted = Wanted({"max_model_len": 4096})
+        fit(one, device, None, backend, wanted, exact=False, offline=True, progress=len)
+    own_renderer(one, (), Target("vllm", None))
+    tokens_of(one, Template("a", "b"), Vocabulary(tuple(Token(p, False) for p in one.info["safetensors"])))
 
 
 def as_is(text: str) -> str:
@@ -211,6 +248,32 @@ READERS = (
      20_000, as_is),
     ("the Hub's answer", lambda b: listing.parse(b, "a/b", None), "hub.listing", 6_000, hub_answer),
     ("quantised modules", lambda c: quantised.scheme(c, {}, {}, 9), "fit.quantised fit.towers", 4_000, quantised_names),
+    ("fit", fitted, "fit.kinds fit.shape fit.splits", 20_000, sizes),
     ("device", devices.named, "fit.devices", 10_000, as_is),
     ("memory", devices.size, "fit.devices", 10_000, as_is),
 )  # fmt: skip
+
+
+BASE = {
+    "model_type": "llama", "num_hidden_layers": 500, "hidden_size": 64, "vocab_size": 64,
+    "num_attention_heads": 8, "max_position_embeddings": 4096,
+}  # fmt: skip
+# Settings as long as they are read, each with most of its length under one key.
+LONGEST: dict[str, Callable[[], Any]] = {
+    "layer_types": lambda: ["a"] * 400_000,
+    "block_configs": lambda: [{}] * 500_000,
+    "num_attention_heads": lambda: [10**400] * 5_000,
+    "quantization_config": lambda: {
+        "quant_method": "compressed-tensors",
+        "config_groups": {str(i): {"weights": {"num_bits": 4}} for i in range(60_000)},
+    },
+    "hybrid_override_pattern": lambda: "M" * 2_000_000,
+    "weight_map": lambda: {f"t{i}": "a.safetensors" for i in range(60_000)},
+}
+
+
+def at_limit(key: str) -> Snapshot:
+    """A repository whose settings are that long, and of which the Hub tells as much."""
+    index = {"weight_map": LONGEST["weight_map"]()}
+    one = snapshot(config_json=BASE | {key: LONGEST[key]()}, model_safetensors_index_json=index)
+    return replace(one, info={"safetensors": {f"t{i}": 1 for i in range(900_000)}})
