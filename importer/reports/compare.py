@@ -136,9 +136,11 @@ def _way(before: Found | None, after: Found | None) -> Way | None:
         return "worse" if worse > 0 else "better"
     if before.outcome != after.outcome:
         return "other"
-    return "other" if not after.passed and _seen(before) != _seen(after) else None
+    return None if after.passed or _alike(before, after) else "other"
 
 
-def _seen(found: Found) -> tuple[object, ...]:
-    """What tells two failures apart; receipts of older versions have blame alone."""
-    return found.attribution, found.cause, found.remedy
+def _alike(one: Found, other: Found) -> bool:
+    """Whether two failures are one, by blame alone where a receipt of an older version tells no cause."""
+    if one.attribution != other.attribution or None in (one.cause, other.cause):
+        return one.attribution == other.attribution
+    return (one.cause, one.remedy) == (other.cause, other.remedy)

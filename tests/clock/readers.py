@@ -68,7 +68,7 @@ _REASONS = {
         engines.doctor.cards engines.doctor.case engines.doctor.files engines.doctor.memory engines.doctor.model
         launcher engines.doctor.processor engines.environment engines.group engines.machine engines.tokens hub.clientcache""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
-        engines.deaths engines.mlx hub.api hub.transport service.routes.gallery template.render template.worker validation.client
+        engines.deaths engines.mlx hub.api hub.transport service.routes.gallery template.worker validation.client
         validation.remote validation.probes.calls_kept validation.probes.context_length
         validation.probes.cut_call validation.probes.guided_output validation.probes.model_listed
         validation.probes.prompt_rendered validation.probes.simple_answers validation.probes.stop_strings
