@@ -298,9 +298,9 @@ class SandboxError(ImporterError):
     """A stranger's text could not be analysed on this machine now; the text is not to blame."""
 
     exit_code = 75
-    kinds: ClassVar = {"starved": _of("what"), "lost": _of("what")}
+    kinds: ClassVar = {"starved": _of("what"), "lost": _of("what"), "closed": _of("what")}
 
-    def __init__(self, kind: Literal["starved", "lost"], /, **details: object) -> None:
+    def __init__(self, kind: Literal["starved", "lost", "closed"], /, **details: object) -> None:
         super().__init__(kind, **details)
 
 

@@ -290,5 +290,5 @@ APART = {
     "editor", "edited",  # tests/test_review_terminal.py
     *ServiceError.kinds,  # tests/test_service_problems.py
     "never-validated",  # tests/test_reports_cli.py
-    "starved", "lost", "too-costly",  # the sandbox's own tests
+    "starved", "lost", "closed", "too-costly",  # the sandbox's own tests
 }  # fmt: skip

@@ -79,7 +79,7 @@ def test_mypy_knows_the_kinds_that_are_declared() -> None:
         branch = getattr(errors, f"{name}Error")
         assert {*branch.kinds} == {*get_args(getattr(errors, f"{name}Kind"))}
         known -= {*branch.kinds}
-    assert known == {"probes-failed", "starved", "lost", "internal", "output-closed", "interrupted"}
+    assert known == {"probes-failed", "starved", "lost", "closed", "internal", "output-closed", "interrupted"}
 
 
 def test_every_kind_has_a_sentence_over_its_fields() -> None:

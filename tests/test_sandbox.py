@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -159,6 +160,20 @@ def test_closing_leaves_no_process() -> None:
         (pid,) = sandbox.pids
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_closing_ends_what_is_under_way_at_once() -> None:
+    with Sandbox() as sandbox, ThreadPoolExecutor() as threads:
+        calls = [threads.submit(sandbox.call, RENDER, exchange(ENDLESS), "it", 60) for _ in range(2)]
+        while not sandbox.pids:
+            time.sleep(0.01)
+        began = time.monotonic()
+        sandbox.close()
+        errors = [call.exception() for call in calls]
+        assert time.monotonic() - began < 1.5  # of the two seconds that the rendering takes
+        assert [getattr(error, "kind", None) for error in errors] == ["closed", "closed"]
+        assert sandbox.pids == ()
+        assert sandbox.call(RENDER, exchange("{{ 1 }}"), "it") == RENDER.answer((Rendered("1"),))
 
 
 def alone(code: str) -> subprocess.CompletedProcess[str]:

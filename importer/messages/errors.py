@@ -121,6 +121,7 @@ TEXTS: dict[str, dict[str, Text]] = {
     "SandboxError": {
         "starved": "Could not analyse {what}: the machine is busy.",
         "lost": "Could not analyse {what}: the process that reads it ended twice without an answer.",
+        "closed": "Could not analyse {what}: the importer is ending.",
     },
     "InternalError": {
         "internal": "The importer met a fault of its own: {problem}.",
@@ -164,5 +165,6 @@ STEPS: dict[str, Text] = {
     "unreachable": "Check the address, and that the server runs.",
     "starved": "Try again when the machine has less to do.",
     "lost": "Try again when the machine has more free memory; if it happens again, report it.",
+    "closed": "Ask again when it runs.",
     "interrupted": "Nothing half-written was left behind.",
 }  # fmt: skip

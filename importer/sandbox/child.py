@@ -63,8 +63,12 @@ class Child:
         except OSError:
             raise self._lost() from None
 
+    def end(self) -> None:
+        """End it; who waits for its answer is told that it is lost."""
+        self.process.kill()
+
     def close(self) -> None:
-        """End it."""
+        """End it and forget it; nobody waits for its answer any more."""
         end(self.process)
 
     def _exchange(self, line: bytes) -> bytes:

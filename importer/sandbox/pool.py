@@ -36,6 +36,7 @@ class Sandbox:
         self._lock = Lock()
         self._idle: list[Child] = []
         self._busy: set[Child] = set()
+        self._closings = 0
 
     def __enter__(self) -> Self:
         return self
@@ -58,9 +59,12 @@ class Sandbox:
             return tuple(child.process.pid for child in (*self._idle, *self._busy))
 
     def close(self) -> None:
-        """End the children; the next call starts another."""
+        """End the children; calls under way raise SandboxError("closed"), and the next one starts another."""
         with self._lock:
+            self._closings += 1
             children, self._idle = self._idle, []
+            for child in self._busy:
+                child.end()
         for child in children:
             child.close()
 
@@ -68,8 +72,10 @@ class Sandbox:
         """The task's answer, or the limit that the text exceeds.
 
         ``what`` names the text in the sentence of an error; ``seconds`` stands in for the task's own limit.
-        Raises SandboxError where the child was starved or lost twice, and the task's own ImporterError.
+        Raises SandboxError where the child was starved or lost twice or the sandbox was closed meanwhile, and
+        the task's own ImporterError.
         """
+        closings = self._closings
         seconds = task.seconds if seconds is None else seconds
         try:
             asked = {
@@ -81,7 +87,7 @@ class Sandbox:
         except RecursionError:
             return _over(SandboxReason.DEPTH, seconds, self._memory)
         with self._turns:
-            told = self._answer(line, what)
+            told = self._answer(line, what, closings)
         if "answer" in told:
             answer: A = codec_of(task.answer).decode(told["answer"])
             return answer
@@ -91,11 +97,15 @@ class Sandbox:
             raise decode_error(told["error"])
         raise FaultError(told["fault"])
 
-    def _answer(self, line: bytes, what: str) -> dict[str, Any]:
-        """One exchange, with another child where the first is starved or lost."""
+    def _answer(self, line: bytes, what: str, closings: int) -> dict[str, Any]:
+        """One exchange, with another child where the first is starved or lost; none for a call from before
+        the sandbox closed.
+        """
         kind: Literal["starved", "lost"] = "lost"
         for _ in range(TRIES):
-            child = self._take()
+            child = self._take(closings)
+            if child is None:
+                raise SandboxError("closed", what=what)
             whole = False
             try:
                 told: dict[str, Any] = json.loads(child.ask(line))
@@ -112,9 +122,11 @@ class Sandbox:
                 self._give_back(child, whole=whole)
         raise SandboxError(kind, what=what)
 
-    def _take(self) -> Child:
+    def _take(self, closings: int) -> Child | None:
         """A child that lives; one that died while nobody asked it anything is replaced."""
         with self._lock:
+            if closings != self._closings:
+                return None
             while self._idle:
                 child = self._idle.pop()
                 if child.alive:

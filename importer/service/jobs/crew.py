@@ -136,6 +136,7 @@ class Crew:
             thread.join(PATIENCE)  # a database that does not answer is not waited for
         for thread in _stop_all([*self.held.jobs().values()], leave=True):
             thread.join()
+        self.bench.sandbox.close()  # whatever a job asks it ends now, and the job goes on elsewhere
         deadline = time.monotonic() + PATIENCE
         while self.held.jobs() and time.monotonic() < deadline:
             time.sleep(POLL)
