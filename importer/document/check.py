@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any
 
 from importer.document import schema
+from importer.document.diff import Path
 from importer.document.where import Places, Problem, Unreadable, parse
 from importer.errors import DocumentError
 from importer.reasons import Reason
@@ -30,9 +31,14 @@ def problems(text: str, filled_in: Mapping[str, Any] | None = None) -> list[Prob
         data = {**(filled_in or {}), **parse(text)}
     except Unreadable as error:
         return [error.problem]
+    return sorted((problem for _, problem in faults(text, data)), key=lambda p: (p.line, p.column))
+
+
+def faults(text: str, data: Mapping[str, Any]) -> Iterator[tuple[Path, Problem]]:
+    """What the schema has against the data of a text, one after the other as they are found."""
     places = Places(text)
-    found = [places.problem(f.path, f.says) for f in schema.faults("document", data)]
-    return sorted(found, key=lambda p: (p.line, p.column))
+    for fault in schema.faults("document", data):
+        yield fault.path, places.problem(fault.path, fault.says)
 
 
 def checked(text: str, path: object) -> dict[str, Any]:

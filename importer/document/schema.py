@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
@@ -98,9 +99,28 @@ def strangers(document: Mapping[str, Any]) -> list[str]:
 
 def _slip(key: str) -> bool:
     """Whether a key at the top is a known one mistyped by one letter, or belongs under ``parameters``."""
-    known = load("document")["properties"]
-    inner = known["parameters"]["properties"]
-    return key in inner or any(_one_letter(key, name) for name in (*known, *inner))
+    inner, known, longest = _known()
+    if key in inner:
+        return True
+    near = {name for form in _shortened(key) for name in known.get(form, ())} if len(key) <= longest else ()
+    return any(_one_letter(key, name) for name in near)
+
+
+@cache
+def _known() -> tuple[AbstractSet[str], Mapping[str, Sequence[str]], int]:
+    """Names under ``parameters``; all names by each of their shortened forms; how long a slip can be."""
+    properties = load("document")["properties"]
+    inner = properties["parameters"]["properties"]
+    forms: dict[str, list[str]] = {}
+    for name in (*properties, *inner):
+        for form in _shortened(name):
+            forms.setdefault(form, []).append(name)
+    return frozenset(inner), forms, max(map(len, (*properties, *inner))) + 1
+
+
+def _shortened(word: str) -> AbstractSet[str]:
+    """The word, and the word without each of its letters: words one slip apart share one of these."""
+    return {word, *(word[:at] + word[at + 1 :] for at in range(len(word)))}
 
 
 def _one_letter(key: str, name: str) -> bool:

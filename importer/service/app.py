@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from threading import BoundedSemaphore
 from typing import Any
 
+from anyio import CapacityLimiter
 from fastapi import FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
@@ -23,7 +24,7 @@ from importer.gallery.gallery import Gallery
 from importer.gallery.opening import opened, said
 from importer.service import messages
 from importer.service.auth import limits
-from importer.service.desk import Desk
+from importer.service.desk import TEXTS, Desk
 from importer.service.guard import Guard
 from importer.service.index import Index
 from importer.service.jobs.crew import Crew
@@ -82,7 +83,7 @@ def _open(settings: Settings) -> Desk:
     crew = Crew(gallery, settings).__enter__()
     looks = BoundedSemaphore(settings.previews)
     watching, index, pulse = Watching(database), Index(database), Pulse(database)
-    return Desk(settings, database, gallery, crew, watching, index, looks, pulse)
+    return Desk(settings, database, gallery, crew, watching, index, looks, pulse, CapacityLimiter(TEXTS))
 
 
 def _failed(request: Request, error: Exception) -> Response:

@@ -4,36 +4,35 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
-from importer.document import schema
-from importer.document.check import problems
+from importer.document.check import faults
 from importer.document.where import Places, Problem, Unreadable, parse
 from importer.errors import DocumentError
 from importer.service import messages
 
 LONGEST = 64_000  # characters of a document, ten times a long one; YAML is read slowly
+MOST = 200  # mistakes that are told; who made more reads no further
 
 
-def mistakes(text: str) -> list[dict[str, Any]]:
-    """What is wrong with a text: JSON pointer, line, column, and what is said."""
+def _read(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The data, and what is wrong by lines: JSON pointer, line, column, and what is said."""
     if len(text) > LONGEST:
-        return [{"pointer": "", "line": 1, "column": 1, "detail": f"it has more than {LONGEST:,} characters"}]
+        says = f"it has more than {LONGEST:,} characters"
+        return {}, [{"pointer": "", "line": 1, "column": 1, "detail": says}]
     try:
         data = parse(text)
     except Unreadable as error:
-        return [_mistake(error.problem, "")]
-    places = Places(text)
-    told = {
-        places.problem(fault.path, fault.says): pointer(fault.path)
-        for fault in schema.faults("document", data)
-    }
-    return [_mistake(problem, told.get(problem, "")) for problem in problems(text)]
+        return {}, [_mistake(error.problem, ())]
+    found = [_mistake(problem, path) for path, problem in islice(faults(text, data), MOST)]
+    return data, sorted(found, key=lambda m: (m["line"], m["column"]))
 
 
-def _mistake(found: Problem, place: str) -> dict[str, Any]:
+def _mistake(found: Problem, path: tuple[str | int, ...]) -> dict[str, Any]:
     """A problem with the pointer to what it is about."""
-    return {"pointer": place, "line": found.line, "column": found.column, "detail": messages.text(found.says)}
+    says = messages.text(found.says)
+    return {"pointer": pointer(path), "line": found.line, "column": found.column, "detail": says}
 
 
 def pointer(path: tuple[str | int, ...]) -> str:
@@ -42,20 +41,19 @@ def pointer(path: tuple[str | int, ...]) -> str:
 
 
 def looked_at(text: str, name: str) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-    """The text's data where it is a document of that name, and every mistake."""
-    found = mistakes(text)
+    """The text's data where it is a document of that name, and its mistakes, up to ``MOST``."""
+    data, found = _read(text)
     if found:
         return None, found
-    data = parse(text)
     if data.get("name") == name:
         return data, []
     says = f"it is {data.get('name')!r} and cannot be changed here"
     at = Places(text).problem(("name",), says)
-    return None, [_mistake(at, "/name")]
+    return None, [_mistake(at, ("name",))]
 
 
 def checked(text: str, name: str) -> dict[str, Any]:
-    """The text's data; raises DocumentError("invalid") with every mistake."""
+    """The text's data; raises DocumentError("invalid") with the mistakes."""
     data, found = looked_at(text, name)
     if data is None or found:
         said = "; ".join(f"line {m['line']}: {m['detail']}" for m in found[:5])

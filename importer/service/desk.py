@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import BoundedSemaphore
-from typing import Annotated, cast
+from typing import Annotated, TypeVar, cast
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Request
 from fastapi.responses import Response
 
@@ -19,10 +20,15 @@ from importer.service.pulse import Pulse
 from importer.service.settings import Settings
 from importer.service.watching import Watching
 
+R = TypeVar("R")
+TEXTS = 2  # documents that are read at a time: reading holds up whatever else Python does in this process
+
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """The service of one process; ``looks`` are those at repositories that may be taken at a time."""
+    """The service of one process; ``looks`` are those at repositories that may be taken at a time, ``texts``
+    the documents that may be read at a time: whoever waits for that holds no thread that others need.
+    """
 
     settings: Settings
     database: Database
@@ -32,6 +38,11 @@ class Desk:
     index: Index
     looks: BoundedSemaphore
     pulse: Pulse
+    texts: CapacityLimiter
+
+    async def reading(self, work: Callable[..., R], *given: object) -> R:
+        """What reads a document's text, in its turn and beside the loop."""
+        return await to_thread.run_sync(work, *given, limiter=self.texts)
 
 
 async def desk(request: Request) -> Desk:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
 from importer.document.diff import differences
@@ -111,7 +110,7 @@ async def put(
     def text(old: str) -> str:
         return _text(body) if kind in YAML else rewrite(old, json_object(body), path=f"{name}.yaml")
 
-    return await run_in_threadpool(_edit, name, request, at, who, needed(match, name), why, text)
+    return await at.reading(_edit, name, request, at, who, needed(match, name), why, text)
 
 
 @router.patch(
@@ -135,7 +134,7 @@ async def patch(
             raise DocumentError("invalid", path=f"{name}.yaml", problem=error.problem.reason) from None
         return rewrite(old, merged(data, json_object(body)), path=f"{name}.yaml")
 
-    return await run_in_threadpool(_edit, name, request, at, who, needed(match, name), why, text)
+    return await at.reading(_edit, name, request, at, who, needed(match, name), why, text)
 
 
 @router.delete(

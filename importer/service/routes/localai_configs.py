@@ -6,7 +6,6 @@ import re
 from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
 from importer.document.edit import rewrite
@@ -68,7 +67,7 @@ async def patch_config(
     Comments stay. The name cannot be changed.
     """
     body = await request.body()
-    return await run_in_threadpool(_patched, name, body, request, at, who, numbers(match))
+    return await at.reading(_patched, name, body, request, at, who, numbers(match))
 
 
 def _patched(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
@@ -77,7 +76,7 @@ async def me(request: Request, at: AtDesk) -> dict[str, Any]:
 async def check(name: str, request: Request, at: AtDesk, who: Reader) -> dict[str, Any]:
     """Each mistake with its line, and what would be different; `PUT` keeps it."""
     del who
-    return await run_in_threadpool(_checked, name, await request.body(), at)
+    return await at.reading(_checked, name, await request.body(), at)
 
 
 def _checked(name: str, body: bytes, at: Desk) -> dict[str, Any]:
