@@ -169,6 +169,7 @@ def running(
     engines: bool = False,
     database: str | None = None,
     env: Mapping[str, str] | None = None,
+    by: str = "importer",
     **repos: Any,
 ) -> Iterator[Service]:
     """A server with a Hub that has a few small models."""
@@ -176,7 +177,7 @@ def running(
     with HubServer(found, tokens=(TOKEN,)) as hub:
         service = Service(folder, hub, engines=engines, database=database, env=env)
         try:
-            yield service.start(*words)
+            yield service.start(*words, by=by)
         finally:
             service.close()
 
