@@ -70,7 +70,7 @@ def config(text: str) -> Snapshot:
         "model_type": text, "architectures": [text, *parts], "_name_or_path": text, "model_file": text,
         "auto_map": {"AutoConfig": text, **dict(zip(parts, parts, strict=True))},
         "quantization_config": {"quant_method": text, "bits": 4, "ignore": parts, "config_groups": {key: {} for key in parts}},
-        "max_position_embeddings": 4096, "num_nextn_predict_layers": 1, "rope_scaling": {key: {"type": text} for key in parts},
+        "max_position_embeddings": 4096, "num_nextn_predict_layers": 1, "rope_scaling": {"type": text, **{key: {"type": key} for key in parts}},
     }  # fmt: skip
     index = {"weight_map": dict(zip(parts, parts, strict=True))}
     return snapshot(config_json=data, tokenizer_config_json=data, model_safetensors_index_json=index)
