@@ -118,7 +118,7 @@ def marked(text: str) -> None:
 def declared(text: str) -> Marks:
     """Markers out of as many tokens as the text has pieces, asked at many places of another text."""
     found = Marks(pieces(text))
-    other = "<a> b " * 400
+    other = "<a> b " * 60
     for at in range(0, len(other), 8):
         found.boundary(other, at)
     return found
