@@ -23,6 +23,7 @@ from importer.document.store import Store
 from importer.errors import HubError, UsageError
 from importer.hub import transport
 from importer.hub.deadline import Patience
+from importer.hub.places import Places
 from importer.pipeline import Decided, Request
 from tests.commandline import BASE, Desk, Ran, desk
 from tests.hubserver import Fault, Repo
@@ -240,10 +241,10 @@ def test_what_is_under_way_is_bounded() -> None:
 def test_a_fault_in_one_line_does_not_cost_the_others(desk: Desk) -> None:
     resolve = importer.hub.resolve
 
-    def fails(reference: Any, **options: Any) -> Any:
+    def fails(reference: Any, places: Places, **options: Any) -> Any:
         if reference.repo == "acme/chat":
             raise ZeroDivisionError("oh")
-        return resolve(reference, **options)
+        return resolve(reference, places, **options)
 
     desk.monkeypatch.setattr("importer.hub.resolve", fails)
     Path("list").write_text("acme/base\nacme/chat\nother/base")

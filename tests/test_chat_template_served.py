@@ -22,6 +22,7 @@ from importer.engines.vllm import PLUGIN, VllmCpu
 from importer.errors import DocumentError
 from importer.exports import FORMATS
 from importer.exports.base import Exported, Options, Refused
+from importer.messages import render
 from importer.run import rendering
 from importer.template.ours import PYTHONIC
 from importer.template.source import Template
@@ -178,12 +179,12 @@ def test_an_export_carries_the_template_or_says_that_it_cannot(name: str) -> Non
     assert digest(document) == before
     if name in ("kserve", "mlx-vlm-command"):
         assert isinstance(made, Refused)
-        assert "template" in made.reason
+        assert "template" in render(made.reason)
         return
     assert isinstance(made, Exported)
     first = next(iter(made.files.values()))
     if name.startswith("localai"):
-        assert made.lost[0].startswith("The chat template is not carried over, nor its tools")
+        assert render(made.lost[0]).startswith("The chat template is not carried over, nor its tools")
         assert PYTHONIC not in first
     elif name == "mlx-command":
         assert f"--chat-template={TEMPLATE.text}" in shlex.split(first, comments=True)

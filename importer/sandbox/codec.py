@@ -7,7 +7,6 @@ in modules of the importer alone.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
@@ -219,7 +218,8 @@ def _kind(key: str) -> Enum:
     name, _, member = place.rpartition(".")
     if not module.startswith("importer."):
         raise CodecError(f"{key} is not ours")
-    kind = getattr(sys.modules.get(module) or import_module(module), name, None)
+    # Another thread may be loading it: import_module waits for that, a look into sys.modules would not.
+    kind = getattr(import_module(module), name, None)
     if not (isinstance(kind, type) and issubclass(kind, Enum) and member in kind.__members__):
         raise CodecError(f"{key} is no member of an enumeration")
     return kind[member]
