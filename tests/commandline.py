@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,13 @@ import yaml
 
 from importer.cli.main import run
 from importer.document import schema
+from importer.sandbox.pool import Sandbox
 from tests.hubserver import Content, HubServer, Repo, isolate
 
 REPO = Path(__file__).parents[1]
 TOKEN = "hf_goodgoodgood"
+WARM = Sandbox(4)  # starting a child takes longer than most imports
+atexit.register(WARM.close)
 COMMAND = [sys.executable, "-m", "importer"]
 
 # Repositories of few files: without a chat template an import needs no renderer.
@@ -72,10 +76,11 @@ class Desk:
     monkeypatch: pytest.MonkeyPatch
     capsys: pytest.CaptureFixture[str]
     held: ExitStack
+    sandbox: Sandbox | None = field(default_factory=lambda: WARM)
 
     def __call__(self, *words: object) -> Ran:
         """Run in this process."""
-        code = run([str(word) for word in words])
+        code = run([str(word) for word in words], self.sandbox)
         out, err = self.capsys.readouterr()
         assert "Traceback" not in out + err
         return Ran(code, out, err)

@@ -142,6 +142,7 @@ def got(url: str, limit: int = 1_000_000, patience: Patience = SHORT) -> str:
         return "too large"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENDLESS)
 def test_an_answer_without_end_ends(wire: Callable[..., Wire], name: str) -> None:
     one = wire(ENDLESS[name])
@@ -151,6 +152,7 @@ def test_an_answer_without_end_ends(wire: Callable[..., Wire], name: str) -> Non
     assert found in ("hello" if name.startswith("words") else "network", "bad-answer", "too large"), found
 
 
+@pytest.mark.slow
 def test_who_is_left_is_hung_up_on(wire: Callable[..., Wire]) -> None:
     """Nothing goes on reading in the background."""
     one = wire(ENDLESS["interim answers"])
@@ -168,6 +170,7 @@ def test_a_handshake_without_end_ends(wire: Callable[..., Wire]) -> None:
     assert time.monotonic() - begun < SOON
 
 
+@pytest.mark.slow
 def test_one_limit_holds_for_all_tries(wire: Callable[..., Wire]) -> None:
     """Each try is cut off after half of the time: the third one has none left."""
 

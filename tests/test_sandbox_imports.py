@@ -61,7 +61,11 @@ def test_no_repository_takes_more_than_the_budget(name: str) -> None:
 
 
 def imported(desk: Desk) -> dict[str, bytes]:
-    """The import of a model that is there already, with what a person wrote into its document."""
+    """The import of a model that is there already, with what a person wrote into its document.
+
+    From here on each run starts a child of its own.
+    """
+    desk.sandbox = None
     ran = desk("acme/chat", "--yes", "--no-validate")
     assert ran.code == 0, ran.err
     path = desk.folder / "models" / "chat.yaml"
@@ -86,7 +90,8 @@ def test_a_sandbox_lost_for_good_writes_nothing(desk: Desk, do: Callable[[int], 
     desk.monkeypatch.setattr(pool, "WALL_SECONDS", 1.0)
     with meddling(do) as met:
         ran = desk("acme/chat", "--yes", "--no-validate", "--json")
-    assert (ran.code, len(met)) == (75, 2)
+    assert ran.code == 75
+    assert len(met) in (2, 3)  # one that dies before it is asked is replaced
     assert kind in ran.out
     assert desk.files() == before
 
@@ -94,6 +99,7 @@ def test_a_sandbox_lost_for_good_writes_nothing(desk: Desk, do: Callable[[int], 
 @linux
 @pytest.mark.slow
 def test_a_sandbox_stopped_for_16_seconds_decides_the_same(desk: Desk) -> None:
+    desk.sandbox = None
     calm = desk("acme/chat", "--dry-run", "--json")
     began = time.monotonic()
     with meddling(stopped_for(16), times=1) as met:
@@ -104,6 +110,7 @@ def test_a_sandbox_stopped_for_16_seconds_decides_the_same(desk: Desk) -> None:
 
 @pytest.mark.slow
 def test_a_busy_machine_decides_the_same(desk: Desk) -> None:
+    desk.sandbox = None
     calm = desk("acme/chat", "--dry-run", "--json")
     loops = [
         subprocess.Popen(["nice", "-n", "5", sys.executable, "-c", "while True: pass"]) for _ in range(20)

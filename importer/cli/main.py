@@ -7,25 +7,32 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import Any
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
 
 from importer.cli import arguments as typed
 from importer.cli import messages, streams
 from importer.errors import ImporterError, InternalError, Interrupted, ValidationError
 
+if TYPE_CHECKING:
+    from importer.sandbox import Sandbox
 
-def run(argv: Sequence[str]) -> int:
-    """The exit code; see ``errors.py`` for what each means."""
+
+def run(argv: Sequence[str], sandbox: Sandbox | None = None) -> int:
+    """The exit code; see ``errors.py`` for what each means.
+
+    ``sandbox``  of a caller that keeps one warm for several imports.
+    """
     previous = signal.signal(signal.SIGTERM, _terminate)
     try:
-        return _guarded(list(argv))
+        return _guarded(list(argv), sandbox)
     finally:
         signal.signal(signal.SIGTERM, previous)
 
 
-def _guarded(argv: list[str]) -> int:
+def _guarded(argv: list[str], sandbox: Sandbox | None) -> int:
     try:
-        return _finished(argv)
+        return _finished(argv, sandbox)
     except ImporterError as error:
         return _tell(argv, error)
     except KeyboardInterrupt:
@@ -41,22 +48,22 @@ def _guarded(argv: list[str]) -> int:
         return _internal(argv, error)
 
 
-def _finished(argv: list[str]) -> int:
+def _finished(argv: list[str], sandbox: Sandbox | None) -> int:
     code = 0
     try:
-        code = _dispatch(typed.parse(argv))
+        code = _dispatch(typed.parse(argv), sandbox)
     except SystemExit as left:  # how argparse ends after --help and --version
         code = int(left.code or 0)
     sys.stdout.flush()
     return code
 
 
-def _dispatch(parsed: argparse.Namespace) -> int:
+def _dispatch(parsed: argparse.Namespace, warm: Sandbox | None) -> int:
     """0, or what a command that found something answers instead."""
     if parsed.command == "import":
         from importer.sandbox.pool import Sandbox
 
-        with Sandbox() as sandbox:
+        with Sandbox() if warm is None else nullcontext(warm) as sandbox:
             sandbox.start()  # it wakes while the rest is imported, which takes as long
             if parsed.source is None:
                 from importer.cli.importing import run as run_import
