@@ -65,7 +65,7 @@ def settle(planned: Plan, store: Store, take: Take | None = None) -> Settled:
         return _settled(planned, take, old.data, old.text, old, base)
     merged = Merge(base, old.data, planned.built.data, take)
     if merged.conflicts and take is None:
-        first, count = merged.conflicts[0].line(), len(merged.conflicts)
+        first, count = merged.conflicts[0].reason, len(merged.conflicts)
         raise DocumentError("conflict", path=path, count=count, first=first, conflicts=merged.conflicts)
     data = _derived(merged.data)
     return _settled(planned, take, data, merge.write(old.text, data, wrote, theirs, path), old, base)

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from importer.cli.messages import hint
-from importer.evidence.kind import NOT_CHAT, find_kind
+from importer.evidence.kind import NOT_CHAT, NotChat, find_kind
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.messages import render
+from importer.reasons import Reason
 
 TEMPLATE = {"chat_template.jinja": "{{ messages }}"}
 SETTINGS = {"tokenizer_config.json": '{"eos_token": "</s>"}'}
@@ -169,7 +170,8 @@ def test_a_refusal_says_what_it_is(kind: str) -> None:
     error = find_kind(snapshot(names[kind])).error("x/Y")
     assert error is not None
     assert error.kind == "not-chat"
-    assert NOT_CHAT[kind] in error.message
+    assert error.details["what"] == Reason(NotChat(kind))
+    assert render(Reason(NotChat(kind))) in error.message
     assert hint(error)
 
 

@@ -122,7 +122,7 @@ def _settled(arguments: argparse.Namespace, planned: Plan, store: Store) -> Sett
         return settle(planned, store, arguments.take)
     except DocumentError as error:
         for conflict in error.details.get("conflicts", ()) if not arguments.json else ():  # type: ignore[attr-defined]
-            show.note(conflict.line())
+            show.note(render(conflict.reason))
         raise
 
 

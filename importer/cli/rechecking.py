@@ -14,6 +14,7 @@ from importer.document.store import Store
 from importer.errors import ImporterError, InternalError
 from importer.hub.pace import Pace
 from importer.hub.places import ANYWHERE
+from importer.messages import render
 from importer.recheck.again import recheck as plan_again
 from importer.recheck.finding import Altered, Cause, Finding, Yours
 from importer.workbench import Workbench
@@ -101,7 +102,7 @@ def _lines(found: Finding) -> Iterator[str]:
             yield moved.change.line()
             yield from _covered(moved.yours)
     for conflict in found.conflicts:
-        yield f"conflict: {conflict.line()}; --take mine or --take theirs decides it"
+        yield f"conflict: {render(conflict.reason)}; --take mine or --take theirs decides it"
 
 
 def _cause(cause: Cause) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Literal
 
 from importer.document import options
@@ -15,6 +16,7 @@ from importer.document.diff import ABSENT, Path, dotted, keyed, same, shown
 from importer.document.edit import rewrite
 from importer.document.layout import Layout, labels
 from importer.document.text import read
+from importer.reasons import Reason
 
 Take = Literal["mine", "theirs"]
 TAKES: tuple[Take, ...] = ("mine", "theirs")
@@ -22,6 +24,12 @@ BY_HAND = "user: set in this file"  # how our comment beside a person's value be
 # What follows from other values: nobody's word on it counts, and the importer works it out again.
 DERIVED: tuple[Path, ...] = (("importer", "client_sampling"),)
 BOOKKEEPING = ("importer", "artifacts")  # what every new commit changes
+
+
+class MergeReason(StrEnum):
+    """What a merge meets."""
+
+    CONFLICT = "conflict"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +41,11 @@ class Conflict:
     mine: Any
     theirs: Any
 
-    def line(self) -> str:
+    @property
+    def reason(self) -> Reason:
         """``parameters.temperature: it was 0.6, the file says 0.5, this import says 0.7``."""
         was, mine, theirs = map(shown, (self.base, self.mine, self.theirs))
-        return f"{dotted(self.path)}: it was {was}, the file says {mine}, this import says {theirs}"
+        return Reason(MergeReason.CONFLICT, path=dotted(self.path), was=was, mine=mine, theirs=theirs)
 
     def to_json(self) -> dict[str, Any]:
         """The path and its values; a side that is not there is left out, for null is a value."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from enum import StrEnum
 from typing import Any
 
 from importer.document import decisions, schema
@@ -14,6 +15,16 @@ from importer.document.store import Store, Stored
 from importer.errors import DocumentError
 from importer.evidence.rule import Rule
 from importer.messages import render
+from importer.reasons import Reason
+
+
+class ReviewReason(StrEnum):
+    """What a reviewer has to look at."""
+
+    UNKNOWN_KEY = "unknown-key"
+    READS_LESS = "reads-less"
+    STALE = "stale"
+    PROBE = "probe"
 
 
 def say(store: Store, name: str, word: Word, seen: str | None = None) -> Stored:
@@ -82,14 +93,15 @@ def _warnings(stored: Stored, receipt: Receipt) -> Iterator[str]:
     for key, decision in receipt.decisions.items():
         yield from (f"{key}: {text}" for text in decisions.warnings(decision))
     for key in schema.strangers(stored.data):
-        yield f"{key}: the importer does not know this key and keeps it as it is"
+        yield render(Reason(ReviewReason.UNKNOWN_KEY, key=key))
     block = stored.data.get("importer")
     streaming = block.get("streaming") if isinstance(block, Mapping) else None
     for key, finding in streaming.items() if isinstance(streaming, Mapping) else ():
-        yield f"{key}: in pieces it reads less: {finding}"
+        yield render(Reason(ReviewReason.READS_LESS, key=key, finding=str(finding)))
     held = validation(receipt, stored.data, stored.digest)
     if held.state == "stale" and held.why is not None:
-        yield f"its validation does not hold: {render(held.why)}"
+        yield render(Reason(ReviewReason.STALE, why=held.why))
     for outcome in held.run["outcomes"] if held.run is not None and not held.run["passed"] else ():
         if outcome["outcome"] in ("fail", "inconclusive"):
-            yield f"probe {outcome['probe']}: {outcome['outcome']}: {outcome['reason']}"
+            probe, ended, why = (str(outcome[name]) for name in ("probe", "outcome", "reason"))
+            yield render(Reason(ReviewReason.PROBE, probe=probe, outcome=ended, reason=why))

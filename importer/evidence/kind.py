@@ -21,15 +21,28 @@ from importer.evidence.tables import parser_table
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 
-NOT_CHAT = {
-    "embedding": "an embedding model",
-    "reranker": "a reranker or classifier",
-    "reward": "a reward model",
-    "speech": "a speech or audio model",
-    "image": "an image or video model",
-    "draft": "a draft model for speculative decoding",
-}
-NEXT = {"draft": "Import the model that it drafts for."}
+
+class NotChat(StrEnum):
+    """Kinds of models that nobody chats with."""
+
+    EMBEDDING = "embedding"
+    RERANKER = "reranker"
+    REWARD = "reward"
+    SPEECH = "speech"
+    IMAGE = "image"
+    DRAFT = "draft"
+
+
+class KindRemedy(StrEnum):
+    """What to import, or to serve with, instead."""
+
+    DRAFTED = "drafted"
+    OTHER_ENGINE = "other-engine"
+    MADE_FROM = "made-from"
+    ORIGINAL = "original"
+
+
+NOT_CHAT = frozenset(kind.value for kind in NotChat)
 
 # Parts of class names that tell the kind; the first kind that fits is meant.
 _ARCHITECTURES = {
@@ -114,13 +127,14 @@ class KindFinding:
     def error(self, repo: str) -> RepositoryError | None:
         """Why no document can be made, or ``None``."""
         if self.kind == "gguf-only":
-            hint = "Import the repository with the original safetensors weights; the card does not name it."
+            original = Reason(KindRemedy.ORIGINAL)
             if self.made_from:
-                hint = f"Import {self.made_from}, which it was made from."
-            return RepositoryError("gguf-only", repo=repo, next=hint)
+                original = Reason(KindRemedy.MADE_FROM, repo=self.made_from)
+            return RepositoryError("gguf-only", repo=repo, next=original)
         if self.kind in NOT_CHAT:
-            hint = NEXT.get(self.kind, "Serve it with an engine for that kind of model.")
-            return RepositoryError("not-chat", repo=repo, what=NOT_CHAT[self.kind], next=hint)
+            kind = NotChat(self.kind)
+            instead = KindRemedy.DRAFTED if kind is NotChat.DRAFT else KindRemedy.OTHER_ENGINE
+            return RepositoryError("not-chat", repo=repo, what=Reason(kind), next=Reason(instead))
         return None
 
 

@@ -15,6 +15,7 @@ class ApiReason(StrEnum):
     """Why an answer of the Hub's API cannot be used."""
 
     REFUSED = "refused"
+    LISTING = "listing"
 
 
 def ask(repo: str, revision: str | None) -> Listing:
@@ -53,7 +54,7 @@ def refusal(answer: transport.Answer, repo: str, revision: str | None, file: str
     if code == "RepoNotFound" or answer.status in {404, 410}:
         return HubError("not-found", repo=repo)
     if answer.status in {401, 403}:
-        return HubError("forbidden", what=file or "the list of files", repo=repo, status=answer.status)
+        return HubError("forbidden", what=file or Reason(ApiReason.LISTING), repo=repo, status=answer.status)
     return _unusable(answer.url, Reason(ApiReason.REFUSED, status=answer.status))
 
 

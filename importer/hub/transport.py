@@ -32,6 +32,13 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+class WaitReason(StrEnum):
+    """How long to wait before the next try."""
+
+    SECONDS = "seconds"
+    UNTOLD = "untold"
+
+
 class ExchangeReason(StrEnum):
     """What went wrong below HTTP, or between one answer and the next."""
 
@@ -108,9 +115,13 @@ def _lost(url: str, error: _Broken) -> HubError:
 
 def _gave_up(answer: Answer, tries: int, asked: float | None) -> HubError:
     if answer.status == 429:
-        wait = f"{asked:.0f} seconds" if asked else "a few minutes"
-        return HubError("rate-limited", wait=wait, seconds=asked)
+        return HubError("rate-limited", wait=wait_for(asked), seconds=asked)
     return HubError("server", status=answer.status, url=hosts.plain(answer.url), tries=tries)
+
+
+def wait_for(seconds: float | None) -> Reason:
+    """How long a caller has to wait, where the server says so."""
+    return Reason(WaitReason.SECONDS, seconds=seconds) if seconds else Reason(WaitReason.UNTOLD)
 
 
 def _asked_pause(headers: Mapping[str, str]) -> float | None:

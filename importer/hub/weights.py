@@ -132,7 +132,7 @@ def _refusal(response: Any, repo: str, commit: str) -> HubError:
     headers = {name.lower(): value for name, value in response.headers.items()}
     url, had_token = str(response.request.url), "authorization" in response.request.headers
     if response.status_code == 429:
-        return HubError("rate-limited", wait="a few minutes")
+        return HubError("rate-limited", wait=transport.wait_for(None))
     if response.status_code >= 500:
         return HubError("server", status=response.status_code, url=hosts.plain(url), tries="several")
     return api.refusal(transport.Answer(url, response.status_code, headers, b"", had_token), repo, commit)

@@ -8,6 +8,15 @@ if TYPE_CHECKING:
     from importer.messages import Text
 
 TEXTS: dict[str, dict[str, Text]] = {
+    "MergeReason": {
+        "conflict": "{path}: it was {was}, the file says {mine}, this import says {theirs}",
+    },
+    "ReviewReason": {
+        "unknown-key": "{key}: the importer does not know this key and keeps it as it is",
+        "reads-less": "{key}: in pieces it reads less: {finding}",
+        "stale": "its validation does not hold: {why}",
+        "probe": "probe {probe}: {outcome}: {reason}",
+    },
     "SchemaReason": {
         "at": "at {where}: {problem}",
         "at-top": "at the top level: {problem}",

@@ -20,6 +20,7 @@ KINDS = {
     "ocr": "an OCR model",
     "translation": "a translation model",
 }
+NOT_CHAT = ("embedding", "reranker", "reward", "speech", "image", "draft")
 FIELDS = {"tool_parser": "tool parser", "reasoning_parser": "reasoning parser"}
 WAYS = {
     "decoder": "a decoder",
@@ -200,6 +201,13 @@ TEXTS: dict[str, dict[str, Text]] = {
         "limited": "a chat sends its images again with every turn; {engine} would take {usual} of each",
     },
     "StopReason": {"listed": _ends, "end-of-turn": _end_of_turn, "unnamed": "token {id}"},
+    "NotChat": {kind: KINDS[kind] for kind in NOT_CHAT},
+    "KindRemedy": {
+        "drafted": "Import the model that it drafts for.",
+        "other-engine": "Serve it with an engine for that kind of model.",
+        "made-from": "Import {repo}, which it was made from.",
+        "original": "Import the repository with the original safetensors weights; the card does not name it.",
+    },
     "KindReason": {
         "architecture": _of_kind("the architecture {name} is that of {of}"),
         "key": "config.json has {key}",

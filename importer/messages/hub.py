@@ -24,7 +24,8 @@ TEXTS: dict[str, dict[str, Text]] = {
         "hops": "it was redirected more than {hops} times",
         "broke-off": "the download broke off ({name})",
     },
-    "ApiReason": {"refused": "it refused with status {status}"},
+    "ApiReason": {"refused": "it refused with status {status}", "listing": "the list of files"},
+    "WaitReason": {"seconds": "{seconds:.0f} seconds", "untold": "a few minutes"},
     "ListingReason": {
         "long": "it is longer than {limit} bytes",
         "values": "it holds more than {limit:,} values",
