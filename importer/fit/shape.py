@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any
 
 from importer.evidence.architecture import config_of, text_config
@@ -23,6 +24,14 @@ from importer.reasons import Reason
 DTYPES = {"float32": 4, "float16": 2, "bfloat16": 2}
 KV_FORMATS = {"fp8", "nvfp4"}
 CONTEXT = ("max_position_embeddings", "max_sequence_length", "seq_length", "n_positions", "model_max_length")
+
+
+class ShapeField(StrEnum):
+    """What every language model's config has to say."""
+
+    LAYERS = "layers"
+    HIDDEN = "hidden"
+    VOCABULARY = "vocabulary"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +113,10 @@ def describe(
     keys = Keys.of(text)
     number = keys.count(*LAYERS) or kinds.length(keys)
     hidden, vocabulary = keys.count(*HIDDEN), keys.count(*VOCABULARY) or Keys.of(config).count(*VOCABULARY)
-    sought = {"the number of layers": number, "the hidden size": hidden, "the vocabulary's size": vocabulary}
+    sought = {ShapeField.LAYERS: number, ShapeField.HIDDEN: hidden, ShapeField.VOCABULARY: vocabulary}
     for name, value in sought.items():
         if not value:
-            return Unknown(Reason(UnknownReason.SHAPE_FIELD, field=name))
+            return Unknown(Reason(UnknownReason.SHAPE_FIELD, field=Reason(name)))
     if number is None or hidden is None or vocabulary is None or number > MOST_LAYERS:
         return Unknown(Reason(UnknownReason.TOO_MANY_LAYERS, number=number, most=MOST_LAYERS))
     tied = _tied(config, keys)

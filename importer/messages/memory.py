@@ -8,6 +8,11 @@ if TYPE_CHECKING:
     from importer.messages import Text
 
 TEXTS: dict[str, dict[str, Text]] = {
+    "ShapeField": {
+        "layers": "the number of layers",
+        "hidden": "the hidden size",
+        "vocabulary": "the vocabulary's size",
+    },
     "UnknownReason": {
         "config": "{label} has no config.json that could be read",
         "shape-field": "config.json does not say {field}",
