@@ -255,3 +255,10 @@ def test_no_file_names_the_place_it_was_written_in() -> None:
         and outside.search(p.read_text("utf-8", "replace"))
     ]
     assert not named
+
+
+@pytest.mark.xdist_group("one")
+def test_what_belongs_to_a_group_is_run_by_one_process(request: pytest.FixtureRequest) -> None:
+    """Two of vLLM's servers side by side on two processors hardly get on: the groups have to work."""
+    if request.config.getoption("loadgroup", default=False):
+        assert request.node.nodeid.endswith("@one")
