@@ -97,7 +97,7 @@ def test_looks_are_counted_with_the_previews(tmp_path: Path) -> None:
             answers = [*threads.map(lambda _: ask("acme/base", {"backend": "vllm"}), range(3))]
         refused = [a for a in answers if a.status_code == 503]
         assert refused
-        assert "looked at" in envelope(refused[0], 503)
+        assert "previews" in envelope(refused[0], 503)
         assert refused[0].headers["Retry-After"] == "5"
 
 

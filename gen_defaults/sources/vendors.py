@@ -14,6 +14,9 @@ from importer.errors import ImporterError
 from importer.evidence.sampling import FILE, KEYS
 from importer.hub import Places, parse, resolve
 from importer.hub.reference import Reference
+from importer.hub.snapshot import UnreadReason
+from importer.messages import render
+from importer.reasons import Reason
 
 NAME = "vendors"
 TAKEN = ("do_sample", *(theirs for theirs, _ in KEYS))
@@ -35,7 +38,8 @@ def _row(request: Request, repo: str, known: Mapping[str, Any]) -> dict[str, Any
     if request.folder and not _folder(request.folder, repo).is_dir():
         return dict(known)
     try:
-        snapshot = resolve(_reference(request, repo, known), Places.below(()))
+        places = Places.below([request.folder] if request.folder else [])
+        snapshot = resolve(_reference(request, repo, known), places)
         said = snapshot.json(FILE)
     except ImporterError as error:
         if error.kind == "gated" and known:
@@ -45,7 +49,8 @@ def _row(request: Request, repo: str, known: Mapping[str, Any]) -> dict[str, Any
     if not snapshot.has(FILE):
         return dict(known) if request.folder else {}
     if text is None:
-        raise IndexFailure(f"{repo}: {FILE} cannot be read: {snapshot.unknown.get(FILE, 'it was not kept')}")
+        why = snapshot.unknown.get(FILE, Reason(UnreadReason.NOT_KEPT))
+        raise IndexFailure(f"{repo}: {FILE} cannot be read: {render(why)}")
     digest = hashlib.sha256(text.encode()).hexdigest()
     if request.pinned and digest != known.get("sha256"):
         raise IndexFailure(f"{FILE} of {repo} has another SHA-256 than the one it had: {digest}")
