@@ -109,7 +109,8 @@ def test_given_up(desk: Desk) -> None:
     with Terminal(desk, "review", "base", **editor(desk, {"backend: vllm": "backend: ["}, "")) as at:
         at.expect(ASKED)
         at.type("e\n")
-        assert "found '-'\n      - completion\n" in at.expect(AGAIN)
+        assert "line 8: " in (found := at.expect(AGAIN))
+        assert "      - completion\n" in found
         at.type("n\n")
         at.expect("Given up: models/base.yaml is as it was.")
         at.expect(ASKED)
