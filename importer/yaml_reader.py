@@ -8,7 +8,7 @@ weighs as much as what it stands for, so that nothing grows unseen.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
@@ -162,7 +162,7 @@ def compose(text: str, *, longest: int = MOST_CHARACTERS, most: int = MOST_VALUE
     except YamlError:
         raise
     except yaml.MarkedYAMLError as error:
-        raise _marked(error) from None
+        raise _marked(error, text.splitlines() or [""]) from None
     except (yaml.reader.ReaderError, UnicodeError) as error:
         raise _character(text, str(error)) from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
@@ -284,10 +284,15 @@ def error_of(error: yaml.YAMLError) -> YamlError:
     return _marked(error) if isinstance(error, yaml.MarkedYAMLError) else _syntax(str(error))
 
 
-def _marked(error: yaml.MarkedYAMLError) -> YamlError:
-    """Where YAML stopped, and what it was in the middle of where that began earlier."""
+def _marked(error: yaml.MarkedYAMLError, lines: Sequence[str] = ()) -> YamlError:
+    """Where YAML stopped, and what it was in the middle of where that began earlier.
+
+    ``lines`` are the text's: libyaml stops behind the last one, where nobody can look.
+    """
     mark, began = error.problem_mark or error.context_mark, error.context_mark
     line, column = (1, 1) if mark is None else (mark.line + 1, mark.column + 1)
+    if lines and line > len(lines):
+        line, column = len(lines), len(lines[-1]) + 1
     since = 0 if began is None or not error.context or began.line + 1 >= line else began.line + 1
     return _syntax(error.problem or "", line, column, context=error.context or "", since=since)
 
