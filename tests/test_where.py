@@ -45,7 +45,7 @@ SINGLE = [
     ("temperature: 0.5", "temperature: .inf", 7, 3, "temperature: inf is not a number that JSON has"),
     ("temperature: 0.5", "7: x", 7, 3, "the key 7 is not text; quote it"),
     ("temperature: 0.5", "2024-01-01: x", 7, 3, "the key 2024-01-01 is not text; quote it"),
-    ("temperature: 0.5", "temperature: '0.5", 10, 1, "while scanning a quoted scalar that begins on line 7"),
+    ("temperature: 0.5", "temperature: '0.5", 9, 21, "while scanning a quoted scalar that begins on line 7"),
     ("temperature: 0.5", "\ttemperature: 0.5", 7, 3, "found a tab character"),
     ("temperature: 0.5", "temperature: \x07", 7, 16, "the character U+0007 is not allowed"),
     ("temperature: 0.5", "temperature: *gone", 7, 16, "found undefined alias 'gone'"),
