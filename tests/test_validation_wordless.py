@@ -233,7 +233,7 @@ def test_the_search_for_readers_finds_them(line: str, tmp_path: Path) -> None:
 
 
 REPRESENTATIVE = (
-    "hermes-read-as-glm", "template-drops-results", "end-token-unknown", "stop-word-within-answers",
+    "template-without-tools", "template-drops-results", "end-token-unknown", "stop-word-within-answers",
     "streamed-call-as-text", "weights-rounded-away", "killed-in-the-middle", "wrong-served-name",
     "tokenizer-of-another-model", "answers-end-too-soon",
 )  # fmt: skip
