@@ -75,7 +75,7 @@ COMPUTE = (
     "CUDA_*", "NVIDIA_*", "NCCL_*", "CUBLAS_*", "CUDNN_*", "CUTLASS_*", "NVTE_*",  # NVIDIA
     "HIP_*", "HSA_*", "ROCR_*", "ROCM_*", "MIOPEN_*", "RCCL_*", "AITER_*", "AMD_*",  # AMD
     "ONEAPI_*", "ZE_*", "SYCL_*", "CCL_*",  # Intel
-    "MLX_*", "MTL_*", "METAL_*", "JACCL_*",  # Apple
+    "APC_*", "MLX_*", "MTL_*", "METAL_*", "JACCL_*",  # Apple
     "OMP_*", "GOMP_*", "KMP_*", "MKL_*", "OPENBLAS_*", "VECLIB_*", "NUMEXPR_*", "DNNL_*", "ONEDNN_*",
     "MALLOC_*", "TCMALLOC_*", "MIMALLOC_*",
     "TORCH*", "PYTORCH_*", "TRITON_*", "FLASHINFER_*", "XFORMERS_*", "DG_JIT_*", "CC", "CXX",

@@ -133,7 +133,8 @@ def test_mlx_reads_its_formats(
     assert proof.engine == "mlx"
     assert right in proof.reads("tool_parser")
     assert wrong not in proof.reads("tool_parser")
-    assert all(render(v.reason).startswith("one-call: ") for v in proof.verdicts["tool_parser"] if not v.reads)
+    refuted = [v.reason for v in proof.verdicts["tool_parser"] if not v.reads]
+    assert all(render(reason).startswith("one-call: ") for reason in refuted)
 
 
 def test_a_call_that_nobody_reads_is_no_ground_for_a_parser(vllm: ParserWorker, renderer: Renderer) -> None:
@@ -208,7 +209,8 @@ def test_a_worker_killed_in_between_is_started_again(vllm_engine: Installed, ren
         assert worker._conversation is not None
     assert "hermes" in before.reads("tool_parser")
     assert "qwen3_coder" in after.reads("tool_parser")
-    assert not any("ended with" in render(r) for v in after.verdicts["tool_parser"] for r in v.failed.values())
+    failed = [reason for v in after.verdicts["tool_parser"] for reason in v.failed.values()]
+    assert not any("ended with" in render(reason) for reason in failed)
 
 
 # The whole way
