@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from importer.messages.evidence import FIELDS
+
 if TYPE_CHECKING:
     from importer.messages import Text
 
-FIELDS = {"tool_parser": "tool parser", "reasoning_parser": "reasoning parser"}
 
 TEXTS: dict[str, dict[str, Text]] = {
     "RecheckReason": {

@@ -141,6 +141,6 @@ def _way(before: Found | None, after: Found | None) -> Way | None:
 
 def _alike(one: Found, other: Found) -> bool:
     """Whether two failures are one, by blame alone where a receipt of an older version tells no cause."""
-    if one.attribution != other.attribution or None in (one.cause, other.cause):
-        return one.attribution == other.attribution
-    return (one.cause, one.remedy) == (other.cause, other.remedy)
+    if one.attribution != other.attribution:
+        return False
+    return None in (one.cause, other.cause) or (one.cause, one.remedy) == (other.cause, other.remedy)
