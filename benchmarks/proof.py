@@ -12,16 +12,16 @@ from statistics import median
 from typing import TypeVar
 
 from benchmarks.row import Row
-from importer.decide.target import Target
-from importer.engines import environment, get
+from importer.chat_template.analyze import analyze
+from importer.chat_template.find import Template
+from importer.chat_template.render import Renderer
+from importer.chat_template.samples import TemplateAnalysis
+from importer.chat_template.vocabulary import Token, Vocabulary
+from importer.decisions.decision import Target
+from importer.engines import get, install
 from importer.engines.parsers import ParserWorker, Tokens
 from importer.proof.cache import cached
 from importer.proof.prove import prove
-from importer.template.learn import learn
-from importer.template.render import Renderer
-from importer.template.source import Template
-from importer.template.study import Study
-from importer.template.vocabulary import Token, Vocabulary
 from tests import template_texts as texts
 
 T = TypeVar("T")
@@ -40,14 +40,14 @@ TEMPLATES = {
 def rows() -> Iterable[Row]:
     """Medians of ``RUNS``; an engine that is not installed is said."""
     with Renderer() as renderer:
-        learn(Template(texts.PYTHONIC, "warm"), VOCABULARY, renderer)
+        analyze(Template(texts.PYTHONIC, "warm"), VOCABULARY, renderer)
         studies = {}
         for name, text in TEMPLATES.items():
             template = Template(text, "chat_template.jinja")
-            seconds, studies[name] = _timed(lambda: learn(template, VOCABULARY, renderer))  # noqa: B023
+            seconds, studies[name] = _timed(lambda: analyze(template, VOCABULARY, renderer))  # noqa: B023
             yield Row(f"rendering every case: {name}", f"{seconds:.2f} s", "")
     for engine, holder in ENGINES.items():
-        found = environment.find(get(holder))
+        found = install.find(get(holder))
         if found is None:
             yield Row(f"proof on {engine}", "not installed", "")
             continue
@@ -55,7 +55,9 @@ def rows() -> Iterable[Row]:
             yield from _engine(worker, engine, found.version, studies)
 
 
-def _engine(worker: ParserWorker, engine: str, version: str, studies: dict[str, Study]) -> Iterable[Row]:
+def _engine(
+    worker: ParserWorker, engine: str, version: str, studies: dict[str, TemplateAnalysis]
+) -> Iterable[Row]:
     seconds, _ = _timed(worker.version, runs=1)
     yield Row(f"{engine} {version}: worker up", f"{seconds:.1f} s", "")
     seconds, _ = _timed(lambda: prove(studies["calls as JSON"], TOKENS, True, worker), runs=1)

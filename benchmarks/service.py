@@ -91,7 +91,7 @@ def _fill(service: Service) -> None:
         data = json.loads(version["data"])
         for name in names:
             made = localai_gallery.entry(data | {"name": name}, None)
-            if not isinstance(made, localai_gallery.Entry):
+            if not isinstance(made, localai_gallery.GalleryEntry):
                 raise SystemExit(f"LocalAI cannot be given it: {made.reason}")
             published.put(connection, name, 1, made, row["updated_at"])
         changed(connection)

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.row import Row
-from importer.engines import ENGINES, environment, get
+from importer.app.validate import rendering
+from importer.engines import ENGINES, get, install
 from importer.engines.process import serve
-from importer.run import rendering
 from importer.validation.journal import Journal
 from importer.validation.run import validate
 
@@ -30,7 +30,7 @@ def rows() -> Iterable[Row]:
     for name in PARSERS:
         if name not in ENGINES:
             continue
-        found = environment.find(get(name))
+        found = install.find(get(name))
         if found is None:
             yield Row(f"validation on {name}", "not installed", "")
         else:

@@ -15,7 +15,7 @@ from gen_defaults import mlx_source, transformers_source, vllm_source
 from gen_defaults.index import Index, IndexFailure, Release
 from gen_defaults.place import write
 from gen_defaults.sources.engines import WANTED, chosen
-from importer.engines.abilities import FOLDER, SCHEMA
+from importer.engines.capabilities import FOLDER, SCHEMA
 
 # What reading sources that have moved ends in.
 MOVED = (SyntaxError, ValueError, TypeError, LookupError, AttributeError, StopIteration, RecursionError)

@@ -13,38 +13,37 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gen_defaults import vendor
-from gen_defaults.checks.finding import Finding, Proved
-from gen_defaults.files import Files, Kept
-from gen_defaults.truth import Prediction, Score, Truth, read
+from gen_defaults import sampling as vendor
+from gen_defaults.checks.finding import CheckFinding, Proved
+from gen_defaults.truth import Files, Kept, Prediction, Score, Truth, read
 from gen_defaults.truth import measure as judge
-from importer.evidence import tables
-from importer.evidence.names import match_names
-from importer.evidence.tables import SamplingTable, Table, parse_parsers, parse_sampling
+from importer.signals import tables
+from importer.signals.family import match_names
+from importer.signals.tables import SamplingTable, Table, parse_parsers, parse_sampling
 
 VERDICTS = ("right", "different", "missing")
 STEP = "mend the row, or accept it with --accept-worse"
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
+class ScoredTables:
     """Both tables, parsed."""
 
     parsers: Table
     sampling: SamplingTable
 
     @classmethod
-    def of(cls, parsers: Mapping[str, Any], sampling: Mapping[str, Any]) -> Tables:
+    def of(cls, parsers: Mapping[str, Any], sampling: Mapping[str, Any]) -> ScoredTables:
         """From the files' data."""
         return cls(parse_parsers(parsers), parse_sampling(sampling))
 
     @classmethod
-    def shipped(cls) -> Tables:
+    def shipped(cls) -> ScoredTables:
         """As they are here."""
         return cls(tables.parser_table(), tables.sampling_table())
 
     @classmethod
-    def within(cls, folder: Path) -> Tables:
+    def within(cls, folder: Path) -> ScoredTables:
         """From another checkout; raises OSError, ValueError and KeyError for what is none."""
         data = [json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in tables.TABLES]
         return cls.of(*data)
@@ -59,7 +58,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class AccuracyChange:
     """The same models before and after."""
 
     before: Measured
@@ -67,13 +66,13 @@ class Comparison:
     proved: tuple[Proved, ...] = field(default=(), repr=False)
 
     @property
-    def worse(self) -> list[Finding]:
+    def worse(self) -> list[CheckFinding]:
         """Families that lost an answer, a family each."""
         found = []
         for family in sorted(self.after.parsers.families):
             lost = [f"{what} {was} became {now}" for what, was, now, bad in self._changes(family) if bad]
             if lost:
-                found.append(Finding("accuracy", family, f"it got worse: {', '.join(lost)}", STEP))
+                found.append(CheckFinding("accuracy", family, f"it got worse: {', '.join(lost)}", STEP))
         return found
 
     def lines(self) -> Iterator[str]:
@@ -96,7 +95,9 @@ class Comparison:
             yield "sampling", _counts(old), _counts(new), bad
 
 
-def compare(folder: Path, before: Tables, after: Tables, *, proves: bool = False) -> Comparison:
+def compare(
+    folder: Path, before: ScoredTables, after: ScoredTables, *, proves: bool = False
+) -> AccuracyChange:
     """Both measured on the same models; ``proves`` asks the parsers of the installed vLLM.
 
     Raises OSError and ValueError where the folder holds no truth that can be read.
@@ -109,10 +110,10 @@ def compare(folder: Path, before: Tables, after: Tables, *, proves: bool = False
         then = (
             Measured(first.parsers, sampling(truths, files, after)) if same else measure(truths, files, after)
         )
-        return Comparison(first, then, tuple(Proved(m, p) for m, p in sorted(files.proofs.items())))
+        return AccuracyChange(first, then, tuple(Proved(m, p) for m, p in sorted(files.proofs.items())))
 
 
-def measure(truths: Sequence[Truth], files: Files, standing: Tables) -> Measured:
+def measure(truths: Sequence[Truth], files: Files, standing: ScoredTables) -> Measured:
     """Parsers by files where a model has some, else by name; sampling by the vendors' files."""
     by_files = files.predictor(standing.parsers)
 
@@ -124,12 +125,12 @@ def measure(truths: Sequence[Truth], files: Files, standing: Tables) -> Measured
     return Measured(judge(truths, predict), sampling(truths, files, standing))
 
 
-def sampling(truths: Sequence[Truth], files: Files, standing: Tables) -> dict[str, Counter[str]]:
+def sampling(truths: Sequence[Truth], files: Files, standing: ScoredTables) -> dict[str, Counter[str]]:
     """What the table says where the vendor's ``generation_config.json`` states a value."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for truth in truths:
         row = vendor.row_for(truth.model_id, standing.parsers, standing.sampling)
-        for key, value in vendor.values(files.vendor(truth.model_id)).items():
+        for key, value in vendor.generation_values(files.vendor(truth.model_id)).items():
             if row is None or key not in row.values:
                 found[truth.family]["missing"] += 1
             else:

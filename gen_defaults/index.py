@@ -16,7 +16,7 @@ from gen_defaults import archive
 from gen_defaults.archive import IndexFailure, Texts
 from gen_defaults.web import Web, local, shown
 from importer import launcher
-from importer.engines.environment import PIP
+from importer.engines.install import PIP
 from importer.launcher import Purpose
 
 __all__ = ["Index", "IndexFailure", "Release", "day", "order"]

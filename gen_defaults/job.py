@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from gen_defaults import checks, sampling
-from gen_defaults.checks import Finding, Subject, Upstream
+from gen_defaults.checks import CheckFinding, CheckSubject, Upstream
 from gen_defaults.index import IndexFailure, order
 from gen_defaults.place import Place, changed, load
 from gen_defaults.proposal import proposal
-from gen_defaults.sources import SOURCES, Request
+from gen_defaults.sources import SOURCES, SourceRequest
 from importer.engines.registries import Registry, parsed
-from importer.evidence.tables import parse_parsers
+from importer.signals.tables import parse_parsers
 
 EMPTY: Mapping[str, Any] = {"families": {}, "patterns": [], "sources": {}}
 
@@ -26,8 +26,8 @@ class Result:
 
     place: Place
     files: Mapping[Path, str]
-    subject: Subject
-    findings: tuple[Finding, ...] = ()
+    subject: CheckSubject
+    findings: tuple[CheckFinding, ...] = ()
 
     @property
     def changed(self) -> dict[Path, str]:
@@ -45,7 +45,7 @@ class Result:
         return found
 
 
-def run(request: Request, names: Collection[str]) -> Result:
+def run(request: SourceRequest, names: Collection[str]) -> Result:
     """Ask these sources, make what follows from them, and check it. Raises IndexFailure."""
     files: dict[Path, str] = {}
     upstream: list[Upstream] = []
@@ -57,7 +57,7 @@ def run(request: Request, names: Collection[str]) -> Result:
         modules |= answer.modules
     if request.index.unused:
         raise IndexFailure(f"{request.index.unused[0]} is no archive of a package that was asked for")
-    table = Subject(load(request.place.parsers), EMPTY)
+    table = CheckSubject(load(request.place.parsers), EMPTY)
     if wrong := checks.shape(table):
         return Result(request.place, {}, table, tuple(wrong))
     said, read = _Said(request.place, files), [*files]
@@ -107,10 +107,10 @@ def subject(
     files: Mapping[Path, str],
     upstream: tuple[Upstream, ...] = (),
     modules: Mapping[str, str] = {},
-) -> Subject:
+) -> CheckSubject:
     """What the checks are asked about."""
     repositories = said.load(said.place.upstream("vendors")).get("repositories", {})
-    return Subject(
+    return CheckSubject(
         parsers=load(said.place.parsers),
         sampling=json.loads(files[said.place.sampling]),
         registries=said.registries(),

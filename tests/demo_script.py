@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from importer.demo import MODEL
-from importer.demo.network import Network
-from importer.demo.recipe import CONFIG
+from tools.demo_model.network import Network
+from tools.demo_model.recipe import CONFIG
 
 IDS = np.array([[3, 270, 40, 41, 300, 12, 7], [9, 8, 7, 6, 270, 4, 2]])
 ROWS = np.array([0, 3, 6, 9, 13])

@@ -13,8 +13,8 @@ import pytest
 from importer.cli import messages
 from importer.demo import MODEL
 from importer.engines import get
-from importer.engines.doctor import Case, Fine, NotApplicable, Result, Trouble, TroubleSeverity
-from importer.engines.environment import Installed
+from importer.engines.doctor import CheckSkipped, DoctorCase, Fine, Result, Trouble, TroubleSeverity
+from importer.engines.install import Installed
 
 
 def stopped(result: Result, *words: str) -> None:
@@ -39,7 +39,7 @@ def fine(result: Result, word: str = "") -> None:
 
 
 def skipped(result: Result, word: str = "") -> None:
-    assert isinstance(result, NotApplicable), result
+    assert isinstance(result, CheckSkipped), result
     assert word in messages.text(result.reason)
 
 
@@ -53,7 +53,7 @@ def system(root: Path, files: Mapping[str, str]) -> Path:
 
 def engine(
     tmp_path: Path, name: str, found: Mapping[str, str], files: Mapping[str, str] | None = None, **more: Any
-) -> Case:
+) -> DoctorCase:
     """An engine's environment: ``name-version`` to lines of metadata, and files beside them."""
     root = tmp_path / "engine"
     site = root / "venv" / "lib" / "python3.11" / "site-packages"
@@ -63,7 +63,7 @@ def engine(
         system(site / f"{spelled}-{version}.dist-info", {"METADATA": text})
     system(site, files or {})
     installed = Installed(name, "1", root / "venv" / "bin" / "python", "managed", root)
-    return Case(engine=get(name), installed=installed, system="linux", arch="x86_64", **more)
+    return DoctorCase(engine=get(name), installed=installed, system="linux", arch="x86_64", **more)
 
 
 DOCUMENT = {"name": "toy", "backend": "mlx"}

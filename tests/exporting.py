@@ -10,12 +10,12 @@ from typing import Any
 import yaml
 from hypothesis import strategies as st
 
-from importer.document import schema
-from importer.document.receipt import Receipt
+from importer.config_file import schema
+from importer.config_file.receipt import Receipt
 from importer.engines import mlx, mlx_vlm, vllm_arguments
 from importer.errors import DocumentError
 from importer.exports import FORMATS
-from importer.exports.base import Exported, Options, Refused
+from importer.exports.base import Exported, ExportRefused, Options
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 VLLM: dict[str, Any] = {
@@ -176,7 +176,7 @@ def export(
 ) -> Exported:
     """The export, which must not be refused."""
     made = FORMATS[name].export(document, receipt, Options(device))  # type: ignore[arg-type]
-    assert not isinstance(made, Refused), made
+    assert not isinstance(made, ExportRefused), made
     return made
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importer.decide.decision import Decision
+from importer.decisions.decision import Decision
 from importer.messages import render
-from importer.proof.reasons import ProofReason
+from importer.proof.result import ProofReason
 from importer.reasons import Reason
 
 

@@ -207,7 +207,7 @@ def internal(desk: Desk) -> Words:
     def fails(*_: object) -> None:
         raise ZeroDivisionError("a fault\nin two lines")
 
-    desk.monkeypatch.setattr("importer.hub.resolve", fails)
+    desk.monkeypatch.setattr("importer.hub.resolver.resolve", fails)
     return ("acme/base",)
 
 
@@ -284,11 +284,11 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "internal": internal,
 }
 AFTER_SHOWING = {"exists", "not-a-folder"}  # met when the decisions have been shown already
-# Have a test of their own in tests/test_errors.py: they need a process of their own, or have no --json.
+# Have a test of their own in tests/cli/test_errors.py: they need a process of their own, or have no --json.
 APART = {
     "install-failed", "probes-failed", "output-closed", "interrupted", "cannot-write", "worker-failed",
-    "editor", "edited",  # tests/test_review_terminal.py
-    *ServiceError.kinds,  # tests/test_service_problems.py
-    "never-validated",  # tests/test_reports_cli.py
+    "editor", "edited",  # tests/cli/test_review_terminal.py
+    *ServiceError.kinds,  # tests/service/test_service_problems.py
+    "never-validated",  # tests/reports/test_reports_cli.py
     "starved", "lost", "closed", "too-costly",  # the sandbox's own tests
 }  # fmt: skip

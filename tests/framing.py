@@ -7,11 +7,11 @@ from pathlib import Path
 
 from importer.validation.client import Client
 from importer.validation.context import Context
-from importer.validation.promise import Promise
+from importer.validation.expectations import Expectations
 
 
 def context(render: object = None, **more: object) -> Context:
-    return Context(Promise(tool_parser="x"), "m", Client("http://127.0.0.1:1"), render=render, **more)  # type: ignore[arg-type]
+    return Context(Expectations(tool_parser="x"), "m", Client("http://127.0.0.1:1"), render=render, **more)  # type: ignore[arg-type]
 
 
 def repository(tmp_path: Path, template: str, **settings: object) -> Path:

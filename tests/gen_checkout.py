@@ -11,7 +11,7 @@ import pytest
 from gen_defaults import regenerate
 from gen_defaults.index import Index
 from gen_defaults.place import Place
-from gen_defaults.sources import SOURCES, Request, engines
+from gen_defaults.sources import SOURCES, SourceRequest, engines
 from tests.gen_releases import FAMILIES, checkout, fill, unsloth
 from tests.package_index import PackageIndex
 
@@ -37,7 +37,7 @@ def made(package_index: PackageIndex, place: Place) -> Place:
 
 def said(name: str, place: Place, **options: Any) -> dict[str, Any]:
     """What one source says: file name to data."""
-    answer = SOURCES[name](Request(Index(), place, **options))
+    answer = SOURCES[name](SourceRequest(Index(), place, **options))
     return {path.name: json.loads(text) for path, text in answer.files.items()}
 
 

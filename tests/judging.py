@@ -12,11 +12,10 @@ from importer.hub import local
 from importer.messages import render
 from importer.validation.client import Client
 from importer.validation.context import Context
-from importer.validation.outcome import Outcome
-from importer.validation.promise import Promise
-from importer.validation.rendering import Rendering
+from importer.validation.expectations import Expectations
+from importer.validation.outcome import Outcome, told
+from importer.validation.rendering import PromptRendering
 from importer.validation.reply import Reply, Usage
-from importer.validation.report import told
 
 MODEL = Path(demo.__file__).with_name("model")
 
@@ -45,11 +44,11 @@ CALL = '{"name": "get_weather", "arguments": {"location": "Paris"}}'
 def asked(answer: Any, monkeypatch: pytest.MonkeyPatch, **more: Any) -> Context:
     """A context in which a chat is answered by ``answer``, which is given the request."""
     monkeypatch.setattr(Client, "chat", lambda _self, body, _log: answer(body))
-    return Context(Promise(**more), "m", Client("http://127.0.0.1:1"))
+    return Context(Expectations(**more), "m", Client("http://127.0.0.1:1"))
 
 
-def rendering(folder: Path) -> Rendering:
-    return Rendering(local.resolve(str(folder), folder))
+def rendering(folder: Path) -> PromptRendering:
+    return PromptRendering(local.resolve(str(folder), folder))
 
 
 def copied(folder: Path, **changed: str) -> Path:

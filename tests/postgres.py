@@ -17,8 +17,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from scripts.system_packages import missing, place
 from tests.serving import PATIENCE, free_port
+from tools.system_packages import missing, place
 
 # Nothing survives the tests, so that nothing has to reach a disk.
 FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "max_connections": "200"}

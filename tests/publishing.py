@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from importer.document.receipt import Word
-from importer.document.store import Stored
+from importer.config_file.receipt import ReviewEntry
+from importer.config_file.store import StoredDocument
 from importer.gallery.act import Act
 from importer.gallery.database import Database
 from importer.gallery.gallery import Gallery
@@ -34,9 +34,9 @@ def published(gallery: Gallery, name: str) -> None:
     validated(gallery, name)
     with gallery.change(Act("ann", "approve")) as change:
         stored = change.checkout.load(name)
-        word = Word("approved", "ann", "2026-01-01T00:00:00+00:00", None)
+        word = ReviewEntry("approved", "ann", "2026-01-01T00:00:00+00:00", None)
         change.checkout.amend(name, lambda receipt: receipt.with_review(word, stored.data))
 
 
-def _version(stored: Stored) -> Any:
+def _version(stored: StoredDocument) -> Any:
     return stored.data["importer"]["engine"]["version"]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from importer.demo import MODEL
-from importer.engines import environment, get
+from importer.engines import get, install
 from importer.engines.process import serve
 from importer.validation.prompts import GREETING, SUM, TWO_CITIES, WEATHER, Prompt
 
@@ -42,7 +42,7 @@ PARSERS = {
 def record(name: str) -> None:
     """Start the engine, ask everything, stop it."""
     engine = get(name)
-    installed = environment.need(engine)
+    installed = install.need(engine)
     tools, thoughts = PARSERS[name]
     document = {
         "name": "model",

@@ -7,14 +7,13 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
-from importer.document.receipt import Receipt, parse
-from importer.document.store import Store
+from importer.config_file.receipt import Receipt, parse
+from importer.config_file.store import Store
 from importer.reasons import Reason
 from importer.reports.html.markup import ATTRIBUTES, ELEMENTS
-from importer.reports.sheet import Found, Run, Sheet
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
+from importer.reports.report_model import Found, ReportModel, Run
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, ProbeRow, Report
 from importer.validation.remedy import Remedy
-from importer.validation.report import Report, Row
 from tests.commandline import Desk, desk
 from tests.facts import as_reason
 
@@ -29,7 +28,8 @@ def report(
     *outcomes: tuple[str, Outcome], engine: str = "mlx", version: str = "1.0", **more: Any
 ) -> dict[str, Any]:
     """What a receipt keeps of a run."""
-    rows = tuple(Row(name, f"lesson of {name}", outcome, 0.25, "ERROR x" if isinstance(outcome, Fail) else "")
+    error = "ERROR x"
+    rows = tuple(ProbeRow(name, f"lesson of {name}", outcome, 0.2, error if isinstance(outcome, Fail) else "")
                  for name, outcome in outcomes)  # fmt: skip
     head = {"name": engine, "version": version}
     seconds = {"start": 2.0, "probes": 1.0, "stop": 0.5}
@@ -53,7 +53,7 @@ ALL = (
 )
 
 
-def told(text: str = "", **changes: Any) -> Sheet:
+def told(text: str = "", **changes: Any) -> ReportModel:
     """A sheet with ``text`` wherever something of outside stands."""
     exchange = {**EXCHANGE, "body": text, "error": text, "request": {"messages": [text], text: text}}
     found = tuple(
@@ -84,7 +84,7 @@ def told(text: str = "", **changes: Any) -> Sheet:
         "overruled": [{"value": text, "source": text, "why": text}],
     }
     evidence = {"rule": text, "key": "kind", "value": [text], "source": text, "says": text, "quote": text}
-    made = Sheet(
+    made = ReportModel(
         f"demo{text}", text, text, "sha256:0", "approved", "failed", text,
         (first, replace(first, engine="vllm"), part),
         {"by": text, "at": text, "note": text}, {"kind": decision, text: decision}, (evidence,),

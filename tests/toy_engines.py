@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from importer.fit import growing, pages
-from importer.fit.estimate import on_device
-from importer.fit.result import Load, Unknown
-from importer.fit.shape import Shape, describe
+from importer.memory import estimate, pages
+from importer.memory.estimate import on_device
+from importer.memory.estimate_types import Load, Unknown
+from importer.memory.shape import Shape, describe
 from tests import toy_shapes
 
 SCRIPTS = Path(__file__).parent
@@ -116,7 +116,7 @@ def mlx(python: Path, names: Sequence[str], folder: Path) -> list[Compared]:
         questions.append({"model": model, "prompt": PROMPT, "step": STEP, "written": WRITTEN})
     found = []
     for name, told in zip(names, ask(python, "mlx_fit_script.py", questions), strict=True):
-        keys, states = growing.sequence(
+        keys, states = estimate.sequence(
             shape_of(name), Load(PROMPT + WRITTEN, dtype="float32", device="metal")
         )
         predicted = keys.likely + states.likely

@@ -7,40 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from gen_defaults.checks import (
-    absent,
-    altered,
-    contradicted,
-    kinds,
-    missing,
-    orphans,
-    ranges,
-    refuted,
-    shadowed,
-    spelling,
-    unknown,
-    unused,
-)
-from gen_defaults.checks.finding import Finding, Proved, Subject, Upstream
+from gen_defaults.checks import contradictions, coverage, rows
+from gen_defaults.checks.finding import CheckFinding, CheckSubject, Proved, Upstream
 
-__all__ = ["CHECKS", "Finding", "Proved", "Subject", "Upstream", "run"]
+__all__ = ["CHECKS", "CheckFinding", "CheckSubject", "Proved", "Upstream", "run"]
 
-Check = Callable[[Subject], Iterable[Finding]]
+Check = Callable[[CheckSubject], Iterable[CheckFinding]]
 
 # What a file must look like; the others read rows and are asked only when these have nothing to say.
-SHAPE: tuple[Check, ...] = (missing.check, kinds.check, ranges.check, unknown.check, spelling.check)
+SHAPE: tuple[Check, ...] = (rows.missing, rows.kinds, rows.ranges, rows.unknown, rows.spelling)
 CHECKS: tuple[Check, ...] = (
-    orphans.check,
-    shadowed.check,
-    absent.check,
-    unused.check,
-    contradicted.check,
-    refuted.check,
-    altered.check,
+    coverage.orphans,
+    coverage.shadowed,
+    coverage.absent,
+    coverage.unused,
+    contradictions.contradicted,
+    contradictions.refuted,
+    contradictions.altered,
 )
 
 
-def run(subject: Subject) -> list[Finding]:
+def run(subject: CheckSubject) -> list[CheckFinding]:
     """Everything that is wrong or worth a note, what fails first."""
     found = shape(subject)
     if not any(f.fails for f in found):
@@ -48,6 +35,6 @@ def run(subject: Subject) -> list[Finding]:
     return sorted(found, key=lambda f: not f.fails)
 
 
-def shape(subject: Subject) -> list[Finding]:
+def shape(subject: CheckSubject) -> list[CheckFinding]:
     """What is wrong with how the files look; nothing else can be asked of them then."""
     return [finding for check in SHAPE for finding in check(subject)]

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from gen_defaults.checks.schema import Fault, faults, upstream_faults
+from gen_defaults.checks.schema import RowFault, faults, upstream_faults
 from importer.engines.registries import Registry
-from importer.evidence.tables import SamplingTable, Table, parse_parsers, parse_sampling
 from importer.proof.result import Proof
+from importer.signals.tables import SamplingTable, Table, parse_parsers, parse_sampling
 
 PARSERS, SAMPLING = "parser_defaults.json", "inference_defaults.json"
 Severity = Literal["error", "note"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckFinding:
     """One row of one file: what is the matter, and what to do. An ``error`` fails the job."""
 
     file: str
@@ -64,7 +64,7 @@ class Proved:
 
 
 @dataclass(frozen=True)
-class Subject:
+class CheckSubject:
     """All that the checks look at; what is not at hand stays empty.
 
     ``parsers``, ``sampling``  the two tables as data, as they would be written.
@@ -84,7 +84,7 @@ class Subject:
     releases: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = field(default_factory=dict)
 
     @cached_property
-    def faults(self) -> tuple[Fault, ...]:
+    def faults(self) -> tuple[RowFault, ...]:
         """Where the tables and the sources' rows differ from their schemas."""
         tables = ((PARSERS, self.parsers), (SAMPLING, self.sampling))
         ours = [fault for file, data in tables for fault in faults(file, data)]

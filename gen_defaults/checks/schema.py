@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class RowFault:
     """``rule`` is the schema's word (``required``, ``type``, ``maximum`` …), ``bound`` what it asks for.
 
     ``step``  what to do, where that is another thing than with a row of ours.
@@ -30,7 +30,7 @@ class Fault:
     step: str = ""
 
 
-def faults(file: str, data: Mapping[str, Any]) -> Iterator[Fault]:
+def faults(file: str, data: Mapping[str, Any]) -> Iterator[RowFault]:
     """Every fault of a table; the places are its schema's."""
     errors: Iterable[Any] = Draft202012Validator(_read(file)).iter_errors(data)
     for error in errors:
@@ -43,21 +43,21 @@ def faults(file: str, data: Mapping[str, Any]) -> Iterator[Fault]:
 
 def upstream_faults(
     source: str, rows: Mapping[str, Any], known: Mapping[str, str], required: tuple[str, ...]
-) -> Iterator[Fault]:
+) -> Iterator[RowFault]:
     """Faults of a source's rows: what they call by their names is judged as ours."""
     values = Draft202012Validator(_read("inference_defaults.json")["$defs"]["values"])
     theirs = {ours: name for name, ours in known.items()}
     for family, row in rows.items():
         if not isinstance(row, Mapping):
-            yield Fault(source, family, "", "type", row, "object", "")
+            yield RowFault(source, family, "", "type", row, "object", "")
             continue
         for name in required:
             if name not in row:
-                yield Fault(source, family, name, "required", None, None, "")
+                yield RowFault(source, family, name, "required", None, None, "")
         ours = {known[name]: value for name, value in row.items() if name in known}
         for error in values.iter_errors(ours):
             key = theirs[str(error.path[0])] if error.path else ""
-            yield Fault(
+            yield RowFault(
                 source, family, key, error.validator, error.instance, error.validator_value, error.message
             )
         yield from _unordered(source, family, row)
@@ -70,7 +70,7 @@ def _read(file: str) -> dict[str, Any]:
     return schema
 
 
-def _faults(file: str, error: Any) -> Iterator[Fault]:
+def _faults(file: str, error: Any) -> Iterator[RowFault]:
     """One fault per field; the place is family and key, or a list's or a map's name."""
     path = [str(step) for step in error.absolute_path]
     place, row, key = path[:1], "".join(path[1:2]), path[2:]
@@ -83,17 +83,17 @@ def _faults(file: str, error: Any) -> Iterator[Fault]:
         allowed = error.schema.get("properties", {}) if isinstance(error.schema, Mapping) else {}
         names = sorted(set(instance) - set(allowed))
     else:
-        yield Fault(file, row, ".".join(key or place), rule, instance, bound, error.message)
+        yield RowFault(file, row, ".".join(key or place), rule, instance, bound, error.message)
         return
     for name in names:
-        yield Fault(file, row, ".".join([*key, name]), rule, instance.get(name), None, error.message)
+        yield RowFault(file, row, ".".join([*key, name]), rule, instance.get(name), None, error.message)
 
 
-def _unordered(file: str, family: str, row: Any) -> Iterator[Fault]:
+def _unordered(file: str, family: str, row: Any) -> Iterator[RowFault]:
     """Not a number at all: JSON as Python reads it has NaN, which no bound refuses."""
     if isinstance(row, Mapping):
         for key, value in row.items():
             if isinstance(value, Mapping):
                 yield from _unordered(file, family, value)
             elif isinstance(value, float) and math.isnan(value):
-                yield Fault(file, family, str(key), "minimum", value, "a number", "")
+                yield RowFault(file, family, str(key), "minimum", value, "a number", "")

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from gen_defaults.sources import engines, unsloth, vendors, vllm_docs
-from gen_defaults.sources.request import Answer, Request
+from gen_defaults.sources.request import SourceAnswer, SourceRequest
 
-__all__ = ["ON_REQUEST", "SOURCES", "Answer", "Request"]
+__all__ = ["ON_REQUEST", "SOURCES", "SourceAnswer", "SourceRequest"]
 
-Source = Callable[[Request], Answer]
+Source = Callable[[SourceRequest], SourceAnswer]
 
 SOURCES: Mapping[str, Source] = {
     "unsloth": unsloth.read,
@@ -23,7 +23,7 @@ SOURCES: Mapping[str, Source] = {
     "mlx-vlm": engines.reader("mlx-vlm"),
     "vllm-mlx": engines.reader("vllm-mlx"),
     "vendors": vendors.read,
-    "tables": lambda _request: Answer({}),  # nobody: what follows from the files that are here
+    "tables": lambda _request: SourceAnswer({}),  # nobody: what follows from the files that are here
 }
 # Only when asked for by name: the vendors' repositories may be anywhere, and are pinned by commit.
 ON_REQUEST = ("vendors", "tables")

@@ -12,7 +12,7 @@ from gen_defaults.index import Index, IndexFailure, Release, order
 from gen_defaults.inference import Rule
 from gen_defaults.parser_tables import TABLES, Rows
 from gen_defaults.place import load
-from gen_defaults.sources.request import SCHEMA, Answer, Request
+from gen_defaults.sources.request import SCHEMA, SourceAnswer, SourceRequest
 
 NEWEST = ""
 SHOWN = 8  # versions, where one is not there
@@ -25,10 +25,10 @@ WANTED = {
 }
 
 
-def reader(engine: str) -> Callable[[Request], Answer]:
+def reader(engine: str) -> Callable[[SourceRequest], SourceAnswer]:
     """The source of one engine."""
 
-    def read(request: Request) -> Answer:
+    def read(request: SourceRequest) -> SourceAnswer:
         """A registry for each version. Raises IndexFailure."""
         files: dict[Path, str] = {}
         modules: dict[str, str] = {}
@@ -39,7 +39,7 @@ def reader(engine: str) -> Callable[[Request], Answer]:
             rows, rules = _parsed(engine, release, texts)
             files[_path(request, engine, release)] = render(engine, release, digest, rows, rules)
             modules = {p.removesuffix(".py").replace("/", "."): t for p, t in texts.items()}
-        return Answer(files, modules=modules if engine == "vllm" else {})
+        return SourceAnswer(files, modules=modules if engine == "vllm" else {})
 
     return read
 
@@ -84,7 +84,7 @@ def render(engine: str, release: Release, digest: str, rows: Rows, inference: li
     return json.dumps(registry, indent=1, ensure_ascii=False) + "\n"
 
 
-def _releases(engine: str, request: Request) -> list[Release]:
+def _releases(engine: str, request: SourceRequest) -> list[Release]:
     """The supported versions; or those of which there are registries, as these name them."""
     package = TABLES[engine].package
     known = {path: load(path) for path in request.place.registries.glob(f"{engine}-[0-9]*.json")}
@@ -107,7 +107,7 @@ def _releases(engine: str, request: Request) -> list[Release]:
     ]
 
 
-def _given(request: Request, package: str, data: Mapping[str, Any]) -> Release | None:
+def _given(request: SourceRequest, package: str, data: Mapping[str, Any]) -> Release | None:
     """Another file of this very version, where a person gave the files."""
     if not request.index.given(package):
         return None
@@ -140,5 +140,5 @@ def _parsed(engine: str, release: Release, texts: dict[str, str]) -> tuple[Rows,
         raise IndexFailure(f"{release.file} cannot be read as expected: {error}") from None
 
 
-def _path(request: Request, engine: str, release: Release) -> Path:
+def _path(request: SourceRequest, engine: str, release: Release) -> Path:
     return request.place.registries / f"{engine}-{release.version}.json"

@@ -16,7 +16,7 @@ SCHEMA = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class SourceRequest:
     """``pinned``    the very releases that the files name, instead of the newest.
     ``versions``  of vLLM, in place of the supported ones.
     ``folder``    holds archives, and files of models in ``<org>__<name>/``: nobody is asked.
@@ -66,7 +66,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SourceAnswer:
     """``files``     what is written, by path.
     ``upstream``  rows as they came, for the checks.
     ``modules``   module to source text of parsers of the newest vLLM, for what is known of their formats.

@@ -10,7 +10,7 @@ from gen_defaults.checks import Upstream
 from gen_defaults.index import IndexFailure
 from gen_defaults.place import load
 from gen_defaults.sources.outside import from_json, from_yaml
-from gen_defaults.sources.request import Answer, Request, named, rendered
+from gen_defaults.sources.request import SourceAnswer, SourceRequest, named, rendered
 
 NAME = "unsloth"
 CONFIGS = "studio/backend/assets/configs/"
@@ -33,7 +33,7 @@ STEP = "wait for a release that mends it, or name it under skip in sampling_rows
 ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
-def read(request: Request) -> Answer:
+def read(request: SourceRequest) -> SourceAnswer:
     """The file of families and every model's file. Raises IndexFailure."""
     path = request.place.upstream(NAME)
     release = request.newest(NAME, load(path).get("source", {}))
@@ -69,7 +69,7 @@ def read(request: Request) -> Answer:
         Upstream(f"{release.file}: {FALLBACK}", {"inference": fallback}, FIELDS, step=STEP),
     )
     head = {"source": named(release, found.digest), "fallback": _values(fallback)}
-    return Answer({path: rendered(head, lists)}, upstream)
+    return SourceAnswer({path: rendered(head, lists)}, upstream)
 
 
 def families(text: str, file: str) -> dict[str, Any]:

@@ -9,20 +9,20 @@ from typing import Any
 
 from gen_defaults.index import IndexFailure, day
 from gen_defaults.place import load
-from gen_defaults.sources.request import Answer, Request, rendered
+from gen_defaults.sources.request import SourceAnswer, SourceRequest, rendered
 from importer.errors import ImporterError
-from importer.evidence.sampling import FILE, KEYS
-from importer.hub import Places, parse, resolve
+from importer.hub import AllowedFolders, parse, resolve
 from importer.hub.reference import Reference
 from importer.hub.snapshot import UnreadReason
 from importer.messages import render
 from importer.reasons import Reason
+from importer.signals.sampling import FILE, KEYS
 
 NAME = "vendors"
 TAKEN = ("do_sample", *(theirs for theirs, _ in KEYS))
 
 
-def read(request: Request) -> Answer:
+def read(request: SourceRequest) -> SourceAnswer:
     """What each listed repository's file says, with its commit and its digest. Raises IndexFailure.
 
     What is known of a gated repository stays, and what a folder does not hold.
@@ -31,14 +31,16 @@ def read(request: Request) -> Answer:
     before = load(path).get("repositories", {})
     listed = load(request.place.rows).get("vendors", [])
     rows = {repo: _row(request, repo, before.get(repo, {})) for repo in sorted(listed)}
-    return Answer({path: rendered({}, {"repositories": {repo: row for repo, row in rows.items() if row}})})
+    return SourceAnswer(
+        {path: rendered({}, {"repositories": {repo: row for repo, row in rows.items() if row}})}
+    )
 
 
-def _row(request: Request, repo: str, known: Mapping[str, Any]) -> dict[str, Any]:
+def _row(request: SourceRequest, repo: str, known: Mapping[str, Any]) -> dict[str, Any]:
     if request.folder and not _folder(request.folder, repo).is_dir():
         return dict(known)
     try:
-        places = Places.below([request.folder] if request.folder else [])
+        places = AllowedFolders.below([request.folder] if request.folder else [])
         snapshot = resolve(_reference(request, repo, known), places)
         said = snapshot.json(FILE)
     except ImporterError as error:
@@ -63,7 +65,7 @@ def _row(request: Request, repo: str, known: Mapping[str, Any]) -> dict[str, Any
     }
 
 
-def _reference(request: Request, repo: str, known: Mapping[str, Any]) -> Reference:
+def _reference(request: SourceRequest, repo: str, known: Mapping[str, Any]) -> Reference:
     if request.folder:
         folder = _folder(request.folder, repo)
         return Reference(str(folder), directory=folder)

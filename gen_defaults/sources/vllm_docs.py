@@ -10,7 +10,7 @@ from typing import Any
 from gen_defaults.index import IndexFailure
 from gen_defaults.place import load
 from gen_defaults.sources.outside import from_yaml
-from gen_defaults.sources.request import Answer, Request, named, rendered
+from gen_defaults.sources.request import SourceAnswer, SourceRequest, named, rendered
 
 NAME = "vllm-docs"
 PACKAGE = "vllm"
@@ -24,7 +24,7 @@ OWN = re.compile(r"\(`([a-z0-9_]+)`\)")
 NAMED = re.compile(r"`([a-z0-9_.-]+)`")
 
 
-def read(request: Request) -> Answer:
+def read(request: SourceRequest) -> SourceAnswer:
     """Every recipe and the two pages. Raises IndexFailure."""
     path = request.place.upstream(NAME)
     before = load(path)
@@ -39,7 +39,7 @@ def read(request: Request) -> Answer:
     missing = [p for p, rows in lists.items() if not rows and (p != "recipes" or before.get(p))]
     if missing:
         raise IndexFailure(f"{release.file} has no {' and '.join(missing)} table where it was looked for")
-    return Answer({path: rendered({"source": named(release, found.digest)}, lists)})
+    return SourceAnswer({path: rendered({"source": named(release, found.digest)}, lists)})
 
 
 def wanted(path: str) -> bool:

@@ -9,16 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from importer.chat_template.find import Template
+from importer.chat_template.override import TemplateOverride
+from importer.chat_template.samples import TemplateAnalysis
+from importer.chat_template.vocabulary import Vocabulary
 from importer.errors import RepositoryError
-from importer.evidence.abilities import Abilities, Machine
-from importer.evidence.fact import Evidence
-from importer.evidence.tables import Table
 from importer.hub.snapshot import Snapshot
 from importer.sandbox import OverLimit, Task
-from importer.template.given import Given
-from importer.template.source import Template
-from importer.template.study import Study
-from importer.template.vocabulary import Vocabulary
+from importer.signals.engine_capabilities import Abilities, Machine
+from importer.signals.evidence import Evidence
+from importer.signals.tables import Table
 
 SECONDS = 10.0  # of processor time; real repositories take 0.1 to 0.5 s
 
@@ -45,9 +45,9 @@ class Question:
     machine: Machine
     ignore_name: bool = False
     any_kind: bool = False
-    given: Given | None = None
+    given: TemplateOverride | None = None
     table: Table | None = None
-    study: Study | None = None
+    study: TemplateAnalysis | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,12 @@ class Analysis:
     kind: str
     template: Template | None
     vocabulary: Vocabulary
-    study: Study | None
+    study: TemplateAnalysis | None
     facts: tuple[Evidence, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class EngineQuestion:
     """The facts of a snapshot, and the engine that they are to be told for."""
 
     snapshot: Snapshot
@@ -84,7 +84,9 @@ ANALYSE = Task(
     "importer.analysis:ANALYSE", "importer.analysis.child:analyse", Question, Analysis, SECONDS,
     warm="importer.analysis.child:warm",
 )  # fmt: skip
-FOR_ENGINE = Task("importer.analysis:FOR_ENGINE", "importer.analysis.child:bind", Bound, Facts, SECONDS)
+FOR_ENGINE = Task(
+    "importer.analysis:FOR_ENGINE", "importer.analysis.child:bind", EngineQuestion, Facts, SECONDS
+)
 
 
 def too_costly(snapshot: Snapshot, over: OverLimit) -> RepositoryError:

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from importer.analysis import Analysis, AnalysisReason, Bound, Facts, Question
-from importer.engines import abilities, registries
+from importer.analysis import Analysis, AnalysisReason, EngineQuestion, Facts, Question
+from importer.chat_template import find, vocabulary
+from importer.chat_template.analyze import analyze
+from importer.chat_template.conventions import wrap
+from importer.chat_template.override import template_of
+from importer.chat_template.render_worker import Local
+from importer.engines import capabilities, registries
 from importer.errors import RepositoryError
-from importer.evidence import tables
-from importer.evidence.gather import for_engine, gather
-from importer.evidence.kind import find_kind
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
-from importer.template import source, vocabulary
-from importer.template.given import template_of
-from importer.template.learn import learn
-from importer.template.ours import dress
-from importer.template.worker import Local
+from importer.signals import tables
+from importer.signals.collect import collect, for_engine
+from importer.signals.kind import find_kind
 
 
 def warm() -> None:
     """Read the tables and our templates: no file can be opened later."""
     tables.shipped()
     tables.sampling_table()
-    dress.warm()
+    wrap.warm()
     for engine in registries.PINNED:
-        abilities.load(engine)
+        capabilities.load(engine)
 
 
 def analyse(question: Question) -> Analysis:
@@ -41,21 +41,21 @@ def _analyse(question: Question) -> Analysis:
     if problem is not None:
         raise problem
     _check_something(snapshot)
-    template, tokens = source.find(snapshot), vocabulary.read(snapshot)
+    template, tokens = find.find(snapshot), vocabulary.read(snapshot)
     if question.given is not None:
         template = template_of(question.given, template, tokens, renderer)
     study = question.study
     if study is None and template is not None:
-        study = learn(template, tokens, renderer)
-    facts = gather(
+        study = analyze(template, tokens, renderer)
+    facts = collect(
         snapshot, kind, study, question.platform, ignore_name=question.ignore_name,
-        machine=question.machine, able=abilities.load,
+        machine=question.machine, able=capabilities.load,
         template=None if question.given is None else question.given.source,
     )  # fmt: skip
     return Analysis(kind.kind, template, tokens, study, tuple(facts))
 
 
-def bind(bound: Bound) -> Facts:
+def bind(bound: EngineQuestion) -> Facts:
     """The facts under the engine's own names, and what speaks for this engine alone."""
     return Facts(
         tuple(for_engine(bound.facts, bound.snapshot, bound.engine, bound.parsers, bound.able, bound.machine))

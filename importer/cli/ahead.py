@@ -6,7 +6,7 @@ from contextlib import suppress
 from importlib import import_module
 from threading import Thread
 
-LATER = ("importer.target", "importer.fit.place", "importer.fitting", "jsonschema")
+LATER = ("importer.app.target", "importer.memory.parallelism", "importer.app.decide", "jsonschema")
 
 
 def load() -> None:

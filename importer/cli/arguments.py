@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
-from importer import __version__, backends
+from importer import __version__, config
 from importer.cli import service_arguments
 from importer.errors import UsageError
 
@@ -165,7 +165,7 @@ def _import() -> Parser:
     p.add_argument("--name", help="the document's name (default: from the repository)")
     p.add_argument(
         "--backend",
-        choices=("auto", *backends.NAMES),
+        choices=("auto", *config.NAMES),
         help="the engine to write for (default: what was said before, else auto)",
     )
     p.add_argument("--engine-version", metavar="VERSION", help="write for this version's parsers")
@@ -280,7 +280,7 @@ def _commands() -> Parser:
         "name", metavar="NAME|FILE", nargs="?", help="a document (default: this machine, all engines)"
     )
     _output(p)
-    p.add_argument("--engine", choices=backends.NAMES, help="another engine than the document names")
+    p.add_argument("--engine", choices=config.NAMES, help="another engine than the document names")
     p.add_argument("--check-token", action="store_true", help="ask the Hub whether the token is valid")
     p.add_argument("--json", action="store_true", help="one line of JSON per check")
     return top
@@ -289,7 +289,7 @@ def _commands() -> Parser:
 def _validate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME|FILE", nargs="?")
     _output(parser)
-    parser.add_argument("--engine", choices=backends.NAMES, help="another engine than the document names")
+    parser.add_argument("--engine", choices=config.NAMES, help="another engine than the document names")
     parser.add_argument("--port", type=_port, help="the engine's port (default: a free one)")
     parser.add_argument("--fetch", action="store_true", help="fetch the weights if they are not on this disk")
     parser.add_argument("--json", action="store_true", help="the report as one line of JSON")

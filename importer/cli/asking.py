@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from importer.cli import messages
-from importer.document.schema import at, faults
+from importer.config_file.schema import at, faults
 from importer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,8 +53,7 @@ def server(arguments: argparse.Namespace) -> Server | None:
 
 def probes(arguments: argparse.Namespace) -> tuple[Probe, ...] | None:
     """Those asked for, ``None`` for all; raises UsageError."""
-    from importer.validation.catalogue import named
-    from importer.validation.own import OwnQuestion
+    from importer.validation.custom import OwnQuestion, named
 
     if arguments.tool and arguments.prompt is None:
         raise UsageError("bad-option", option="--tool", problem="it goes with --prompt, which is to call it")

@@ -11,20 +11,20 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+from importer.app.decide import Decided, ImportRequest
+from importer.app.import_ import build_plan, merge_plan, resolve_and_decide, write
+from importer.app.session import ImportSession
 from importer.cli import crew, show
 from importer.cli.importing import approval_by_option, error_line, request_from
 from importer.cli.journal import Journal
-from importer.document.naming import Names
-from importer.document.store import Store
+from importer.config_file.name_allocator import Names
+from importer.config_file.store import Store
 from importer.errors import ImporterError, InternalError, UsageError
-from importer.hub.pace import Pace
-from importer.hub.places import ANYWHERE
-from importer.pipeline import Decided, Request, lay_out, resolve_and_decide
+from importer.hub.endpoint import Pace
+from importer.hub.local import ANYWHERE
 from importer.sandbox import Sandbox
-from importer.workbench import Workbench
-from importer.writing import settle, write
 
-Decide = Callable[[Request], Decided]
+Decide = Callable[[ImportRequest], Decided]
 Finish = Callable[[Decided], str]
 
 
@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
     def finish(decided: Decided) -> str:
         """Names are given in the order of the list, so they do not depend on who was quicker."""
         with nullcontext() if arguments.dry_run else store.locked():
-            settled = settle(lay_out(decided, names), store, arguments.take)
+            settled = merge_plan(build_plan(decided, names), store, arguments.take)
             if not arguments.dry_run:
                 write(settled, store, approval_by_option() if arguments.yes else None)
         return show.json_text(settled.plan.report(store.path(settled.plan.name)))
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
     with (
         Journal.opened(references, arguments) as journal,
         show.progress("import") as progress,
-        Workbench(sandbox=sandbox) as bench,
+        ImportSession(sandbox=sandbox) as bench,
     ):
         done = 0
         for line in journal.answered(names):
@@ -71,13 +71,13 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
         journal.finish()
 
 
-def answers(requests: Iterable[Request], decide: Decide, finish: Finish) -> Iterator[str]:
+def answers(requests: Iterable[ImportRequest], decide: Decide, finish: Finish) -> Iterator[str]:
     """One line per request, in order. ``decide`` runs in several threads, ``finish`` in this one."""
     for request, future in crew.in_order(requests, decide):
         yield _answer(request, future, finish)
 
 
-def _answer(request: Request, future: Future[Decided], finish: Finish) -> str:
+def _answer(request: ImportRequest, future: Future[Decided], finish: Finish) -> str:
     try:
         return finish(future.result())
     except ImporterError as error:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from importer.cli import show
 from importer.errors import DocumentError
-from importer.reports import sheet, terminal
+from importer.reports import report_model, terminal
 
 if TYPE_CHECKING:
-    from importer.document.store import Store
+    from importer.config_file.store import Store
 
 
 def fill(arguments: argparse.Namespace) -> None:
@@ -25,7 +25,7 @@ def fill(arguments: argparse.Namespace) -> None:
 
 def match(arguments: argparse.Namespace) -> None:
     """What the tables alone say of a name; no network."""
-    from importer.evidence.names import match_names
+    from importer.signals.family import match_names
 
     found = match_names(arguments.names)
     if arguments.json:
@@ -69,7 +69,9 @@ def show_document(arguments: argparse.Namespace) -> None:
     if receipt.fit is not None:
         console.print(show.fit(receipt.fit))
     if receipt.validation is not None:
-        console.print(terminal.outcomes(sheet.run(receipt.validation, stored.digest).found, console.width))
+        console.print(
+            terminal.outcomes(report_model.run(receipt.validation, stored.digest).found, console.width)
+        )
     show.line(f"review: {state['review']}; validation: {state['validation']}")
     if receipt.partial is not None:
         show.note(f"A part was asked apart: 'importer report {stored.name}' tells it.")
@@ -112,19 +114,19 @@ def export(arguments: argparse.Namespace) -> None:
 
 def engine(arguments: argparse.Namespace) -> None:
     """Install, remove or list engines."""
-    from importer.engines import ENGINES, environment, get
+    from importer.engines import ENGINES, get, install
 
     if arguments.action == "install":
         with show.progress(f"installing {arguments.engine}") as progress:
-            installed = environment.install(get(arguments.engine), progress)
+            installed = install.install(get(arguments.engine), progress)
         show.note(f"{installed.engine} {installed.version} is installed in {installed.root}.")
     elif arguments.action == "remove":
-        gone = environment.remove(get(arguments.engine))
+        gone = install.remove(get(arguments.engine))
         show.note(f"Removed {arguments.engine}." if gone else f"{arguments.engine} was not installed.")
     else:
         found = []
         for name in ENGINES:
-            there = environment.find(get(name))
+            there = install.find(get(name))
             found.append(
                 {"engine": name, "version": there and there.version, "python": there and str(there.python)}
             )
@@ -164,14 +166,14 @@ def keys(arguments: argparse.Namespace) -> None:
 
 
 def _store(arguments: argparse.Namespace) -> Store:
-    from importer.document.store import Store
+    from importer.config_file.store import Store
 
     return Store(Path(arguments.output))
 
 
 def _state(store: Store, name: str) -> dict[str, Any]:
     """One row of the list; a document that cannot be read is one, too."""
-    from importer.document.review import row
+    from importer.config_file.review import row
 
     try:
         stored = store.load(name)

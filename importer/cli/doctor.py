@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from importer.cli import messages, show
 from importer.engines import doctor
-from importer.engines.doctor import Case, Finding, NotApplicable, Trouble
+from importer.engines.doctor import CheckSkipped, DoctorCase, DoctorFinding, Trouble
 from importer.errors import UsageError
-from importer.hub.places import ANYWHERE
+from importer.hub.local import ANYWHERE
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -19,7 +19,7 @@ def run(arguments: argparse.Namespace) -> int:
         for one in found:
             show.json_line(show.json_text(one.to_json(messages.text)))
     else:
-        rows = [_row(one) for one in found if not isinstance(one.result, NotApplicable)]
+        rows = [_row(one) for one in found if not isinstance(one.result, CheckSkipped)]
         show.console().print(show.table(("about", "check", "verdict", "says", "remedy"), rows))
     stopping = [one for one in found if one.stops]
     if stopping:
@@ -28,15 +28,15 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if stopping else 0
 
 
-def _of_machine(arguments: argparse.Namespace) -> Iterable[Finding]:
+def _of_machine(arguments: argparse.Namespace) -> Iterable[DoctorFinding]:
     if arguments.engine is not None:
         raise UsageError("bad-option", option="--engine", problem="it is for a document; name one")
-    return doctor.everything(Case(ask=arguments.check_token))
+    return doctor.everything(DoctorCase(ask=arguments.check_token))
 
 
-def _of_document(arguments: argparse.Namespace) -> Iterable[Finding]:
-    from importer.document.store import named
-    from importer.run import inspect
+def _of_document(arguments: argparse.Namespace) -> Iterable[DoctorFinding]:
+    from importer.app.validate import inspect
+    from importer.config_file.store import named
 
     _, stored = named(arguments.name, arguments.output)
     stored.check()
@@ -44,7 +44,7 @@ def _of_document(arguments: argparse.Namespace) -> Iterable[Finding]:
     return doctor.of_document(case)
 
 
-def _row(one: Finding) -> tuple[str, ...]:
+def _row(one: DoctorFinding) -> tuple[str, ...]:
     told = one.to_json(messages.text)
     verdict = one.result.severity if isinstance(one.result, Trouble) else told["verdict"]
     return one.subject, one.check, verdict, told["says"], told["remedy"]

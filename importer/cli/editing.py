@@ -14,11 +14,10 @@ from typing import NamedTuple
 
 from importer import launcher
 from importer.cli import show
-from importer.document import schema
-from importer.document.check import problems
-from importer.document.files import write_all
-from importer.document.store import Store
-from importer.document.text import SCHEMA_FILE
+from importer.config_file import schema
+from importer.config_file.build import SCHEMA_FILE
+from importer.config_file.schema import problems
+from importer.config_file.store import Store, write_all
 from importer.errors import DocumentError, UsageError
 
 FALLBACK = "vi"

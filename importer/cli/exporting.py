@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from importer.cli import show
-from importer.document.files import write_all
-from importer.document.store import named
+from importer.config_file.store import named, write_all
 from importer.errors import DocumentError, UsageError
 from importer.exports import FORMATS, get
-from importer.exports.base import Exported, Options, Origin, Refused
+from importer.exports.base import Exported, ExportRefused, Options, Origin
 from importer.messages import render
 
 
@@ -31,7 +30,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.approved_only and origin.review != "approved":
         raise DocumentError("not-approved", name=origin.name, review=origin.review)
     made = chosen.export(stored.data, stored.receipt, Options(arguments.device, stored.chat_template()))
-    if isinstance(made, Refused):
+    if isinstance(made, ExportRefused):
         raise DocumentError(
             "cannot-export", name=origin.name, format=arguments.format, reason=made.reason, remedy=made.remedy
         )

@@ -6,12 +6,12 @@ import argparse
 import difflib
 from pathlib import Path
 
+from importer.app.decide import ImportRequest
+from importer.app.fill import Filling, plan, write
+from importer.app.session import ImportSession
 from importer.cli import show
 from importer.cli.importing import device
-from importer.filling import Filling, plan, write
-from importer.hub.places import ANYWHERE
-from importer.pipeline import Request
-from importer.workbench import Workbench
+from importer.hub.local import ANYWHERE
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -19,14 +19,14 @@ def run(arguments: argparse.Namespace) -> None:
     path = Path(arguments.file)
     path = path.resolve() if path.is_symlink() else path
     name, memory = device(arguments)
-    request = Request(
+    request = ImportRequest(
         reference="",
         engine_version=arguments.engine_version,
         offline=arguments.offline,
         device=name,
         memory=memory,
     )
-    with show.progress(arguments.file) as progress, Workbench() as bench:
+    with show.progress(arguments.file) as progress, ImportSession() as bench:
         filling = plan(path, request, bench, ANYWHERE, progress)
     added = filling.filled.added
     for problem in filling.problems:

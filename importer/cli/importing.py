@@ -7,24 +7,24 @@ import getpass
 import sys
 from pathlib import Path
 
-from importer import preferences
+from importer.app import preferences
+from importer.app.decide import ImportRequest
+from importer.app.import_ import Plan, Settled, merge_plan, now, plan, write
+from importer.app.session import ImportSession
+from importer.chat_template import override
 from importer.cli import ahead, messages, show
 from importer.cli.arguments import INSTALLED
-from importer.document.decisions import to_json
-from importer.document.merge import BOOKKEEPING
-from importer.document.naming import Names
-from importer.document.receipt import Word, evidence_json
-from importer.document.store import Store
+from importer.config_file.build import to_json
+from importer.config_file.merge import BOOKKEEPING
+from importer.config_file.name_allocator import Names
+from importer.config_file.receipt import ReviewEntry, evidence_json
+from importer.config_file.store import Store
 from importer.engines import get
 from importer.errors import DocumentError, ImporterError, ValidationError
-from importer.evidence.fact import is_warning
-from importer.hub.places import ANYWHERE
+from importer.hub.local import ANYWHERE
 from importer.messages import render
-from importer.pipeline import Plan, Request, now, plan
 from importer.sandbox import Sandbox
-from importer.template import given
-from importer.workbench import Workbench
-from importer.writing import Settled, settle, write
+from importer.signals.evidence import is_warning
 
 
 def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
     if arguments.validate not in (None, INSTALLED):
         get(arguments.validate)  # a name that is no engine's is told before anything is done
     ahead.load()
-    with show.progress(arguments.reference) as progress, Workbench(sandbox=sandbox) as bench:
+    with show.progress(arguments.reference) as progress, ImportSession(sandbox=sandbox) as bench:
         planned = plan(request, Names(store), bench, ANYWHERE, progress)
     path = store.path(planned.name)
     settled = _settled(arguments, planned, store)
@@ -54,10 +54,10 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
         show.json_line(show.json_text(planned.report(path)))
 
 
-def request_from(arguments: argparse.Namespace, reference: str) -> Request:
+def request_from(arguments: argparse.Namespace, reference: str) -> ImportRequest:
     """What to import, from the options; raises UsageError."""
     name, memory = device(arguments)
-    return Request(
+    return ImportRequest(
         reference=reference,
         revision=arguments.revision,
         name=arguments.name,
@@ -68,7 +68,7 @@ def request_from(arguments: argparse.Namespace, reference: str) -> Request:
         device=name,
         memory=memory,
         exact_fit=arguments.exact_fit,
-        template=given.read(arguments.template),
+        template=override.read(arguments.template),
     )
 
 
@@ -76,7 +76,7 @@ def device(arguments: argparse.Namespace) -> tuple[str | None, int | None]:
     """The device's own name and bytes of memory, as far as they were given; raises UsageError."""
     if arguments.device is None and arguments.memory is None:
         return None, None
-    from importer.fit import devices
+    from importer.memory import devices
 
     name = None if arguments.device is None else devices.named(arguments.device).label
     return name, None if arguments.memory is None else devices.size(arguments.memory)
@@ -101,7 +101,7 @@ def _warn(planned: Plan) -> None:
                 show.note(f"{key}: {messages.text(reason)}")
 
 
-def _review(arguments: argparse.Namespace) -> Word | bool:
+def _review(arguments: argparse.Namespace) -> ReviewEntry | bool:
     """Approval by --yes or at the terminal; True leaves it pending; False means the user stopped."""
     if arguments.yes:
         return approval_by_option()
@@ -109,7 +109,7 @@ def _review(arguments: argparse.Namespace) -> Word | bool:
         return True
     answer = show.ask("Accept these decisions and write the document? [y/N] ") or ""
     if answer.strip().lower() in {"y", "yes"}:
-        return Word("approved", user(), now())
+        return ReviewEntry("approved", user(), now())
     show.note("Stopped: nothing was written.")
     return False
 
@@ -119,7 +119,7 @@ STANDING = {"draft": "a draft", "stale": "not what was approved", "rejected": "w
 
 def _settled(arguments: argparse.Namespace, planned: Plan, store: Store) -> Settled:
     try:
-        return settle(planned, store, arguments.take)
+        return merge_plan(planned, store, arguments.take)
     except DocumentError as error:
         for conflict in error.details.get("conflicts", ()) if not arguments.json else ():  # type: ignore[attr-defined]
             show.note(render(conflict.reason))
@@ -145,12 +145,12 @@ def _tell(arguments: argparse.Namespace, settled: Settled) -> None:
                 show.note(f"{title}: {change.line()}")
 
 
-def _write(arguments: argparse.Namespace, settled: Settled, store: Store, review: Word | bool) -> None:
+def _write(arguments: argparse.Namespace, settled: Settled, store: Store, review: ReviewEntry | bool) -> None:
     from importer.cli.validating import after_import
 
     planned = settled.plan
     with store.locked():
-        receipt = write(settled, store, review if isinstance(review, Word) else None)
+        receipt = write(settled, store, review if isinstance(review, ReviewEntry) else None)
     state = receipt.state(planned.digest)
     same = settled.old is not None and settled.old.text == settled.text
     wrote = f"{store.path(planned.name)} stays as it is" if same else f"Wrote {store.path(planned.name)}"
@@ -178,9 +178,9 @@ def error_line(reference: str | None, error: ImporterError) -> str:
     return show.json_text({"schema": 1, "reference": reference, "error": said})
 
 
-def approval_by_option() -> Word:
+def approval_by_option() -> ReviewEntry:
     """What --yes says in the receipt."""
-    return Word("approved", f"{user()} (--yes)", now())
+    return ReviewEntry("approved", f"{user()} (--yes)", now())
 
 
 def user() -> str:

@@ -8,16 +8,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from importer.app.recheck import Altered, ChangeCause, RecheckFinding, Yours
+from importer.app.recheck import recheck as plan_again
+from importer.app.session import ImportSession
 from importer.cli import crew, messages, show
-from importer.document.diff import shown
-from importer.document.store import Store
+from importer.config_file.diff import shown
+from importer.config_file.store import Store
 from importer.errors import ImporterError, InternalError
-from importer.hub.pace import Pace
-from importer.hub.places import ANYWHERE
+from importer.hub.endpoint import Pace
+from importer.hub.local import ANYWHERE
 from importer.messages import render
-from importer.recheck.again import recheck as plan_again
-from importer.recheck.finding import Altered, Cause, Finding, Yours
-from importer.workbench import Workbench
 
 CHANGED = 1  # the exit code where something would change, as diff has it
 # What follows from a cause that is told already.
@@ -35,10 +35,10 @@ def recheck(arguments: argparse.Namespace) -> int:
     store = Store(Path(arguments.output))
     names = list(dict.fromkeys(arguments.names)) or store.names()
     code = failed = 0
-    with show.progress("recheck") as progress, Workbench() as bench:
+    with show.progress("recheck") as progress, ImportSession() as bench:
         pace = Pace(progress)
 
-        def work(name: str) -> Finding:
+        def work(name: str) -> RecheckFinding:
             return pace.keep(lambda: plan_again(store, name, bench, ANYWHERE, offline=arguments.offline))
 
         for number, (name, future) in enumerate(crew.in_order(names, work), 1):
@@ -66,7 +66,7 @@ def _tell_error(name: str, error: ImporterError, *, as_json: bool) -> None:
         show.line(show.plain(f"{name}: not checked: {messages.line(error)}"))
 
 
-def _tell(found: Finding, folder: str, *, as_json: bool) -> None:
+def _tell(found: RecheckFinding, folder: str, *, as_json: bool) -> None:
     if as_json:
         show.json_line(show.json_text(found.to_json(messages.error_json)))
         return
@@ -79,7 +79,7 @@ def _tell(found: Finding, folder: str, *, as_json: bool) -> None:
     show.line(show.plain(f"  again: {again(found.request, folder)}"))
 
 
-def _headline(found: Finding) -> str:
+def _headline(found: RecheckFinding) -> str:
     if found.refused is not None:
         return "it would not be imported again."
     number = len(found.decisions)
@@ -88,7 +88,7 @@ def _headline(found: Finding) -> str:
     return f"{number} decision{'s' if number > 1 else ''} would change."
 
 
-def _lines(found: Finding) -> Iterator[str]:
+def _lines(found: RecheckFinding) -> Iterator[str]:
     if found.refused is not None:
         yield messages.line(found.refused)
     yield from map(_cause, found.causes)
@@ -105,7 +105,7 @@ def _lines(found: Finding) -> Iterator[str]:
         yield f"conflict: {render(conflict.reason)}; --take mine or --take theirs decides it"
 
 
-def _cause(cause: Cause) -> str:
+def _cause(cause: ChangeCause) -> str:
     return f"{cause.what}: {cause.before or 'none'} → {cause.after or 'none'}"
 
 

@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from importer.cli import show
-from importer.document.diff import shown
-from importer.document.files import write_all
-from importer.document.store import receipt_at
+from importer.config_file.diff import shown
+from importer.config_file.store import receipt_at, write_all
 from importer.errors import UsageError
-from importer.reports import FORMATS, Format, of_file
-from importer.reports.compare import Comparison, compare
-from importer.reports.sheet import Sheet, of_receipt, sheet
-from importer.reports.text import duration
+from importer.reports import FORMATS, ReportFormat, of_file
+from importer.reports.compare import RunComparison, compare
+from importer.reports.report_model import ReportModel, duration, of_receipt, sheet
 
 WORSE = 1  # the exit code where a comparison found something that got worse
 RECEIPT = ".receipt.json"
@@ -46,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _chosen(arguments: argparse.Namespace) -> Format:
+def _chosen(arguments: argparse.Namespace) -> ReportFormat:
     """By name, else by the file's ending; raises UsageError("unknown-report")."""
     name = "json" if arguments.json else arguments.format
     if name:
@@ -77,13 +75,13 @@ def _print(text: str, *, one_line: bool) -> None:
         show.line(text.rstrip("\n"))
 
 
-def _sheet(name: str, folder: str) -> Sheet:
-    from importer.document.store import named
+def _sheet(name: str, folder: str) -> ReportModel:
+    from importer.config_file.store import named
 
     return sheet(named(name, folder)[1])
 
 
-def _side(name: str, folder: str) -> Sheet:
+def _side(name: str, folder: str) -> ReportModel:
     """One of two validations: a document's, by name or file, or that of a receipt by itself."""
     return of_receipt(receipt_at(Path(name))) if name.endswith(RECEIPT) else _sheet(name, folder)
 
@@ -104,7 +102,7 @@ def _compare(arguments: argparse.Namespace, path: Path | None) -> int:
     return WORSE if found.worse else 0
 
 
-def _lines(found: Comparison) -> Iterator[str]:
+def _lines(found: RunComparison) -> Iterator[str]:
     yield f"before: {_named(found.before)}"
     yield f"after:  {_named(found.after)}"
     for moved in found.outcomes:

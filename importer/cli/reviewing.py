@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from importer.app.import_ import now
 from importer.cli import editing, messages, show
 from importer.cli.importing import user
-from importer.document.receipt import Word
-from importer.document.review import page, say
-from importer.document.store import Store, Stored
+from importer.config_file.receipt import ReviewEntry
+from importer.config_file.review import page, say
+from importer.config_file.store import Store, StoredDocument
 from importer.errors import DocumentError, UsageError
-from importer.pipeline import now
 
 QUESTION = "Accept, edit, evidence, reject or quit? [a/e/v/r/q] "
 CHOICES = {"a": "accept", "e": "edit", "v": "evidence", "r": "reject", "q": "quit"}
@@ -102,7 +102,7 @@ class _Interview:
                 if error.kind == "changed":
                     self._stored = self._look()
 
-    def _look(self) -> Stored | None:
+    def _look(self) -> StoredDocument | None:
         """Show the document as it lies there; None where its text cannot be read, which is told."""
         try:
             stored = self._store.load(self._name)
@@ -154,9 +154,9 @@ def _choice() -> tuple[str, str]:
         show.note(HELP)
 
 
-def _say(store: Store, name: str, state: State, note: str | None, seen: str | None) -> Stored:
+def _say(store: Store, name: str, state: State, note: str | None, seen: str | None) -> StoredDocument:
     note = None if note is None else note.strip()
-    stored = say(store, name, Word(state, user(), now(), note), seen)
+    stored = say(store, name, ReviewEntry(state, user(), now(), note), seen)
     show.note(f"{state.capitalize()} {name} at {stored.digest}{f': {note}' if note else ''}.")
     return stored
 
@@ -205,7 +205,7 @@ def _who(word: Mapping[str, Any]) -> str:
     return f"{word.get('by')}, {word.get('at')}"
 
 
-def _evidence(stored: Stored, key: str = "") -> None:
+def _evidence(stored: StoredDocument, key: str = "") -> None:
     receipt = stored.need_receipt()
     told = [e for e in receipt.evidence if not key or key in (e["key"], str(e["key"]).rpartition(".")[2])]
     show.explain(told, *((None, None) if key else (receipt.fit, receipt.proof)))

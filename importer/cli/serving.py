@@ -16,7 +16,7 @@ def serve(arguments: argparse.Namespace) -> None:
     if arguments.show_config:
         show.line(found.to_text().rstrip())
         return
-    from importer.service.serving import serve as run
+    from importer.service.server import serve as run
 
     run(found.settings)
 
@@ -27,7 +27,7 @@ def worker(arguments: argparse.Namespace) -> None:
     if arguments.show_config:
         show.line(found.to_text().rstrip())
         return
-    from importer.service.serving import work
+    from importer.service.server import work
 
     work(found.settings)
 

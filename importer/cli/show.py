@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from importer.cli import streams
 from importer.reports import terminal
-from importer.reports.text import plain as spelled
+from importer.reports.report_model import plain as spelled
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -100,7 +100,7 @@ def fit(told: Mapping[str, Any]) -> Table:
 
 def change(changed: Mapping[str, Any]) -> str:
     """``path: before → after``, as ``document.review.change_json`` gives a change."""
-    from importer.document.diff import ABSENT, shown
+    from importer.config_file.diff import ABSENT, shown
 
     return (
         f"{changed['path']}: {shown(changed.get('before', ABSENT))} → {shown(changed.get('after', ABSENT))}"

@@ -6,16 +6,16 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from importer.app.import_ import Plan
+from importer.app.validate import ready, run_against, run_document, weights_of
 from importer.cli import asking, messages, show
 from importer.cli.arguments import INSTALLED
 from importer.cli.reporting import place, write_file
-from importer.document.store import Store, Stored, named
+from importer.config_file.store import Store, StoredDocument, named
 from importer.errors import EngineError, UsageError, ValidationError
-from importer.hub.places import ANYWHERE
+from importer.hub.local import ANYWHERE
 from importer.hub.snapshot import Snapshot
-from importer.pipeline import Plan
-from importer.reports import of_file, sheet, terminal
-from importer.run import ready, run_against, run_document, weights_of
+from importer.reports import of_file, report_model, terminal
 
 if TYPE_CHECKING:
     from importer.validation.probes import Probe
@@ -59,19 +59,19 @@ def validate(arguments: argparse.Namespace) -> None:
         show.json_line(show.json_text(report))
     else:
         _show(report, stored)
-    told = sheet.sheet(store.find(stored.name) or stored, [report])
+    told = report_model.sheet(store.find(stored.name) or stored, [report])
     for path, write in places.items():
         write_file(path, write.write(told))
     _verdict(report, stored, engine)
 
 
-def _show(report: Mapping[str, Any], stored: Stored) -> None:
+def _show(report: Mapping[str, Any], stored: StoredDocument) -> None:
     console = show.console()
-    console.print(terminal.outcomes(sheet.run(report, stored.digest).found, console.width))
+    console.print(terminal.outcomes(report_model.run(report, stored.digest).found, console.width))
 
 
 def _list(*, as_json: bool) -> None:
-    from importer.validation.catalogue import listed
+    from importer.validation.custom import listed
 
     if as_json:
         for name, needs, lesson in listed():
@@ -82,11 +82,11 @@ def _list(*, as_json: bool) -> None:
 
 def _missing(snapshot: Snapshot, name: str) -> str | None:
     """Why a validation cannot run unasked: what ``--validate`` would need or fetch."""
-    from importer.engines import environment, get
+    from importer.engines import get, install
     from importer.hub import locate_weights, weights_size
 
     try:
-        environment.need(get(name))
+        install.need(get(name))
     except EngineError as error:
         return messages.line(error)
     if locate_weights(snapshot) is None:
@@ -98,7 +98,7 @@ def _missing(snapshot: Snapshot, name: str) -> str | None:
 
 
 def _run(
-    stored: Stored,
+    stored: StoredDocument,
     store: Store,
     engine: str,
     snapshot: Snapshot | None,
@@ -108,9 +108,9 @@ def _run(
     probes: Sequence[Probe] | None = None,
 ) -> Mapping[str, Any]:
     """The report, which is in the receipt from then on. Raises EngineError before anything is fetched."""
-    from importer.engines import environment, get
+    from importer.engines import get, install
 
-    environment.need(get(engine))
+    install.need(get(engine))
     for warning in ready(stored, engine, ANYWHERE, port=port):
         told = warning.to_json(messages.text)
         show.note(f"Warning: {told['says']}. {told['remedy']}")
@@ -122,7 +122,11 @@ def _run(
 
 
 def _ask(
-    stored: Stored, store: Store, server: asking.Server, model: str | None, probes: Sequence[Probe] | None
+    stored: StoredDocument,
+    store: Store,
+    server: asking.Server,
+    model: str | None,
+    probes: Sequence[Probe] | None,
 ) -> Mapping[str, Any]:
     """The report of a server that runs already."""
     if server.exposed:
@@ -135,12 +139,12 @@ def _ask(
     return report
 
 
-def _keep(report: Mapping[str, Any], stored: Stored, store: Store) -> None:
+def _keep(report: Mapping[str, Any], stored: StoredDocument, store: Store) -> None:
     """Into the receipt as it is now: a run takes minutes, and what was said in a review stays said."""
     store.amend(stored.name, lambda receipt: receipt.with_validation(report, stored.digest))
 
 
-def _verdict(report: Mapping[str, Any], stored: Stored, engine: str) -> None:
+def _verdict(report: Mapping[str, Any], stored: StoredDocument, engine: str) -> None:
     """One line for a person; raises ValidationError where a probe did not pass."""
     spent = ", ".join(f"{k} {v:.1f} s" for k, v in report["seconds"].items())
     show.note(f"{stored.name}: {_said(report)} {engine} ({spent}).")

@@ -2,19 +2,48 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
-from importer.document import chat_template, options
-from importer.document.chat_template import ChatTemplate
+from importer.config_file import field_paths, template_file
+from importer.config_file.template_file import ChatTemplate
 from importer.engines.deaths import Death
 from importer.errors import DocumentError
 from importer.reasons import Reason
+
+TEMPLATE = "chat_template.jinja"
+TEMPLATES = (TEMPLATE, "chat_template.json", "additional_chat_templates")
+SETTINGS = ("tokenizer_config.json", "processor_config.json")  # which may hold a template under a key
+
+
+def dressed(model_dir: Path, template: str, folder: Path) -> Path:
+    """A new folder in ``folder`` with links to the model's files, and ``template`` in place of its own."""
+    made = folder / model_dir.resolve().name
+    made.mkdir()
+    for file in model_dir.resolve().iterdir():
+        if file.name in SETTINGS and (bare := _without_template(file)) is not None:
+            (made / file.name).write_text(bare, encoding="utf-8")
+        elif file.name not in TEMPLATES:
+            (made / file.name).symlink_to(file)
+    (made / TEMPLATE).write_text(template, encoding="utf-8")
+    return made
+
+
+def _without_template(file: Path) -> str | None:
+    """The settings without a template; ``None`` where they hold none."""
+    with suppress(OSError, ValueError, RecursionError):
+        settings = json.loads(file.read_text(encoding="utf-8"))
+        if isinstance(settings, dict) and settings.pop("chat_template", None) is not None:
+            return json.dumps(settings)
+    return None
+
 
 Document = Mapping[str, Any]
 Pip = tuple[str, ...]
@@ -197,7 +226,7 @@ def numeric_options(document: Document, known: tuple[str, ...], server: str) -> 
 
     Flags among ``options`` are for vLLM alone.
     """
-    flag = next((o.key for o in options.of(document) if o.key.startswith("--")), None)
+    flag = next((o.key for o in field_paths.of(document) if o.key.startswith("--")), None)
     if flag is not None:
         raise invalid(document, Reason(Unstartable.FLAG_FOR_VLLM, flag=flag, server=server))
     for key, value in (document.get("engine_args") or {}).items():
@@ -231,8 +260,8 @@ def word(document: Document, key: str, value: object) -> str:
 
 def given_template(document: Document, template: ChatTemplate | None) -> ChatTemplate | None:
     """The template to start with; raises DocumentError("invalid") where the named one is not given."""
-    if chat_template.named(document) and template is None:
-        raise invalid(document, Reason(Unstartable.NO_TEMPLATE, key=chat_template.KEY))
+    if template_file.named(document) and template is None:
+        raise invalid(document, Reason(Unstartable.NO_TEMPLATE, key=template_file.KEY))
     return template
 
 

@@ -10,6 +10,21 @@ from enum import StrEnum
 from importer.reasons import Reason
 
 
+class Accident(StrEnum):
+    """What a busy or full machine may do to a process, or to what runs in it."""
+
+    HANG = "hang"
+    DEATH = "death"
+    OVERRUN = "overrun"
+    MEMORY = "memory"
+
+
+class ParserFailure(StrEnum):
+    """What no other machine would change."""
+
+    RAISED = "raised"  # in its own words
+
+
 class Attribution(StrEnum):
     """The part at fault. The configuration is the document or the repository."""
 
@@ -81,7 +96,7 @@ class Death:
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class DeathCause:
     """Why an engine ended, and the part at fault."""
 
     reason: Reason
@@ -95,8 +110,8 @@ def of_parser(reason: object) -> bool:
     return reason.kind in OF_PARSERS or "parser" in str(reason.fields.get("words", ""))
 
 
-def causes(text: str, deaths: Iterable[Death]) -> Iterator[Cause]:
+def causes(text: str, deaths: Iterable[Death]) -> Iterator[DeathCause]:
     """What ``text`` shows of ``deaths``, in their order."""
     for death in deaths:
         if (found := re.search(death.pattern, text, re.MULTILINE)) is not None:
-            yield Cause(Reason(death.kind, **found.groupdict()), death.blames)
+            yield DeathCause(Reason(death.kind, **found.groupdict()), death.blames)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from importer import launcher
 from importer.engines.vllm import has_gpu
-from importer.fit.devices import GIB, Device, Kind, of_kind
 from importer.launcher import Purpose
+from importer.memory.devices import GIB, Device, Kind, of_kind
 
 NAME = "this machine"
 SECONDS = 10.0  # that nvidia-smi may take

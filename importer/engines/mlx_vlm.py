@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from importer.document import options
-from importer.document.chat_template import ChatTemplate
+from importer.config_file import field_paths
+from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import (
     Address,
     Document,
@@ -114,4 +114,4 @@ def _thinks(document: Document) -> bool:
     others = sorted(set(variables) - {THINKING})
     if others:
         raise invalid(document, Reason(Unstartable.VARIABLE_LOST, key=others[0], only=THINKING))
-    return bool(variables.get(THINKING, options.parser(document, "reasoning_parser") is not None))
+    return bool(variables.get(THINKING, field_paths.parser(document, "reasoning_parser") is not None))

@@ -13,12 +13,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from importer.engines.failures import Accident, ParserFailure
-from importer.engines.lines import Conversation, LostError, RefusedError
+from importer.chat_template.samples import Sample
+from importer.engines.deaths import Accident, ParserFailure
+from importer.engines.jsonl_worker import JsonLinesWorker, RefusedError, WorkerLostError
 from importer.errors import EngineError
 from importer.launcher import Purpose, isolated
 from importer.reasons import Reason
-from importer.template.study import Sample
 
 SCRIPT = Path(__file__).with_name("parser_worker") / "__main__.py"
 START_SECONDS = 180.0  # importing vLLM takes 5 s from a warm disk, 15 s from a cold one
@@ -35,7 +35,7 @@ SETTINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Parser:
+class EngineParser:
     """A registered parser. ``aliases`` are the other names of its class.
 
     mlx-lm and mlx-vlm have no classes: their tool parsers are functions (``glm47.parse_tool_call``), and a
@@ -50,7 +50,7 @@ class Parser:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ParserQuestion:
     """The parsers to read with; ``None`` is none of that kind, for MLX's reasoning what the server infers."""
 
     tool: str | None = None
@@ -138,7 +138,7 @@ class ParserWorker:
         self._python = python
         self._arguments = [engine] if plugin is None else [engine, plugin]
         self._seconds = seconds
-        self._conversation: Conversation | None = None
+        self._conversation: JsonLinesWorker | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -158,14 +158,14 @@ class ParserWorker:
         """The engine's version, as it calls itself."""
         return str(self._plain("hello")[0]["version"])
 
-    def list(self) -> tuple[Parser, ...]:
+    def list(self) -> tuple[EngineParser, ...]:
         """Every parser that the engine has registered."""
         items = self._plain("list")
         names: dict[tuple[str, str, str], tuple[str, ...]] = {}
         for item in items:
             names[_identity(item)] = (*names.get(_identity(item), ()), item["name"])
         return tuple(
-            Parser(
+            EngineParser(
                 kind=item["kind"],
                 name=item["name"],
                 class_name=item["class"],
@@ -175,31 +175,31 @@ class ParserWorker:
             for item in items
         )
 
-    def infer(self, tokens: Tokens) -> Ask:
+    def infer(self, tokens: Tokens) -> ParserQuestion:
         """What mlx-lm or mlx-vlm would choose by itself; vLLM never chooses."""
         item = self._plain("infer", tokenizer=_tokenizer(tokens))[0]
-        return Ask(item["tool"], item["reasoning"])
+        return ParserQuestion(item["tool"], item["reasoning"])
 
     def read(
-        self, tokens: Tokens, samples: Sequence[Sample], asks: Iterable[Ask]
-    ) -> dict[Ask, tuple[Reading, ...]]:
+        self, tokens: Tokens, samples: Sequence[Sample], asks: Iterable[ParserQuestion]
+    ) -> dict[ParserQuestion, tuple[Reading, ...]]:
         """For each pair of parsers, what it reads in each sample, as the server would without streaming."""
         answers = self._judged("read", tokens, samples, asks)
         return {ask: tuple(map(_reading, items)) for ask, items in answers.items()}
 
     def stream(
-        self, tokens: Tokens, samples: Sequence[Sample], asks: Iterable[Ask]
-    ) -> dict[Ask, tuple[Replay, ...]]:
+        self, tokens: Tokens, samples: Sequence[Sample], asks: Iterable[ParserQuestion]
+    ) -> dict[ParserQuestion, tuple[Replay, ...]]:
         """The same, whole and streamed: cut in two at every token, and token by token."""
         answers = self._judged("stream", tokens, samples, asks)
         return {ask: tuple(map(_replay, items)) for ask, items in answers.items()}
 
     def _judged(
-        self, operation: str, tokens: Tokens, samples: Sequence[Sample], asks: Iterable[Ask]
-    ) -> dict[Ask, Sequence[Mapping[str, Any] | Reason]]:
+        self, operation: str, tokens: Tokens, samples: Sequence[Sample], asks: Iterable[ParserQuestion]
+    ) -> dict[ParserQuestion, Sequence[Mapping[str, Any] | Reason]]:
         """Items come in the order of the asks, so a lost worker was busy with the first that has none."""
         pending = [*dict.fromkeys(asks)]
-        answers: dict[Ask, Sequence[Mapping[str, Any] | Reason]] = {}
+        answers: dict[ParserQuestion, Sequence[Mapping[str, Any] | Reason]] = {}
         fields = {
             "tokenizer": _tokenizer(tokens),
             "samples": [_sample(sample) for sample in samples],
@@ -213,7 +213,7 @@ class ParserWorker:
             try:
                 for item in self._ask(operation, patience, asks=pairs, **fields):
                     answers[pending.pop(0)] = item
-            except LostError as loss:
+            except WorkerLostError as loss:
                 self.close()
                 if pending:
                     answers[pending.pop(0)] = [loss.reason] * len(samples)
@@ -225,7 +225,7 @@ class ParserWorker:
         warm = self._conversation is not None
         try:
             return [*self._ask(operation, GRACE_SECONDS + self._seconds, **fields)]
-        except LostError as loss:
+        except WorkerLostError as loss:
             self.close()
             if warm:  # it may have died since the last question
                 return self._plain(operation, **fields)
@@ -243,14 +243,14 @@ class ParserWorker:
     def _start(self) -> None:
         command = isolated(str(SCRIPT), *self._arguments, python=self._python)
         try:
-            self._conversation = Conversation(command, Purpose.PARSERS, SETTINGS)
+            self._conversation = JsonLinesWorker(command, Purpose.PARSERS, SETTINGS)
             for _ in self._conversation.ask("hello", START_SECONDS):
                 pass
         except OSError as error:
             raise self._failed(
                 Reason(WorkerReason.NOT_STARTED, python=self._python, problem=error.strerror)
             ) from None
-        except LostError as loss:
+        except WorkerLostError as loss:
             raise self._failed(loss.reason) from None
         except RefusedError as refusal:
             raise self._failed(str(refusal)) from None

@@ -11,20 +11,18 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from importer import launcher, settings
-from importer.document.chat_template import ChatTemplate
-from importer.engines import group, logs
-from importer.engines.base import Document, Engine, Launch
-from importer.engines.dressing import dressed
-from importer.engines.ready import NeverError, answers
-from importer.engines.sockets import LOOPBACK, free_port, is_free
+from importer import config, launcher
+from importer.config_file.template_file import ChatTemplate
+from importer.engines import logs, process_group
+from importer.engines.base import Document, Engine, Launch, dressed
+from importer.engines.ready import LOOPBACK, NeverError, answers, free_port, is_free
 from importer.errors import EngineError
 from importer.launcher import Purpose, isolated
 
 Progress = Callable[[str], None]
 WEIGHTS = ("*.safetensors", "*.bin")
 MODEL, WORK = "model", "work"  # of an engine's temporary folder; a repository's files are never in the second
-GUARDIAN = Path(__file__).with_name("guardian.py")
+SUPERVISOR = Path(__file__).with_name("supervisor.py")
 GRACE = 10.0  # seconds between asking a group to end and killing it
 LOOK = 0.1  # seconds between two looks at a starting engine
 TRIES = 3  # starts, each on another free port, when somebody else was quicker to take it
@@ -54,7 +52,7 @@ class StopReport:
 
 
 @dataclass(slots=True)
-class Served:
+class EngineServer:
     """An engine that serves.
 
     ``pid`` is its process group, ``start_seconds`` the time until it was ready; ``told`` what it was started
@@ -79,7 +77,7 @@ class Served:
     @property
     def memory(self) -> int | None:
         """Bytes that its processes hold; ``None`` where the system does not tell."""
-        return group.resident(self.pid)
+        return process_group.resident(self.pid)
 
     @property
     def code(self) -> int | None:
@@ -106,7 +104,7 @@ def serve(
     progress: Progress | None = None,
     template: ChatTemplate | None = None,
     hold: Sequence[int] = (),
-) -> Iterator[Served]:
+) -> Iterator[EngineServer]:
     """Serve ``document`` from the weights in ``model_dir`` with the engine installed for ``python``.
 
     ``template`` is the one that the document names. ``timeout`` is seconds until it must be ready. ``hold``
@@ -120,7 +118,7 @@ def serve(
     if port is not None and not is_free(port):
         raise EngineError("port-taken", port=port)
     limit = engine.readiness.seconds if timeout is None else timeout
-    log = log_path or logs.fresh(settings.home() / "logs", engine.name)
+    log = log_path or logs.fresh(config.home() / "logs", engine.name)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="importer-engine-")))
         if template is not None and not engine.takes_template:
@@ -142,7 +140,7 @@ def serve(
                 _stop(process, chosen)
                 raise EngineError("engine-slow", name=engine.name, seconds=f"{limit:g}", log=log) from None
             took = time.monotonic() - started
-            served = Served(
+            served = EngineServer(
                 f"http://{LOOPBACK}:{chosen}",
                 launch.model,
                 process.pid,
@@ -174,7 +172,7 @@ def _group(
         (work / name).write_text(text, encoding="utf-8")
     with logs.opened(log) as output, _lifeline() as lifeline:
         process = launcher.start(
-            isolated(str(GUARDIAN), str(lifeline), str(GRACE), str(python), *launch.arguments),
+            isolated(str(SUPERVISOR), str(lifeline), str(GRACE), str(python), *launch.arguments),
             Purpose.ENGINE,
             folder=work,
             stdout=output,
@@ -234,17 +232,17 @@ def _death(engine: Engine, never: NeverError, log: Path, port: int) -> EngineErr
 
 def _stop(process: launcher.Process, port: int) -> StopReport:
     """TERM to the group, KILL after ``GRACE``, then see that the group is gone and the port free."""
-    held, shared = group.resident(process.pid), group.shared(process.pid)
+    held, shared = process_group.resident(process.pid), process_group.shared(process.pid)
     started = time.monotonic()
     killed = False
     try:
         launcher.send(process.pid, signal.SIGTERM)
-        if not group.wait_gone(process, GRACE):
+        if not process_group.wait_gone(process, GRACE):
             killed = True
     finally:  # a second Ctrl-C while waiting must not leave it behind
         launcher.send(process.pid, signal.SIGKILL)
         launcher.ended(process, GRACE)
-    gone = group.wait_gone(process, GRACE)
+    gone = process_group.wait_gone(process, GRACE)
     took = time.monotonic() - started
     return StopReport(gone, is_free(port), killed, took, held, sum(map(_size, shared)))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -11,8 +12,37 @@ from enum import StrEnum
 from typing import Any
 
 from importer.engines.base import Readiness
-from importer.engines.sockets import LOOPBACK
 from importer.reasons import Reason
+
+LOOPBACK = "127.0.0.1"
+
+
+def free_port() -> int:
+    """A port that is free now."""
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])
+
+
+def free_ports(count: int) -> int:
+    """The first of ``count`` ports in a row that are free now."""
+    while True:
+        first = free_port()
+        if all(is_free(port) for port in range(first, first + count)):
+            return first
+
+
+def is_free(port: int) -> bool:
+    """Whether a server could listen there; connections that have ended do not count, as for servers."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+            probe.listen(1)
+        except (OSError, OverflowError):
+            return False
+        return True
+
 
 LOOK_SECONDS = 2.0  # for one answer to a GET
 HTTP_OK = 200

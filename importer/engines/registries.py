@@ -37,7 +37,7 @@ class RegistryReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RegistryEntry:
     """A name that the engine's command line accepts, and the class that it loads; ``aliases`` load it too."""
 
     name: str
@@ -53,7 +53,7 @@ class Registry:
     engine: str
     version: str
     source: Mapping[str, str]
-    entries: Mapping[Kind, Mapping[str, Entry]]
+    entries: Mapping[Kind, Mapping[str, RegistryEntry]]
 
     def names(self, kind: Kind) -> tuple[str, ...]:
         """Every name, sorted."""
@@ -114,7 +114,7 @@ def load(engine: str, version: str | None = None) -> Registry:
 
 def parsed(data: Mapping[str, Any]) -> Registry:
     """A registry from its file's data."""
-    entries: dict[Kind, Mapping[str, Entry]] = {
+    entries: dict[Kind, Mapping[str, RegistryEntry]] = {
         "tool": _entries(data["tool"]),
         "reasoning": _entries(data["reasoning"]),
     }
@@ -126,8 +126,8 @@ def _read(family: str, version: str) -> Registry:
     return parsed(json.loads((FOLDER / f"{family}-{version}.json").read_text(encoding="utf-8")))
 
 
-def _entries(rows: list[Mapping[str, Any]]) -> dict[str, Entry]:
-    return {r["name"]: Entry(r["name"], r["class"], r["module"], tuple(r["aliases"])) for r in rows}
+def _entries(rows: list[Mapping[str, Any]]) -> dict[str, RegistryEntry]:
+    return {r["name"]: RegistryEntry(r["name"], r["class"], r["module"], tuple(r["aliases"])) for r in rows}
 
 
 def _order(version: str) -> tuple[int, ...]:

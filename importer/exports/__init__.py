@@ -7,38 +7,40 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import cast
 
-from importer.document.receipt import Receipt
+from importer.config_file.receipt import Receipt
 from importer.engines.base import Document
 from importer.errors import UsageError
-from importer.exports.base import Export, Exported, Options, Refused
+from importer.exports.base import Export, Exported, ExportRefused, Options
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class ExportFormat:
     """What reads it, and the module whose ``export`` writes it, imported when asked for."""
 
     consumer: str
     module: str
 
-    def export(self, document: Document, receipt: Receipt | None, options: Options) -> Exported | Refused:
+    def export(
+        self, document: Document, receipt: Receipt | None, options: Options
+    ) -> Exported | ExportRefused:
         """The files; raises DocumentError("invalid") for values that this consumer must not be given."""
         function = cast(Export, import_module(self.module).export)
         return function(document, receipt, options)
 
 
-FORMATS: dict[str, Format] = {
-    "vllm-config": Format("vllm serve --config FILE", "importer.exports.vllm_config"),
-    "vllm-command": Format("a shell: vllm serve", "importer.exports.vllm_command"),
-    "mlx-command": Format("a shell: mlx_lm.server", "importer.exports.mlx_command"),
-    "mlx-vlm-command": Format("a shell: mlx_vlm.server", "importer.exports.mlx_vlm_command"),
-    "localai": Format("LocalAI: a model's YAML", "importer.exports.localai"),
-    "localai-gallery": Format("LocalAI: a gallery with one entry", "importer.exports.localai_gallery"),
-    "compose": Format("docker compose", "importer.exports.compose"),
-    "kserve": Format("KServe: an InferenceService", "importer.exports.kserve"),
+FORMATS: dict[str, ExportFormat] = {
+    "vllm-config": ExportFormat("vllm serve --config FILE", "importer.exports.vllm_config"),
+    "vllm-command": ExportFormat("a shell: vllm serve", "importer.exports.vllm_command"),
+    "mlx-command": ExportFormat("a shell: mlx_lm.server", "importer.exports.mlx_command"),
+    "mlx-vlm-command": ExportFormat("a shell: mlx_vlm.server", "importer.exports.mlx_vlm_command"),
+    "localai": ExportFormat("LocalAI: a model's YAML", "importer.exports.localai"),
+    "localai-gallery": ExportFormat("LocalAI: a gallery with one entry", "importer.exports.localai_gallery"),
+    "compose": ExportFormat("docker compose", "importer.exports.compose"),
+    "kserve": ExportFormat("KServe: an InferenceService", "importer.exports.kserve"),
 }
 
 
-def get(name: str) -> Format:
+def get(name: str) -> ExportFormat:
     """The format; raises UsageError("unknown-format")."""
     if name not in FORMATS:
         near = get_close_matches(name, FORMATS, 3, 0.3) or FORMATS

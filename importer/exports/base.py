@@ -4,19 +4,94 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Literal, Self
 
+import yaml
+
 from importer import __version__
-from importer.document.chat_template import ChatTemplate
-from importer.document.digest import digest
-from importer.document.options import parse, parser
-from importer.document.places import OPTIONS
-from importer.document.receipt import Receipt
+from importer.config_file.diff import digest
+from importer.config_file.field_paths import OPTIONS, parse, parser
+from importer.config_file.receipt import Receipt
+from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import NEUTRAL, Document, Unstartable, invalid
-from importer.exports.kinds import ExportComment, Loss
+from importer.messages import render
 from importer.reasons import Reason
+
+
+class Unexportable(StrEnum):
+    """Why a document has no such export."""
+
+    DIRECTORY = "directory"
+    LOCALAI_BACKEND = "localai-backend"
+    LOCALAI_DIRECTORY = "localai-directory"
+    OTHER_BACKEND = "other-backend"
+    TEMPLATE_IN_FOLDER = "template-in-folder"
+    TEMPLATE_IS_FILE = "template-is-file"
+    VLLM_LACKS = "vllm-lacks"
+
+
+class ExportRemedy(StrEnum):
+    """What to do instead."""
+
+    IMPORT_FOR = "import-for"
+    IMPORT_FROM_HUB = "import-from-hub"
+    SERVE_A_COPY = "serve-a-copy"
+    WITHOUT_TEMPLATE = "without-template"
+
+
+class Loss(StrEnum):
+    """What a consumer is not given, or takes otherwise."""
+
+    ARGUMENT_OF_SERVER = "argument-of-server"
+    ARGUMENTS = "arguments"
+    COMMIT = "commit"
+    CONTEXT_AS_MAXIMUM = "context-as-maximum"
+    FLAG = "flag"
+    GREEDY = "greedy"
+    KEY = "key"
+    MAXIMUM = "maximum"
+    PARSER_VERSIONS = "parser-versions"
+    PENALTIES = "penalties"
+    REMOTE_CODE = "remote-code"
+    REPEAT_PENALTY = "repeat-penalty"
+    SEED = "seed"
+    STOPS = "stops"
+    TEMPLATE = "template"
+    THINKING_OFF = "thinking-off"
+    VALUE = "value"
+    VARIABLE = "variable"
+
+
+class ExportComment(StrEnum):
+    """A comment of an export."""
+
+    COMMAND = "command"
+    FITTED = "fitted"
+    FITTED_TO_OTHER = "fitted-to-other"
+    FROM_CLIENTS = "from-clients"
+    INFERRED = "inferred"
+    NO_OPTION = "no-option"
+    NO_REVISION = "no-revision"
+    RESOURCES = "resources"
+    SOURCE = "source"
+    UNAPPROVED = "unapproved"
+    UNPINNED = "unpinned"
+    UNRUN_COMPOSE = "unrun-compose"
+    UNRUN_KSERVE = "unrun-kserve"
+    WRITTEN = "written"
+
+
+class MemoryReason(StrEnum):
+    """Why an export asks for so much of a machine's own memory."""
+
+    ESTIMATE = "estimate"
+    GUESS = "guess"
+    WEIGHTS_ONCE = "weights-once"
+
 
 Device = Literal["gpu", "cpu"]
 HUB_ID = re.compile(r"(?!.*\.\.)\w[\w.-]{0,95}/\w[\w.-]{0,95}", re.ASCII)
@@ -46,14 +121,14 @@ class Exported:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class ExportRefused:
     """Why this document has no such export, and what to do instead."""
 
     reason: Reason
     remedy: Reason
 
 
-Export = Callable[[Document, Receipt | None, Options], Exported | Refused]
+Export = Callable[[Document, Receipt | None, Options], Exported | ExportRefused]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,3 +243,49 @@ def unheard(
             continue
         without[f"options: {option}"] = {**document, "options": options[:index] + options[index + 1 :]}
     return tuple(Reason(Loss.KEY, key=key) for key, changed in without.items() if settings(changed) == whole)
+
+
+# What needs no quotes in any version of YAML; PyYAML quotes true, null and their like by itself.
+PLAIN = re.compile(r"[A-Za-z/][\w./+@-]+", re.ASCII)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Strings in double quotes unless they are plain words, and no aliases."""
+
+    def ignore_aliases(self, _data: Any) -> bool:
+        return True
+
+
+def _string(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style=None if PLAIN.fullmatch(text) else '"'
+    )
+
+
+_Dumper.add_representer(str, _string)
+
+
+def yaml_text(data: Any, comments: Iterable[Reason]) -> str:
+    """``data`` as YAML below ``comments``; nothing in it that a reader cannot see."""
+    text = _dump(data, allow_unicode=True)
+    if not all(c.isprintable() or c == "\n" for c in text):
+        text = _dump(data, allow_unicode=False)
+    return commented(comments) + text
+
+
+def _dump(data: Any, *, allow_unicode: bool) -> str:
+    text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=allow_unicode, width=2**31)
+    return text
+
+
+def script(comments: Iterable[Reason], commands: Sequence[Sequence[str]]) -> str:
+    """A shell script; each command on one line, every word quoted where it has to be."""
+    lines = [shlex.join(words) for words in commands]
+    stop = ["set -e"] if len(lines) > 1 else []  # what comes later needs what came before
+    return "#!/bin/sh\n" + commented(comments) + "\n".join([*stop, *lines]) + "\n"
+
+
+def commented(comments: Iterable[Reason]) -> str:
+    """Comment lines; whatever they quote stays one line and steers no terminal."""
+    lines = map(render, comments)
+    return "".join(f"# {''.join(c if c.isprintable() else ' ' for c in line)}\n" for line in lines)

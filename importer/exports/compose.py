@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from importer.document.receipt import Receipt
+from importer.config_file.receipt import Receipt
 from importer.engines.base import Address, Document
-from importer.exports.base import Exported, Options, Origin, Refused
-from importer.exports.kinds import ExportComment
-from importer.exports.text import yaml_text
-from importer.exports.vllm import Place, devices, folder_of, served, version, with_files
+from importer.exports.base import ExportComment, Exported, ExportRefused, Options, Origin, yaml_text
+from importer.exports.vllm import VllmPlacement, devices, folder_of, served, version, with_files
 from importer.reasons import Reason
 
 PORT = 8000
@@ -18,14 +16,14 @@ IMAGES = {"gpu": "vllm/vllm-openai", "cpu": "vllm/vllm-openai-cpu"}
 CACHE = "/root/.cache/huggingface"  # where the image's user has the Hub client's cache
 MODEL = "/model"  # where a directory of this machine stands in the container
 SETTINGS = "/settings"  # where the server's files stand there
-INSIDE = Place(Address("0.0.0.0", PORT), SETTINGS)  # noqa: S104 - all addresses of the container
+INSIDE = VllmPlacement(Address("0.0.0.0", PORT), SETTINGS)  # noqa: S104 - all addresses of the container
 ASK = f"import urllib.request; urllib.request.urlopen('http://127.0.0.1:{PORT}/health', timeout=4)"
 
 
-def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | Refused:
+def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
     """One service, reachable from this machine only."""
     found = served(document, receipt, options, lambda _: INSIDE)
-    if isinstance(found, Refused):
+    if isinstance(found, ExportRefused):
         return found
     origin = found.origin
     mounted = origin.hub_id is None

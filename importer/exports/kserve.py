@@ -5,14 +5,21 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from importer.document.receipt import Receipt
+from importer.config_file.receipt import Receipt
 from importer.engines.base import Document
-from importer.exports import fitted
-from importer.exports.base import Exported, Options, Refused
+from importer.exports import vllm
+from importer.exports.base import (
+    ExportComment,
+    Exported,
+    ExportRefused,
+    ExportRemedy,
+    MemoryReason,
+    Options,
+    Unexportable,
+    yaml_text,
+)
 from importer.exports.compose import IMAGES, labels
-from importer.exports.kinds import ExportComment, ExportRemedy, MemoryReason, Unexportable
-from importer.exports.text import yaml_text
-from importer.exports.vllm import Place, devices, served, version
+from importer.exports.vllm import VllmPlacement, devices, served, version
 from importer.reasons import Reason
 
 NAME = 52  # characters that leave room for what KServe appends to make a host's name of it
@@ -20,15 +27,15 @@ RUNTIME = "kserve-vllmserver"  # of KServe 0.20; it is told the port and /mnt/mo
 CPU, MEMORY = "4", (16, Reason(MemoryReason.GUESS))  # where no fit tells how many GiB
 
 
-def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | Refused:
+def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
     """One object; KServe fetches the commit and hands the server a folder."""
-    found = served(document, receipt, options, lambda _: Place(pinned=False))
-    if isinstance(found, Refused):
+    found = served(document, receipt, options, lambda _: VllmPlacement(pinned=False))
+    if isinstance(found, ExportRefused):
         return found
     origin = found.origin
     if origin.hub_id is None:
-        return Refused(Reason(Unexportable.DIRECTORY), Reason(ExportRemedy.IMPORT_FROM_HUB))
-    memory, why = fitted.memory(receipt, found.device) or MEMORY
+        return ExportRefused(Reason(Unexportable.DIRECTORY), Reason(ExportRemedy.IMPORT_FROM_HUB))
+    memory, why = vllm.memory(receipt, found.device) or MEMORY
     resources = {"cpu": CPU, "memory": f"{memory}Gi"}
     if found.device == "gpu":
         resources["nvidia.com/gpu"] = str(devices(document))

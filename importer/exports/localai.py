@@ -8,19 +8,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from importer.document import chat_template, schema
-from importer.document.options import parse, parser, write
-from importer.document.places import OPTIONS
-from importer.document.receipt import Receipt
+from importer.config_file import schema, template_file
+from importer.config_file.field_paths import OPTIONS, parse, parser, write
+from importer.config_file.receipt import Receipt
 from importer.engines import registries
 from importer.engines.base import Address, Document
 from importer.engines.mlx import Mlx
 from importer.engines.mlx_vlm import MlxVlm
 from importer.engines.vllm import VllmCuda
 from importer.engines.vllm_arguments import with_flags
-from importer.exports.base import Exported, Options, Origin, Refused
-from importer.exports.kinds import ExportRemedy, Loss, Unexportable
-from importer.exports.text import yaml_text
+from importer.exports.base import (
+    Exported,
+    ExportRefused,
+    ExportRemedy,
+    Loss,
+    Options,
+    Origin,
+    Unexportable,
+    yaml_text,
+)
 from importer.reasons import Reason
 
 GREEDY = 0.01  # the lowest temperature that vLLM keeps; LocalAI's backends take 0 for unset
@@ -40,10 +46,10 @@ ANSWER = 200  # tokens after which LocalAI's backends end an answer, unless told
 Step = Callable[[dict[str, Any]], list[Reason]]
 
 
-def export(document: Document, receipt: Receipt | None, _options: Options) -> Exported | Refused:
+def export(document: Document, receipt: Receipt | None, _options: Options) -> Exported | ExportRefused:
     """The model's YAML without our block; comments say what LocalAI will do otherwise."""
     found = model(document, receipt)
-    if isinstance(found, Refused):
+    if isinstance(found, ExportRefused):
         return found
     origin, data, lost = found
     return Exported({f"{origin.name}.yaml": yaml_text(data, [*origin.comments(), *lost])}, tuple(lost))
@@ -51,7 +57,7 @@ def export(document: Document, receipt: Receipt | None, _options: Options) -> Ex
 
 def model(
     document: Document, receipt: Receipt | None
-) -> tuple[Origin, dict[str, Any], list[Reason]] | Refused:
+) -> tuple[Origin, dict[str, Any], list[Reason]] | ExportRefused:
     """The data as LocalAI must be given it, and all that it will do otherwise.
 
     Raises DocumentError("invalid") for what our own adapter would not start either.
@@ -59,11 +65,11 @@ def model(
     backend = document["backend"]
     if backend not in UNSAID:
         remedy = Reason(ExportRemedy.IMPORT_FOR, backends=["vllm", "mlx"])
-        return Refused(Reason(Unexportable.LOCALAI_BACKEND, backend=backend), remedy)
+        return ExportRefused(Reason(Unexportable.LOCALAI_BACKEND, backend=backend), remedy)
     origin = Origin.of(document, receipt)
     if origin.hub_id is None:
         remedy = Reason(ExportRemedy.IMPORT_FROM_HUB)
-        return Refused(Reason(Unexportable.LOCALAI_DIRECTORY), remedy)
+        return ExportRefused(Reason(Unexportable.LOCALAI_DIRECTORY), remedy)
     document, toolless = _own_template(document)
     document = with_flags(document) if backend == "vllm" else document
     _startable(document, backend)
@@ -78,10 +84,10 @@ def model(
 
 def _own_template(document: Document) -> tuple[Document, list[Reason]]:
     """The document without a template of its own: LocalAI knows none but the model's, which has no tools."""
-    if not chat_template.named(document):
+    if not template_file.named(document):
         return document, []
     kept = [o for o in document.get("options") or () if parse(o).key != "tool_parser"]
-    block = {k: v for k, v in document["importer"].items() if k != chat_template.KEY}
+    block = {k: v for k, v in document["importer"].items() if k != template_file.KEY}
     return {**document, "options": kept, "importer": block}, [Reason(Loss.TEMPLATE)]
 
 

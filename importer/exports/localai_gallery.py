@@ -6,18 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from importer.document.receipt import Receipt
+from importer.config_file.receipt import Receipt
 from importer.engines.base import Document
-from importer.exports.base import Exported, Options, Refused
+from importer.exports.base import Exported, ExportRefused, Options, yaml_text
 from importer.exports.localai import model
-from importer.exports.text import yaml_text
 from importer.reasons import Reason
 
 HUB = "https://huggingface.co"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class GalleryEntry:
     """A document as LocalAI's galleries have it.
 
     ``item``   one item of an index, with the configuration in it; its last key is ``urls``.
@@ -32,16 +31,16 @@ class Entry:
     lost: tuple[Reason, ...]
 
 
-def export(document: Document, receipt: Receipt | None, _options: Options) -> Exported | Refused:
+def export(document: Document, receipt: Receipt | None, _options: Options) -> Exported | ExportRefused:
     """A list, as LocalAI fetches it; it has no ``files``, for with them LocalAI fetches no artifact."""
     made = entry(document, receipt)
-    return made if isinstance(made, Refused) else Exported({"index.yaml": made.item}, made.lost)
+    return made if isinstance(made, ExportRefused) else Exported({"index.yaml": made.item}, made.lost)
 
 
-def entry(document: Document, receipt: Receipt | None) -> Entry | Refused:
+def entry(document: Document, receipt: Receipt | None) -> GalleryEntry | ExportRefused:
     """Everything that a gallery shows of a document; raises DocumentError("invalid") as the export does."""
     found = model(document, receipt)
-    if isinstance(found, Refused):
+    if isinstance(found, ExportRefused):
         return found
     origin, data, lost = found
     block = document.get("importer") or {}
@@ -57,7 +56,7 @@ def entry(document: Document, receipt: Receipt | None) -> Entry | Refused:
         item["overrides"] = {"known_usecases": data["known_usecases"]}  # where its filters look
     comments = [*origin.comments(), *lost]
     file = {**about, "urls": urls, "config_file": yaml_text(data, ())}
-    return Entry(
+    return GalleryEntry(
         yaml_text([item | {"urls": urls}], comments), yaml_text(file, comments),
         about | {"urls": urls, "tags": tags, "backend": document["backend"]}, tuple(lost),
     )  # fmt: skip

@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from importer.document.chat_template import ChatTemplate
-from importer.document.options import parse
-from importer.document.places import OPTIONS
-from importer.document.receipt import Receipt
+from importer.config_file.field_paths import OPTIONS, parse
+from importer.config_file.receipt import Receipt
+from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import Address, Document
-from importer.exports.base import Exported, Options, Origin, Refused, explained, unheard
-from importer.exports.kinds import ExportComment, ExportRemedy, Unexportable
-from importer.exports.text import script
+from importer.exports.base import (
+    ExportComment,
+    Exported,
+    ExportRefused,
+    ExportRemedy,
+    Options,
+    Origin,
+    Unexportable,
+    explained,
+    script,
+    unheard,
+)
 from importer.reasons import Reason
 
 ADDRESS = Address(port=8080)  # where both listen by default
@@ -31,11 +39,11 @@ class _Engine(Protocol):
 
 def export_command(
     document: Document, receipt: Receipt | None, engine: _Engine, program: str, options: Options
-) -> Exported | Refused:
+) -> Exported | ExportRefused:
     """``hf download`` at the commit where the model is on the Hub, then the server on what it fetched."""
     if document["backend"] != engine.name:
         other = Reason(Unexportable.OTHER_BACKEND, backend=document["backend"], engine=engine.name)
-        return Refused(other, Reason(ExportRemedy.IMPORT_FOR, backends=[engine.name]))
+        return ExportRefused(other, Reason(ExportRemedy.IMPORT_FOR, backends=[engine.name]))
     origin = Origin.of(document, receipt)
     sent = engine.client_sampling(document)
     template = options.template

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from importer.document.receipt import Receipt
+from importer.config_file.receipt import Receipt
 from importer.engines.base import Document
 from importer.engines.mlx import Mlx
-from importer.exports.base import Exported, Options, Refused
+from importer.exports.base import Exported, ExportRefused, Options
 from importer.exports.mlx import export_command
 
 
-def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | Refused:
+def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
     """A script of one command, or of two where the model is on the Hub."""
     return export_command(document, receipt, Mlx(), "mlx_lm.server", options)

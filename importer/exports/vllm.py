@@ -3,27 +3,76 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
-from importer.document import chat_template
-from importer.document.chat_template import ChatTemplate
-from importer.document.receipt import Receipt
+from importer.config_file import template_file
+from importer.config_file.receipt import Receipt
+from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import Address, Document, Unstartable, invalid, number, stopwords
 from importer.engines.registries import PINNED
 from importer.engines.vllm import Vllm, VllmCpu, VllmCuda
-from importer.exports import fitted
-from importer.exports.base import Device, Exported, Options, Origin, Refused, explained, unheard
-from importer.exports.kinds import ExportRemedy, Unexportable
+from importer.exports.base import (
+    Device,
+    ExportComment,
+    Exported,
+    ExportRefused,
+    ExportRemedy,
+    MemoryReason,
+    Options,
+    Origin,
+    Unexportable,
+    explained,
+    unheard,
+)
 from importer.reasons import Reason
+
+GIB = 2**30
+BESIDE = 8 * GIB  # of a machine's own memory, which vLLM takes beside what is on the cards
+KINDS: Mapping[str, Device] = {"cpu": "cpu", "cuda": "gpu"}
+
+
+def fitted_device(options: Options, receipt: Receipt | None) -> Device:
+    """What was asked for, else what the document was fitted to, else cards."""
+    return options.device or KINDS.get(_kind(receipt), "gpu")
+
+
+def fitted_comments(receipt: Receipt | None, chosen: Device) -> list[Reason]:
+    """A warning where the document was fitted to something else."""
+    if receipt is None or receipt.fit is None or KINDS.get(_kind(receipt)) == chosen:
+        return []
+    meant = "NVIDIA cards" if chosen == "gpu" else "processors"
+    return [Reason(ExportComment.FITTED_TO_OTHER, meant=meant)]
+
+
+def memory(receipt: Receipt | None, chosen: Device) -> tuple[int, Reason] | None:
+    """GiB of a machine's own memory, and why; ``None`` where no fit tells."""
+    fit: Mapping[str, Any] = (receipt.fit if receipt is not None else None) or {}
+    if chosen == "gpu" and "weights" in fit:
+        why = Reason(MemoryReason.WEIGHTS_ONCE, gib=BESIDE // GIB)
+        return _gib(fit["weights"]["likely"] + BESIDE), why
+    if chosen == "cpu" and _kind(receipt) == "cpu" and "estimate" in fit:
+        high = fit["estimate"]["total"]["high"] * fit.get("cards", 1)
+        return _gib(high), Reason(MemoryReason.ESTIMATE)
+    return None
+
+
+def _gib(amount: float) -> int:
+    return -int(-amount // GIB)
+
+
+def _kind(receipt: Receipt | None) -> str:
+    return str(receipt.fit["device"].get("kind")) if receipt is not None and receipt.fit else ""
+
 
 VERSION = re.compile(r"[0-9]+(\.[0-9]+)+[0-9a-z.]*", re.ASCII)
 DEGREES = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class VllmPlacement:
     """Where a server will run: what it is told beside the document, ``None`` where the consumer sees to that.
 
     ``folder``  where the adapter's files will lie, as the server sees it.
@@ -36,7 +85,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class VllmService:
     """How vLLM would serve a document: ``words`` are its options, ``comments`` what the export begins with.
 
     ``device``  what it runs on.
@@ -52,22 +101,22 @@ class Served:
 
 
 def served(
-    document: Document, receipt: Receipt | None, options: Options, place: Callable[[str], Place]
-) -> Served | Refused:
+    document: Document, receipt: Receipt | None, options: Options, place: Callable[[str], VllmPlacement]
+) -> VllmService | ExportRefused:
     """The adapter's own words for ``document``; ``place`` is asked with its name.
 
     Raises DocumentError("invalid").
     """
     if document["backend"] != "vllm":
         lacks = Reason(Unexportable.VLLM_LACKS, backend=document["backend"])
-        return Refused(lacks, Reason(ExportRemedy.IMPORT_FOR, backends=["vllm"]))
+        return ExportRefused(lacks, Reason(ExportRemedy.IMPORT_FOR, backends=["vllm"]))
     origin = Origin.of(document, receipt)
-    device = fitted.device(options, receipt)
+    device = fitted_device(options, receipt)
     engine: Vllm = VllmCpu() if device == "cpu" else VllmCuda()
     there = place(origin.name)
-    if there.folder is None and chat_template.named(document):
+    if there.folder is None and template_file.named(document):
         remedy = Reason(ExportRemedy.WITHOUT_TEMPLATE)
-        return Refused(Reason(Unexportable.TEMPLATE_IS_FILE), remedy)
+        return ExportRefused(Reason(Unexportable.TEMPLATE_IS_FILE), remedy)
     files = {} if there.folder is None else engine.files(document, options.template)
     revision = origin.revision if there.pinned else None
     words = engine.settings(document, there.address, revision, there.folder)
@@ -75,8 +124,8 @@ def served(
     if there.folder is None and engine.files(document):
         sent |= stopwords(document)
     lost = unheard(document, partial(_told, there.folder, options.template), sent)
-    comments = [*origin.comments(), *fitted.comments(receipt, device), *explained("vLLM", sent, lost)]
-    return Served(origin, device, words, files, comments, lost)
+    comments = [*origin.comments(), *fitted_comments(receipt, device), *explained("vLLM", sent, lost)]
+    return VllmService(origin, device, words, files, comments, lost)
 
 
 def _told(
@@ -87,9 +136,9 @@ def _told(
     return engine.settings(document, folder=folder), files
 
 
-def beside(name: str) -> Place:
+def beside(name: str) -> VllmPlacement:
     """A server of this machine, with the files in a folder beside the export."""
-    return Place(Address(), f"./{folder_of(name)}")
+    return VllmPlacement(Address(), f"./{folder_of(name)}")
 
 
 def folder_of(name: str) -> str:
@@ -97,7 +146,7 @@ def folder_of(name: str) -> str:
     return f"{name}.vllm"
 
 
-def with_files(name: str, text: str, found: Served) -> Exported:
+def with_files(name: str, text: str, found: VllmService) -> Exported:
     """The export under ``name``, and what the server reads in the folder beside it."""
     files = {f"{folder_of(found.origin.name)}/{file}": content for file, content in found.files.items()}
     return Exported({name: text, **files}, found.lost)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from importer.document.receipt import Receipt
+from importer.config_file.receipt import Receipt
 from importer.engines.base import Document
-from importer.exports.base import Exported, Options, Refused
-from importer.exports.text import script
+from importer.exports.base import Exported, ExportRefused, Options, script
 from importer.exports.vllm import beside, served, with_files
 
 
-def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | Refused:
+def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
     """One command, every word quoted for a shell."""
     found = served(document, receipt, options, beside)
-    if isinstance(found, Refused):
+    if isinstance(found, ExportRefused):
         return found
     command = ["vllm", "serve", found.origin.model, *found.words]
     return with_files(f"{found.origin.name}.vllm.sh", script(found.comments, [command]), found)

@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from importer.document.receipt import Receipt
+from importer.config_file.receipt import Receipt
 from importer.engines.base import Document, Unstartable, invalid
-from importer.exports.base import Exported, Options, Refused
-from importer.exports.kinds import ExportComment
-from importer.exports.text import yaml_text
+from importer.exports.base import ExportComment, Exported, ExportRefused, Options, yaml_text
 from importer.exports.vllm import beside, served, with_files
 from importer.reasons import Reason
 
 
-def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | Refused:
+def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
     """Keys in the order of the command line, the model first."""
     found = served(document, receipt, options, beside)
-    if isinstance(found, Refused):
+    if isinstance(found, ExportRefused):
         return found
     data: dict[str, Any] = {"model": found.origin.model}
     for word in found.words:

@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import Connection, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
+from importer.app.import_ import now
 from importer.errors import ServiceError
 from importer.gallery.tables import answers
-from importer.pipeline import now
 
 KEPT = timedelta(days=7)
 

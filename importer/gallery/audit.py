@@ -8,9 +8,9 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select
 
+from importer.app.import_ import now
 from importer.gallery.act import Act
 from importer.gallery.tables import audit
-from importer.pipeline import now
 
 
 def record(connection: Connection, act: Act, subject: str | None, details: Mapping[str, Any]) -> None:

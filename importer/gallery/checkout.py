@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-from importer.document import chat_template
-from importer.document.receipt import Receipt
-from importer.document.store import Store, Stored, receipt_path
+from importer.config_file import template_file
+from importer.config_file.receipt import Receipt
+from importer.config_file.store import Store, StoredDocument, receipt_path
 from importer.errors import DocumentError
 
 
@@ -30,7 +30,7 @@ class Checkout(Store):
     fetch: Callable[[str], Kept] = lambda _: Kept()
     fetched: dict[str, Kept] = field(default_factory=dict)
 
-    def find(self, name: str) -> Stored | None:
+    def find(self, name: str) -> StoredDocument | None:
         """The document as the gallery has it, or as it was written here since."""
         if name == Path(name).name and name not in self.fetched:
             self._put(name)
@@ -44,7 +44,7 @@ class Checkout(Store):
     def _put(self, name: str) -> None:
         kept = self.fetched[name] = self.fetch(name)
         path = self.path(name)
-        files = {path: kept.text, receipt_path(path): kept.receipt, chat_template.place(path): kept.template}
+        files = {path: kept.text, receipt_path(path): kept.receipt, template_file.place(path): kept.template}
         for file, text in files.items():
             if text is not None:
                 file.write_bytes(text.encode())
@@ -52,7 +52,7 @@ class Checkout(Store):
     def now(self, name: str) -> Kept:
         """The document's files as they lie here now, under the number they were fetched with."""
         path = self.path(name)
-        files = (path, receipt_path(path), chat_template.place(path))
+        files = (path, receipt_path(path), template_file.place(path))
         number = self.fetched[name].number if name in self.fetched else 0
         return Kept(number, *(f.read_bytes().decode() if f.exists() else None for f in files))
 

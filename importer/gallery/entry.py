@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from importer.document.chat_template import ChatTemplate, ChatTemplateReason, meant, named, place
-from importer.document.receipt import parse as parse_receipt
-from importer.document.store import Stored
+from importer.config_file.receipt import parse as parse_receipt
+from importer.config_file.store import StoredDocument
+from importer.config_file.template_file import ChatTemplate, ChatTemplateReason, meant, named, place
 from importer.errors import DocumentError
 from importer.reasons import Reason
 
@@ -53,12 +53,12 @@ class Version:
     why: str | None
 
     @property
-    def stored(self) -> Stored:
+    def stored(self) -> StoredDocument:
         """The document as other rooms know it; its path is a name, and nothing lies there."""
         path = Path(f"{self.name}.yaml")
         data = json.loads(self.data)
         receipt = None if self.receipt is None else parse_receipt(json.loads(self.receipt))
-        return Stored(path, self.text, data, self.digest, receipt)
+        return StoredDocument(path, self.text, data, self.digest, receipt)
 
     def chat_template(self, data: Mapping[str, Any]) -> ChatTemplate | None:
         """The template that its data name; raises DocumentError("chat-template") where it is another."""

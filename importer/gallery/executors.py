@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
+from importer.app.import_ import now
 from importer.gallery.tables import executors
-from importer.pipeline import now
 
 LEASE = 30.0  # seconds without a sign of life after which a process counts as dead
 X = executors.c

@@ -12,7 +12,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, func, insert, select, update
 
-from importer.document.store import Stored
+from importer.app.import_ import now
+from importer.config_file.store import StoredDocument
 from importer.errors import DocumentError, ServiceError
 from importer.gallery import audit, published, tables
 from importer.gallery.act import Act
@@ -22,7 +23,6 @@ from importer.gallery.database import Database
 from importer.gallery.entry import Summary, Version
 from importer.gallery.standing import standing
 from importer.messages import render
-from importer.pipeline import now
 
 T = tables.configs.c
 V = tables.versions.c
@@ -47,7 +47,7 @@ class Change:
         self.connection, self.checkout, self.act = connection, checkout, act
         self._saved: dict[str, int] = {}
 
-    def expect(self, name: str, numbers: Sequence[int] | None) -> Stored:
+    def expect(self, name: str, numbers: Sequence[int] | None) -> StoredDocument:
         """The document, if its version is one of ``numbers``; ``None`` takes any.
 
         Raises DocumentError("no-such-document") and ServiceError("precondition-failed").
@@ -228,7 +228,7 @@ def _save(connection: Connection, checkout: Checkout, name: str, act: Act) -> in
     return number
 
 
-def _about(stored: Stored) -> dict[str, Any]:
+def _about(stored: StoredDocument) -> dict[str, Any]:
     block = stored.data.get("importer")
     said: Mapping[str, Any] = block if isinstance(block, Mapping) else {}
     return {key: said.get(key) for key in ("revision", "family")} | {"kind": said.get("kind", "chat")}

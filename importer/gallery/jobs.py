@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, func, insert, select, update
 
+from importer.app.import_ import now
 from importer.errors import ServiceError
 from importer.gallery import tables
 from importer.gallery.ids import fresh
-from importer.pipeline import now
 
 Kind = Literal["import", "imports", "validation"]
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]

@@ -12,11 +12,11 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
 
+from importer.app.import_ import now
 from importer.errors import ServiceError, Setting, UsageError
 from importer.gallery import audit
 from importer.gallery.act import Act
 from importer.gallery.tables import keys
-from importer.pipeline import now
 from importer.reasons import Reason
 
 SCOPES = ("read", "import", "approve", "admin")

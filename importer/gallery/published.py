@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from importer.exports.localai_gallery import Entry
+from importer.exports.localai_gallery import GalleryEntry
 from importer.gallery.tables import marks, published
 
 P = published.c
@@ -47,7 +47,7 @@ def file(connection: Connection, name: str) -> tuple[str, str] | None:
     return None if row is None else (row[0], row[1])
 
 
-def put(connection: Connection, name: str, number: int, entry: Entry | None, at: str) -> None:
+def put(connection: Connection, name: str, number: int, entry: GalleryEntry | None, at: str) -> None:
     """Put a document's entry into the index, or take it out; the index has a new number then."""
     old = connection.execute(select(P.item, P.file).where(P.name == name)).first()
     if (old is None and entry is None) or (old and entry and (old[0], old[1]) == (entry.item, entry.file)):

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, get_args
 
-from importer.document.holding import validation
-from importer.document.store import Stored
+from importer.config_file.store import StoredDocument
+from importer.config_file.validation_status import validation
 from importer.errors import DocumentError
-from importer.exports.base import Refused
-from importer.exports.localai_gallery import Entry, entry
+from importer.exports.base import ExportRefused
+from importer.exports.localai_gallery import GalleryEntry, entry
 from importer.reasons import Reason
 
 State = Literal["draft", "approved", "validated", "published", "rejected", "stale"]
@@ -42,10 +42,10 @@ class Standing:
     review: str
     validation: str
     reason: Reason | None = None
-    entry: Entry | None = None
+    entry: GalleryEntry | None = None
 
 
-def standing(stored: Stored) -> Standing:
+def standing(stored: StoredDocument) -> Standing:
     """A document is published while it is approved, its validation holds, and LocalAI can be given it."""
     receipt = stored.receipt
     if receipt is None:
@@ -68,13 +68,13 @@ def standing(stored: Stored) -> Standing:
     return Standing("approved", review, held.state, Reason(StandingReason.FAILED, why=held.why))
 
 
-def _published(stored: Stored, review: str) -> Standing:
+def _published(stored: StoredDocument, review: str) -> Standing:
     try:
         made = entry(stored.data, stored.receipt)
     except DocumentError as error:
         no = Reason(StandingReason.NO_ENTRY, problem=error.message)
         return Standing("validated", review, "passed", no)
-    if isinstance(made, Refused):
+    if isinstance(made, ExportRefused):
         no = Reason(StandingReason.NOT_FOR_LOCALAI, problem=made.reason)
         return Standing("validated", review, "passed", no)
     return Standing("published", review, "passed", None, made)

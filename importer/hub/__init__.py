@@ -9,15 +9,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from importer.hub.places import ANYWHERE, Places
+    from importer.hub.local import ANYWHERE, AllowedFolders
     from importer.hub.reference import Reference, parse
-    from importer.hub.resolving import resolve
+    from importer.hub.resolver import resolve
     from importer.hub.snapshot import RepoFile, Snapshot
     from importer.hub.weights import fetch_weights, locate_weights, weights_size
 
 __all__ = [
     "ANYWHERE",
-    "Places",
+    "AllowedFolders",
     "Reference",
     "RepoFile",
     "Snapshot",
@@ -28,15 +28,15 @@ __all__ = [
     "weights_size",
 ]
 _MODULES = {
-    "ANYWHERE": "places",
-    "Places": "places",
+    "ANYWHERE": "local",
+    "AllowedFolders": "local",
     "Reference": "reference",
     "RepoFile": "snapshot",
     "Snapshot": "snapshot",
     "fetch_weights": "weights",
     "locate_weights": "weights",
     "parse": "reference",
-    "resolve": "resolving",
+    "resolve": "resolver",
     "weights_size": "weights",
 }
 

@@ -13,20 +13,64 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from importer import settings
-from importer.hub import hosts
-from importer.hub.listing import Listing
+from importer import config
+from importer.hub import endpoint, local
+from importer.hub.listing import LONGEST, MOST_FILES, Listing
 from importer.hub.reference import COMMIT
 from importer.hub.safetensors import Tensor
 from importer.hub.snapshot import RepoFile, UnreadReason
 from importer.reasons import Reason
+
+
+def root() -> Path:
+    """Where the Hub client keeps repositories, by its own variables and their order."""
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    home = os.environ.get("HF_HOME") or f"{base}/huggingface"
+    named = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE") or f"{home}/hub"
+    return Path(os.path.expandvars(named)).expanduser()
+
+
+def snapshot(repo: str, commit: str) -> Path | None:
+    """The directory that holds this very commit, with or without its weights."""
+    if not COMMIT.fullmatch(commit):
+        return None
+    folder = _client_folder(repo) / "snapshots" / commit
+    return folder if folder.is_dir() else None
+
+
+def commit_of(repo: str, revision: str) -> str | None:
+    """The commit a branch or tag stood for when the client last asked."""
+    try:
+        text = _read_small(_client_folder(repo) / "refs" / revision).decode("ascii").strip()
+    except (OSError, ValueError):
+        return None
+    return text if COMMIT.fullmatch(text) else None
+
+
+def listing(repo: str, commit: str, directory: Path) -> tuple[RepoFile, ...]:
+    """All files of the commit where the client noted them, else those on this disk."""
+    try:
+        noted = json.loads(_read_small(_client_folder(repo) / "trees" / f"{commit}.json"))["files"]
+        return tuple(RepoFile(path, int(noted[path]["size"])) for path in sorted(noted)[:MOST_FILES])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return local.listing(directory)
+
+
+def _read_small(path: Path) -> bytes:
+    """Raises OSError for what is no plain file of a usual size."""
+    return local.read_plain(path, LONGEST)
+
+
+def _client_folder(repo: str) -> Path:
+    return root() / f"models--{repo.replace('/', '--')}"
+
 
 FORMAT = 2
 EARLIER = 1  # with sentences for reasons, which say nothing that the file list does not
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class CachedSnapshot:
     """A commit's listing, the texts read from it, and the reasons that will not change for those not read."""
 
     listing: Listing
@@ -34,7 +78,7 @@ class Stored:
     unknown: Mapping[str, Reason] = field(default_factory=dict)
 
 
-def load(repo: str, commit: str) -> Stored | None:
+def load(repo: str, commit: str) -> CachedSnapshot | None:
     """What is stored of a commit; ``None`` where nothing readable is."""
     data = _read(_folder(repo) / f"{commit}.json")
     try:
@@ -43,7 +87,7 @@ def load(repo: str, commit: str) -> Stored | None:
         unknown = {} if data["format"] == EARLIER else {p: _reason(r) for p, r in data["unknown"].items()}
         files = tuple(RepoFile(*file) for file in data["files"])
         listing = Listing(data["repo"], commit, files, dict(data["info"]))
-        return Stored(listing, dict(data["texts"]), unknown)
+        return CachedSnapshot(listing, dict(data["texts"]), unknown)
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
 
@@ -54,7 +98,7 @@ def _reason(data: Mapping[str, Any]) -> Reason:
     return Reason(UnreadReason(kind), **fields)
 
 
-def last(repo: str, revision: str) -> Stored | None:
+def last(repo: str, revision: str) -> CachedSnapshot | None:
     """What is stored of the commit that a revision stood for when the Hub was last asked."""
     data = _read(_ref(repo, revision))
     named, commit = data.get("repo"), data.get("commit")
@@ -63,7 +107,7 @@ def last(repo: str, revision: str) -> Stored | None:
     return load(named, commit)
 
 
-def store(asked: str, revision: str, stored: Stored) -> None:
+def store(asked: str, revision: str, stored: CachedSnapshot) -> None:
     """Keep a commit, and that ``asked`` at ``revision`` stands for it; or quietly not."""
     listing = stored.listing
     entry = {
@@ -103,9 +147,9 @@ def _tensors(repo: str, commit: str) -> Path:
 
 
 def _folder(repo: str) -> Path:
-    parts = urlsplit(hosts.plain(hosts.endpoint()))
+    parts = urlsplit(endpoint.plain(endpoint.endpoint()))
     hub = re.sub(r"[^A-Za-z0-9.-]+", "_", parts.netloc + parts.path)
-    return settings.home() / "cache" / "hub" / hub / repo.replace("/", "--")
+    return config.home() / "cache" / "hub" / hub / repo.replace("/", "--")
 
 
 def _ref(repo: str, revision: str) -> Path:

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+from urllib.parse import quote
 
-from importer.errors import RepositoryError
-from importer.hub import told
+from importer.errors import HubError, RepositoryError
+from importer.hub import client, endpoint, snapshot
 from importer.hub.reference import COMMIT, is_id
 from importer.hub.snapshot import RepoFile, parse_object
 from importer.reasons import Reason
@@ -34,7 +35,7 @@ class ListingReason(StrEnum):
     JSON = "json"
 
 
-class Malformed(Exception):
+class MalformedListing(Exception):
     """The description cannot be used."""
 
     def __init__(self, kind: ListingReason, **fields: object) -> None:
@@ -58,18 +59,18 @@ def parse(body: bytes, repo: str, revision: str | None) -> Listing:
     Raises Malformed.
     """
     if sum(body.count(mark) for mark in (b"{", b"[", b",")) > MOST_VALUES:
-        raise Malformed(ListingReason.VALUES, limit=MOST_VALUES)
+        raise MalformedListing(ListingReason.VALUES, limit=MOST_VALUES)
     try:
         data = parse_object(body.decode(), repo, repo)
     except UnicodeDecodeError:
-        raise Malformed(ListingReason.NOT_TEXT) from None
+        raise MalformedListing(ListingReason.NOT_TEXT) from None
     except RepositoryError as error:
-        raise Malformed(ListingReason.JSON, problem=error.details["problem"]) from None
+        raise MalformedListing(ListingReason.JSON, problem=error.details["problem"]) from None
     commit = data.get("sha")
     if not (isinstance(commit, str) and COMMIT.fullmatch(commit)):
-        raise Malformed(ListingReason.NO_COMMIT)
+        raise MalformedListing(ListingReason.NO_COMMIT)
     if revision is not None and COMMIT.fullmatch(revision) and commit != revision:
-        raise Malformed(ListingReason.OTHER_COMMIT, commit=commit)
+        raise MalformedListing(ListingReason.OTHER_COMMIT, commit=commit)
     return Listing(_repo_id(data, repo), commit, _files(data.get("siblings")), _info(data))
 
 
@@ -84,36 +85,36 @@ def _files(siblings: object) -> tuple[RepoFile, ...]:
     found = {}
     listed = siblings if isinstance(siblings, list) else []
     if len(listed) > MOST_FILES:
-        raise Malformed(ListingReason.FILES, count=len(listed), limit=MOST_FILES)
+        raise MalformedListing(ListingReason.FILES, count=len(listed), limit=MOST_FILES)
     for entry in listed:
         path = entry.get("rfilename") if isinstance(entry, dict) else None
         if isinstance(path, str) and len(path) < 1024 and SAFE_PATH.fullmatch(path):
-            found[path] = RepoFile(path, told.whole(entry.get("size")), _hash(entry))
+            found[path] = RepoFile(path, snapshot.whole(entry.get("size")), _hash(entry))
     return tuple(found[path] for path in sorted(found))
 
 
 def _hash(entry: Mapping[str, Any]) -> str | None:
     """Of a large file the SHA-256 of its content, else git's hash."""
-    large = told.mapping(entry.get("lfs"))
+    large = snapshot.mapping(entry.get("lfs"))
     hashes = (large.get("sha256"), entry.get("blobId"))
     return next((h for h in hashes if isinstance(h, str) and HASH.fullmatch(h)), None)
 
 
 def _info(data: Mapping[str, Any]) -> dict[str, Any]:
     """The Hub's own words under our names, each of the right type or left out."""
-    card = told.mapping(data.get("cardData"))
-    weights = told.mapping(data.get("safetensors"))
+    card = snapshot.mapping(data.get("cardData"))
+    weights = snapshot.mapping(data.get("safetensors"))
     words = {
-        "pipeline_tag": told.text(data.get("pipeline_tag")),
-        "library_name": told.text(data.get("library_name")),
-        "tags": [t for t in told.listed(data.get("tags"))[:MOST_TAGS] if isinstance(t, str)],
+        "pipeline_tag": snapshot.text(data.get("pipeline_tag")),
+        "library_name": snapshot.text(data.get("library_name")),
+        "tags": [t for t in snapshot.listed(data.get("tags"))[:MOST_TAGS] if isinstance(t, str)],
         "card": card,
         "base_models": _base_models(card),
-        "config": told.mapping(data.get("config")) or None,
-        "safetensors_total": told.whole(weights.get("total")),
-        "safetensors": told.mapping(weights.get("parameters")) or None,
+        "config": snapshot.mapping(data.get("config")) or None,
+        "safetensors_total": snapshot.whole(weights.get("total")),
+        "safetensors": snapshot.mapping(weights.get("parameters")) or None,
         "gated": data.get("gated") if isinstance(data.get("gated"), (bool, str)) else None,
-        "modified": told.text(data.get("lastModified")),
+        "modified": snapshot.text(data.get("lastModified")),
     }
     return {key: value for key, value in words.items() if value is not None}
 
@@ -122,3 +123,54 @@ def _base_models(card: Mapping[str, Any]) -> list[str]:
     """What the card names as the origin of the weights: one id or several."""
     named = card.get("base_model")
     return [n for n in (named if isinstance(named, list) else [named])[:MOST_TAGS] if isinstance(n, str)]
+
+
+class ApiReason(StrEnum):
+    """Why an answer of the Hub's API cannot be used."""
+
+    REFUSED = "refused"
+    LISTING = "listing"
+
+
+def ask(repo: str, revision: str | None) -> Listing:
+    """The one API call. Raises HubError."""
+    at = "" if revision is None else f"/revision/{quote(revision, safe='')}"
+    url = f"{client.check_endpoint()}/api/models/{repo}{at}?blobs=true"
+    try:
+        answer = client.get(url, limit=LONGEST)
+    except client.TooLarge:
+        raise _unusable(url, Reason(ListingReason.LONG, limit=LONGEST)) from None
+    if answer.status != 200:
+        raise refusal(answer, repo, revision)
+    try:
+        return parse(answer.body, repo, revision)
+    except MalformedListing as error:
+        raise _unusable(url, error.reason) from None
+
+
+def file_url(repo: str, commit: str, path: str) -> str:
+    """Where one file of one commit is read."""
+    return f"{endpoint.endpoint()}/{repo}/resolve/{commit}/{quote(path)}"
+
+
+def refusal(answer: client.HubResponse, repo: str, revision: str | None, file: str | None = None) -> HubError:
+    """Return what a 4xx means; the Hub says it in ``X-Error-Code`` and the words of ``X-Error-Message``."""
+    code = answer.headers.get("x-error-code", "")
+    said = answer.headers.get("x-error-message", "").lower()
+    if code == "GatedRepo":
+        return HubError("gated", repo=repo, url=f"{endpoint.plain(endpoint.endpoint())}/{repo}")
+    if code == "RevisionNotFound":
+        return HubError("revision-not-found", repo=repo, revision=revision or "main")
+    if answer.status == 401 and answer.had_token and ("credentials" in said or code != "RepoNotFound"):
+        return HubError("bad-token")
+    if answer.status == 401 and not answer.had_token:
+        return HubError("private", repo=repo)
+    if code == "RepoNotFound" or answer.status in {404, 410}:
+        return HubError("not-found", repo=repo)
+    if answer.status in {401, 403}:
+        return HubError("forbidden", what=file or Reason(ApiReason.LISTING), repo=repo, status=answer.status)
+    return _unusable(answer.url, Reason(ApiReason.REFUSED, status=answer.status))
+
+
+def _unusable(url: str, problem: Reason) -> HubError:
+    return HubError("bad-answer", url=endpoint.plain(url), problem=problem)

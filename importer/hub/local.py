@@ -7,23 +7,50 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
-from importer.errors import RepositoryError, UsageError
-from importer.hub import small
+from importer.errors import RepositoryError, ServiceError, UsageError
+from importer.hub import allowlist
 from importer.hub.snapshot import SETTINGS, RepoFile, Snapshot, UnreadReason
 from importer.reasons import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedFolders:
+    """Which folders may be read: those in ``roots`` and below; all where ``roots`` is ``None``."""
+
+    roots: tuple[Path, ...] | None
+
+    @classmethod
+    def below(cls, folders: Iterable[str | Path]) -> AllowedFolders:
+        """Return what lies in these folders and below; of none, nothing."""
+        return cls(tuple(Path(os.path.realpath(folder)) for folder in folders))
+
+    def also(self, folder: Path) -> AllowedFolders:
+        """Return these and what lies in one more folder."""
+        return self if self.roots is None else AllowedFolders.below([*self.roots, folder])
+
+    def folder(self, path: Path) -> Path:
+        """Return the path with every link followed. Raises ServiceError("no-directories")."""
+        real = Path(os.path.realpath(path))
+        if self.roots is not None and not any(real.is_relative_to(root) for root in self.roots):
+            raise ServiceError("no-directories", reference=str(path))
+        return real
+
+
+ANYWHERE = AllowedFolders(None)  # the person at the command line may read what the system lets them
+
 
 MOST_FILES = 20_000  # a model has hundreds; a home directory named by mistake has millions
 MOST_ENTRIES = 4 * MOST_FILES  # folders and hidden files included
 DEEPEST = 4  # folders
 MOST_TEXTS = 40
-MOST_HASHED, LONGEST_HASHED = 200, 64 * small.MIB  # files, and bytes of one: vocabularies have 30
-ALL_HASHED = 256 * small.MIB  # bytes of all together
+MOST_HASHED, LONGEST_HASHED = 200, 64 * allowlist.MIB  # files, and bytes of one: vocabularies have 30
+ALL_HASHED = 256 * allowlist.MIB  # bytes of all together
 
 
 def resolve(text: str, directory: Path) -> Snapshot:
@@ -93,7 +120,7 @@ def with_hashes(root: Path, files: tuple[RepoFile, ...]) -> tuple[RepoFile, ...]
 
 def read(root: Path, files: tuple[RepoFile, ...], repo: str) -> tuple[dict[str, str], dict[str, Reason]]:
     """The texts of all allowed files among ``files``, and a reason for each that was not read."""
-    chosen, unknown = small.choose(files, repo, MOST_TEXTS)
+    chosen, unknown = allowlist.choose(files, repo, MOST_TEXTS)
     texts = {}
     for path in chosen:
         try:
@@ -133,11 +160,11 @@ def read_text(root: Path, path: str, repo: str) -> str:
     try:
         data = _bytes(root, path)
     except OSError as error:
-        small.refuse(path, RepositoryError("unreadable", file=path, repo=repo, problem=why(error)))
+        allowlist.refuse(path, RepositoryError("unreadable", file=path, repo=repo, problem=why(error)))
         raise Unread(why(error)) from None
-    if len(data) > small.limit(path):
-        raise Unread(small.too_large(path, repo))
-    text = small.decode(path, data, repo)
+    if len(data) > allowlist.limit(path):
+        raise Unread(allowlist.too_large(path, repo))
+    text = allowlist.decode(path, data, repo)
     if text is None:
         raise Unread(Reason(UnreadReason.NOT_TEXT))
     return text
@@ -146,7 +173,7 @@ def read_text(root: Path, path: str, repo: str) -> str:
 def _bytes(root: Path, path: str) -> bytes:
     """At most one byte beyond the limit. Raises OSError."""
     with opened(root, path) as file:
-        return file.read(small.limit(path) + 1)
+        return file.read(allowlist.limit(path) + 1)
 
 
 def read_plain(path: Path, limit: int) -> bytes:

@@ -10,7 +10,7 @@ from typing import NoReturn
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from importer.errors import Setting, UsageError
-from importer.hub import hosts
+from importer.hub import endpoint
 from importer.reasons import Reason
 
 SCHEMES = ("hf://", "huggingface://")
@@ -141,7 +141,7 @@ def _repository(text: str, typed: str) -> tuple[str, str | None]:
 def _starts_with_host(typed: str) -> bool:
     head, slash, _ = typed.partition("/")
     try:
-        return bool(slash) and hosts.is_hub(urlsplit(f"//{head}"))
+        return bool(slash) and endpoint.is_hub(urlsplit(f"//{head}"))
     except ValueError:
         return False
 
@@ -149,7 +149,7 @@ def _starts_with_host(typed: str) -> bool:
 def _split(text: str, url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
-        known = hosts.is_hub(parts)
+        known = endpoint.is_hub(parts)
     except ValueError:
         _bad(text, ReferenceReason.MALFORMED_URL)
     if "@" in parts.netloc:
@@ -160,7 +160,7 @@ def _split(text: str, url: str) -> SplitResult:
 
 
 def _from_url(text: str, parts: SplitResult) -> tuple[str, str | None]:
-    prefix = urlsplit(hosts.endpoint()).path.rstrip("/")
+    prefix = urlsplit(endpoint.endpoint()).path.rstrip("/")
     path = parts.path
     if prefix and path.startswith(f"{prefix}/"):
         path = path[len(prefix) :]

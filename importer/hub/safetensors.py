@@ -45,7 +45,7 @@ class HeaderReason(StrEnum):
     SIZE = "size"
 
 
-class Malformed(Exception):
+class MalformedHeader(Exception):
     """A header cannot be believed."""
 
     def __init__(self, kind: HeaderReason, **fields: object) -> None:
@@ -65,14 +65,14 @@ class Tensor:
 def length(prefix: bytes, file_size: int | None) -> int:
     """How many bytes of JSON follow the first eight. Raises Malformed."""
     if len(prefix) < PREFIX:
-        raise Malformed(HeaderReason.SHORT)
+        raise MalformedHeader(HeaderReason.SHORT)
     said = int.from_bytes(prefix[:PREFIX], "little")
     if said < 2:
-        raise Malformed(HeaderReason.EMPTY)
+        raise MalformedHeader(HeaderReason.EMPTY)
     if file_size is not None and PREFIX + said > file_size:
-        raise Malformed(HeaderReason.BEYOND, said=said, size=file_size)
+        raise MalformedHeader(HeaderReason.BEYOND, said=said, size=file_size)
     if said > LONGEST:
-        raise Malformed(HeaderReason.LONG, said=said, limit=LONGEST)
+        raise MalformedHeader(HeaderReason.LONG, said=said, limit=LONGEST)
     return said
 
 
@@ -82,30 +82,30 @@ def parse(header: bytes, file_size: int | None) -> dict[str, Tensor]:
     Their bytes must lie one after the other, without gap or overlap, and fill a file of known size.
     """
     if sum(header.count(mark) for mark in (b"{", b"[", b",")) > MOST_VALUES:
-        raise Malformed(HeaderReason.VALUES, limit=MOST_VALUES)
+        raise MalformedHeader(HeaderReason.VALUES, limit=MOST_VALUES)
     try:
         data = json.loads(header.decode(), object_pairs_hook=_once)
     except (ValueError, RecursionError):
-        raise Malformed(HeaderReason.NO_JSON) from None
+        raise MalformedHeader(HeaderReason.NO_JSON) from None
     if not isinstance(data, dict):
-        raise Malformed(HeaderReason.NO_OBJECT)
+        raise MalformedHeader(HeaderReason.NO_OBJECT)
     data.pop("__metadata__", None)
     placed = {name: _tensor(name, entry) for name, entry in data.items()}
     end = 0
     for begin, stop in sorted(span for _, span in placed.values()):
         if begin != end:
-            raise Malformed(HeaderReason.OVERLAP if begin < end else HeaderReason.GAP, byte=begin)
+            raise MalformedHeader(HeaderReason.OVERLAP if begin < end else HeaderReason.GAP, byte=begin)
         end = stop
     held = None if file_size is None else file_size - PREFIX - len(header)
     if held is not None and end != held:
-        raise Malformed(HeaderReason.ROOM, taken=end, held=held)
+        raise MalformedHeader(HeaderReason.ROOM, taken=end, held=held)
     return {name: tensor for name, (tensor, _) in placed.items()}
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise Malformed(HeaderReason.TWICE)
+        raise MalformedHeader(HeaderReason.TWICE)
     return found
 
 
@@ -113,17 +113,17 @@ def _tensor(name: str, entry: object) -> tuple[Tensor, tuple[int, int]]:
     """A tensor, and where its bytes begin and end."""
     shown = name[:80]
     if not isinstance(entry, dict):
-        raise Malformed(HeaderReason.NOT_DESCRIBED, name=shown)
+        raise MalformedHeader(HeaderReason.NOT_DESCRIBED, name=shown)
     dtype, shape, offsets = entry.get("dtype"), _numbers(entry, "shape"), _numbers(entry, "data_offsets")
     if not (isinstance(dtype, str) and dtype in BITS):
-        raise Malformed(HeaderReason.DTYPE, name=shown, dtype=str(dtype)[:20])
+        raise MalformedHeader(HeaderReason.DTYPE, name=shown, dtype=str(dtype)[:20])
     if shape is None or len(shape) > MOST_DIMENSIONS:
-        raise Malformed(HeaderReason.SHAPE, name=shown)
+        raise MalformedHeader(HeaderReason.SHAPE, name=shown)
     if offsets is None or len(offsets) != 2 or offsets[0] > offsets[1]:
-        raise Malformed(HeaderReason.OFFSETS, name=shown)
+        raise MalformedHeader(HeaderReason.OFFSETS, name=shown)
     size = offsets[1] - offsets[0]
     if math.prod(shape) * BITS[dtype] != size * 8:
-        raise Malformed(HeaderReason.SIZE, name=shown, size=size)
+        raise MalformedHeader(HeaderReason.SIZE, name=shown, size=size)
     return Tensor(dtype, tuple(shape), size), (offsets[0], offsets[1])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -12,6 +12,31 @@ from typing import Any
 
 from importer.errors import RepositoryError
 from importer.reasons import Reason
+
+LARGEST = 1 << 56  # bytes, parameters: no model is larger
+
+
+def text(value: object) -> str | None:
+    """A text."""
+    return value if isinstance(value, str) else None
+
+
+def whole(value: object, least: int = 0, most: int = LARGEST) -> int | None:
+    """A whole number within bounds; JSON's true is none."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if least <= value <= most else None
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """An object."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def listed(value: object) -> Sequence[Any]:
+    """A list."""
+    return value if isinstance(value, list) else ()
+
 
 LICENSE = re.compile(r"[A-Za-z0-9][\w.+-]{0,63}", re.ASCII)
 # What engines read beside the weights; not the template, whose digest a proof has.

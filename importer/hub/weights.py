@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from importer.errors import DocumentError, EngineError, HubError, ImporterError
-from importer.hub import api, clientcache, hosts, local, transport
-from importer.hub.places import Places
+from importer.hub import cache, client, endpoint, listing, local
+from importer.hub.client import ExchangeReason
+from importer.hub.local import AllowedFolders
 from importer.hub.snapshot import RepoFile, Snapshot
-from importer.hub.transport import ExchangeReason
 from importer.reasons import Reason
 
 Progress = Callable[[int, int], None]
@@ -53,7 +53,7 @@ def locate_weights(snapshot: Snapshot) -> Path | None:
     """A directory on this disk with all weights of this very snapshot and a tokenizer, else ``None``."""
     directory = snapshot.directory
     if snapshot.model_id and snapshot.revision:
-        directory = clientcache.snapshot(snapshot.model_id, snapshot.revision)
+        directory = cache.snapshot(snapshot.model_id, snapshot.revision)
     if directory is None:
         return None
     here = {f.path: f.size for f in local.listing(directory) if f.size is not None}
@@ -62,12 +62,12 @@ def locate_weights(snapshot: Snapshot) -> Path | None:
     return directory if wanted and whole and any(TOKENIZERS.fullmatch(p) for p in here) else None
 
 
-def readable(folder: Path, places: Places) -> Path | None:
+def readable(folder: Path, places: AllowedFolders) -> Path | None:
     """Return a folder with weights that was found before, if it is there and may still be read.
 
     What lies in the Hub client's cache may be. Raises ServiceError("no-directories").
     """
-    found = places.also(clientcache.root()).folder(folder)
+    found = places.also(cache.root()).folder(folder)
     return found if found.is_dir() else None
 
 
@@ -91,7 +91,7 @@ def fetch_weights(snapshot: Snapshot, progress: Progress) -> Path:
     if not (weights and snapshot.model_id and snapshot.revision):
         raise EngineError("no-weights", path=snapshot.label)
     names = [f.path for f in weights] + [f.path for f in snapshot.files if BESIDE.fullmatch(f.path)]
-    if hosts.offline():
+    if endpoint.offline():
         raise HubError("not-cached", repo=snapshot.model_id)
     total = sum(f.size or 0 for f in snapshot.files if f.path in set(names))
     where = _download(snapshot.model_id, snapshot.revision, names, _bar(progress, total))
@@ -108,8 +108,8 @@ def _download(repo: str, commit: str, names: list[str], bar: type) -> Path:
                 repo,
                 revision=commit,
                 allow_patterns=[glob.escape(name) for name in names],
-                cache_dir=clientcache.root(),
-                endpoint=transport.check_endpoint(),
+                cache_dir=cache.root(),
+                endpoint=client.check_endpoint(),
                 tqdm_class=bar,
             )
         )
@@ -123,8 +123,8 @@ def _failure(error: Exception, repo: str, commit: str) -> ImporterError:
     if response is not None:
         return _refusal(response, repo, commit)
     if isinstance(cause, OSError) and cause.errno is not None:
-        return DocumentError("cannot-write", path=clientcache.root(), problem=cause.strerror)
-    host = hosts.origin(hosts.endpoint())[1]
+        return DocumentError("cannot-write", path=cache.root(), problem=cause.strerror)
+    host = endpoint.origin(endpoint.endpoint())[1]
     return HubError("network", host=host, problem=Reason(ExchangeReason.BROKE_OFF, name=type(cause).__name__))
 
 
@@ -132,10 +132,12 @@ def _refusal(response: Any, repo: str, commit: str) -> HubError:
     headers = {name.lower(): value for name, value in response.headers.items()}
     url, had_token = str(response.request.url), "authorization" in response.request.headers
     if response.status_code == 429:
-        return HubError("rate-limited", wait=transport.wait_for(None))
+        return HubError("rate-limited", wait=client.wait_for(None))
     if response.status_code >= 500:
-        return HubError("server", status=response.status_code, url=hosts.plain(url), tries="several")
-    return api.refusal(transport.Answer(url, response.status_code, headers, b"", had_token), repo, commit)
+        return HubError("server", status=response.status_code, url=endpoint.plain(url), tries="several")
+    return listing.refusal(
+        client.HubResponse(url, response.status_code, headers, b"", had_token), repo, commit
+    )
 
 
 def _bar(progress: Progress, total: int) -> type:

@@ -18,10 +18,8 @@ from importer.reasons import Reason, key_of
 
 Text = str | Callable[[Mapping[str, Any]], str]
 SUBJECTS: tuple[str, ...] = (
-    "errors", "hub", "places", "sandbox", "yaml", "template", "evidence", "fit", "memory", "decide", "proof",
-    "document",
-    "engines", "doctor", "exports", "validation", "validation_remedies", "validation_calls",
-    "validation_answers", "validation_prompt", "validation_server", "recheck", "gallery",
+    "errors", "sources", "signals", "memory", "decisions", "config_file", "engines", "doctor", "exports",
+    "validation", "validation_server", "remedies",
 )  # fmt: skip
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from importer.messages import Text
 
-TEXTS: dict[str, dict[str, Text]] = {
+
+VALIDATION: dict[str, dict[str, Text]] = {
     "AnswerFailure": {
         "unreachable": "the connection failed: {problem}",
         "timed-out": "no whole answer within {seconds:.0f} s",
@@ -112,3 +113,213 @@ TEXTS: dict[str, dict[str, Text]] = {
         "answer": "{text}",
     },
 }
+
+
+VALIDATION_CALLS: dict[str, dict[str, Text]] = {
+    "CallReason": {
+        "call-in-content": "the call was read, but its text is still in the content: {remains!r}",
+        "not-finished": "finish_reason is {finish_reason!r}, not 'tool_calls'",
+        "letters-changed": "letters changed on the way: {arguments!r}",
+        "asks-other": "the call asks for something else: {arguments}",
+        "called": "{name} {arguments}",
+        "no-good-call": "there is no good call to go on from: see tool-call",
+        "arrived-as": "the model wrote a call and it arrived as {place}: {quote!r}",
+        "lost": "finish_reason says tool_calls and there is none: the parser lost it",
+        "no-call": "the model answered without a call",
+        "name-holds-more": "the call's name holds more than a name: {name!r}",
+        "not-offered": "the model called {name!r}, which it was not offered",
+        "no-id": "the call has no id, so no result can be given for it",
+        "not-json": "the arguments are not JSON: {arguments!r}",
+        "encoded-twice": "the arguments are encoded twice: {arguments!r}",
+        "text-for-value": "a value is text where it is not meant to be: {message}",
+        "argument-lost": "the model wrote {lost!r}, and the call arrived without it",
+        "unfit": "the arguments do not fit the tool's schema: {problem}",
+    },
+    "CallsKeptReason": {
+        "calls-unseen": "earlier calls do not reach the prompt: a longer one makes it no longer",
+        "null-is-no-text": "null is no text",
+        "null-is-text": (
+            "a call's turn whose content is null makes {null} tokens of prompt, one without text {empty}"
+        ),
+        "other-form": "the template writes a call's arguments as {form}: {quote!r}; the model does not",
+        "kept": "earlier calls reach the prompt",
+    },
+    "CutCallReason": {
+        "not-counted": "the engine does not count the tokens of a call",
+        "says-cut": "the answer says that it was cut",
+        "half": "half a call is given out as a whole one: {arguments!r}",
+        "whole": "the call was whole before the cut",
+        "not-said": "the call was cut, and finish_reason says {finish_reason!r}",
+    },
+    "InventedToolReason": {
+        "none": "no call of a tool that was not offered",
+        "not-written": "{name!r} was called; nobody offered it and the model did not write it",
+        "written": "{name!r} was called and nobody offered it",
+    },
+    "LaterTurnsReason": {
+        "calls": "calls after {lengths} lengths of history",
+    },
+    "MessagesToolsReason": {
+        "tools-unseen": "the tools do not reach the prompt: {here} tokens instead of {chat}",
+    },
+    "NoToolNeededReason": {
+        "begins-a-call": "the model begins a call to say hello",
+        "calls": "the model calls {name} to say hello",
+    },
+    "ParallelCallsReason": {
+        "shared": "{count} calls share an id or an index",
+        "arrived": "{count} calls: {names}",
+        "lost": "the model wrote a call for {name} and it did not arrive",
+        "one-at-a-time": "the model calls one tool at a time",
+    },
+    "ToolChoiceReason": {
+        "required": "a call was required",
+        "named": "{name} was named",
+        "at-limit": "{asked}, and the answer came to the limit of tokens",
+        "none-came": "{asked}, and none came: {content!r}",
+        "other-called": "{asked}, and {called} was called",
+        "called": "{asked}: {called}",
+        "forbidden-called": "tools were forbidden, and {name} was called",
+        "forbidden-kept": "tools were forbidden: no call",
+    },
+    "ToolResultReason": {
+        "other-order": (
+            "of two results the engine's answer tells {here}, and the model {there} by its template"
+        ),
+        "one-of-two": "of the results of two calls only one reaches the prompt",
+        "calls-again": "the model calls the tool again",
+        "not-used": "the answer does not use the result: {text!r}",
+    },
+    "ToolsInPromptReason": {
+        "seen": "a second tool makes the prompt longer",
+        "shown-later": "later questions show the tools as well",
+        "not-shown-later": (
+            "once a tool has answered, the template shows no tools any more: a second one changes nothing"
+        ),
+    },
+    "TypedArgumentsReason": {
+        "pointed": "a whole number arrives as {number}, and the model did not write it so",
+    },
+}
+
+
+VALIDATION_ANSWERS: dict[str, dict[str, Text]] = {
+    "PlainChatReason": {
+        "call-not-offered": "a tool call arrived where no tool was offered",
+        "all-reasoning": "content is empty: the whole answer arrived as reasoning",
+        "no-word": "the model ended its turn without a word",
+    },
+    "CompletionReason": {
+        "chats": "the model chats",
+        "nothing": "the model had nothing to add",
+        "went-on": "went on {text!r}",
+    },
+    "SimpleAnswersReason": {
+        "right": "{right} of {asked} are right",
+        "unbroken": "the template begins an answer without the {rest!r} that stands before earlier ones",
+        "wrong": "{missed} of {asked} simple questions are answered wrong",
+        "unknown-marker": "the template's {marker} is no token of the tokenizer's",
+        "gap": "counting to ten, the model leaves out {gap!r} and goes on",
+    },
+    "HistoryReason": {
+        "not-said": "the answer does not say what was told: {content!r}",
+    },
+    "ReasoningApartReason": {
+        "switched-off": "the document switches thinking off",
+        "in-content": "the model thinks, and its thoughts are in the content",
+        "other-field": "no thought arrives as reasoning, and {field!r} holds a text",
+        "not-apart": "the model thinks, and no thought arrives as reasoning",
+        "answer-inside": "the answer is inside the reasoning, content is empty",
+        "apart": "thought {reasoning!r}, answered {content!r}",
+    },
+    "ReasoningCutReason": {
+        "no-thought-now": "the model answers without a thought this time",
+        "in-content": "the cut thought is in the content: {content!r}",
+        "in-both": "the cut thought is in the content, too",
+        "cut": "thought {reasoning!r}, no content, finish_reason 'length'",
+        "not-said": "the thought was cut, and finish_reason is {finish_reason!r}, not 'length'",
+    },
+    "ReasoningOffReason": {
+        "no-switch": "the template has no switch for thinking",
+        "switch-lost": "the switch does not reach the prompt",
+        "switch-unknown": "nobody can tell whether its template has a switch",
+        "inverted": (
+            "the template closes the thinking block where it is asked to think, and not where it is "
+            "told not to"
+        ),
+        "left-open": "told not to think, the template opens {marker} and does not close it",
+        "as-reasoning": "the answer arrives as reasoning",
+        "thinks": "the model thinks though it is told not to",
+    },
+    "SpecialTokensReason": {
+        "none": "no markup in what is served",
+        "pieces": "pieces of words as {piece!r} are in the {place}",
+        "call-marker": "the call marker {marker} is in the {place}",
+        "stops-and-shows": "the engine stops at {token} and shows it in the {place}",
+        "stray": "{token} is in the {place}",
+        "only-streamed": "only when streamed",
+    },
+    "StopStringsReason": {
+        "no-middle": "the answer has no middle to stop in: {content!r}",
+        "shown": "the stop string is shown",
+        "cut-out": "the stop string is cut out, and the answer goes on after it",
+        "part-shown": "a part of the stop string is shown: {shown!r}",
+        "not-whole": "the text before the stop string is not whole: it ends in {shown!r}",
+        "ends": "ends before {stop!r}",
+        "other": "the model wrote something else this time: {shown!r}",
+    },
+    "StopWordsReason": {
+        "not-set": "the document has no stop words",
+        "not-in-calls": "no stop word within calls",
+        "between-calls": "the stop word {word!r} stands between two calls: the second is never written",
+        "in-answer": "the stop word {word!r} stands within an {place}, before {after!r}",
+        "in-thought": "the stop word {word!r} stands within a thought, before {after!r}",
+        "none": "no stop word within {answers} answers",
+    },
+    "StreamReason": {
+        "not-done": "the stream ends without [DONE]",
+        "alike": "both are alike",
+        "same-ones": "answers vary from one to the next; both ways give the same ones",
+        "same-parts": "answers vary from one to the next; both ways give the same parts",
+        "differs": "{name} differs: whole {whole!r}, streamed {streamed!r}",
+    },
+    "StructuredReason": {
+        "not-json": "the content is not JSON: {text!r}",
+        "in-thought": "the content is not JSON (the reasoning holds an object): {text!r}",
+        "unfit": "the content does not fit the schema: {problem}",
+        "fits": "fits the schema: {text}",
+    },
+    "GuidedReason": {
+        "other": "the answer is not what was asked for: {text!r}",
+        "bound": "{text}",
+    },
+    "SamplingArrivesReason": {
+        "nothing-at-start": "the document sets no value at the start that shows",
+        "nothing-shows": "the document sets no value that would show",
+        "too-cold": "the temperature is too low to show",
+        "no-seed": "the engine takes no seed: {error}",
+        "alike": "{count} answers alike",
+        "never-alike": "the engine never repeats itself, whatever is sent",
+        "differ": "{different} answers of {asked} differ; with the document's values sent they are one",
+        "seed-ignored": "a seed does not decide what the model writes",
+        "seeds-differ": (
+            "for {differ} of {steady} seeds the answer is another once the document's values are sent"
+        ),
+        "seeds-alike": "{alike} of {steady} seeds give the answer that the document's values give",
+        "varied": "{different} answers of {asked} differ",
+        "one-answer": "the model gives one answer, whether the temperature is sent or not",
+        "not-varied": "{asked} answers are one; with the document's values sent {different} differ",
+        "no-effect": "{name} changes nothing in what the model writes",
+        "heard": "{name} is heard without being sent",
+        "unheard": "{name} is not heard unless it is sent",
+        "not-told": "it was started without {names:and}",
+        "name-never-alike": "{name}: the engine never repeats itself",
+    },
+    "TokenLimitReason": {
+        "too-many": "{count} tokens where {limit} were allowed",
+        "cut": "cut at {limit} tokens, finish_reason 'length'",
+        "not-said": "the answer was cut, and finish_reason is {finish_reason!r}, not 'length'",
+    },
+}
+
+TEXTS: dict[str, dict[str, Text]] = {**VALIDATION, **VALIDATION_CALLS, **VALIDATION_ANSWERS}

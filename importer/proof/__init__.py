@@ -1,5 +1,5 @@
 """The proof: what the template writes, given to the engine's own parsers."""
 
-from importer.proof.result import Proof, Verdict
+from importer.proof.result import ParserVerdict, Proof
 
-__all__ = ["Proof", "Verdict"]
+__all__ = ["ParserVerdict", "Proof"]

@@ -9,22 +9,23 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from importer.decide.target import Target
-from importer.document.files import write_all
+from importer.chat_template.samples import TemplateAnalysis
+from importer.config import home
+from importer.config_file.store import write_all
+from importer.decisions.decision import Target
 from importer.engines.parsers import Tokens
 from importer.errors import DocumentError
-from importer.proof.reasons import JudgeReason
-from importer.proof.result import Proof
+from importer.proof.result import JudgeReason, Proof
 from importer.sandbox.codec import codec_of
-from importer.settings import home
-from importer.template.study import Study
 
 ROOT = Path(__file__).resolve().parents[1]
-CODE = ("proof", "template", "engines/parser_worker", "engines/parser_plugin", "engines/parsers.py")
+CODE = ("proof", "chat_template", "engines/parser_worker", "engines/parser_plugin", "engines/parsers.py")
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "tekken.json", "tokenizer.model")
 
 
-def cached(study: Study, tokens: Tokens, declared: bool, target: Target, ask: Callable[[], Proof]) -> Proof:
+def cached(
+    study: TemplateAnalysis, tokens: Tokens, declared: bool, target: Target, ask: Callable[[], Proof]
+) -> Proof:
     """The kept proof, else a new one that is kept from now on, unless an accident had a part in it."""
     path = home() / "cache" / "proofs" / f"{_key(study, tokens, declared, target)}.json"
     try:
@@ -46,9 +47,9 @@ def _had_accident(proof: Proof) -> bool:
     return any(reason.kind is JudgeReason.ACCIDENT for v in verdicts for reason in v.failed.values())
 
 
-def _key(study: Study, tokens: Tokens, declared: bool, target: Target) -> str:
+def _key(study: TemplateAnalysis, tokens: Tokens, declared: bool, target: Target) -> str:
     """Everything a proof depends on; the code that makes it counts, so no version number can be forgotten."""
-    parts = [json.dumps(codec_of(Study).encode(study)), json.dumps(asdict(tokens), default=str)]
+    parts = [json.dumps(codec_of(TemplateAnalysis).encode(study)), json.dumps(asdict(tokens), default=str)]
     parts += [str(declared), target.backend, str(target.version), str(target.plugin is not None)]
     parts += [_code(), *_tokenizer(tokens.directory)]
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()

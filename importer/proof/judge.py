@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from importer.engines.failures import Accident
-from importer.proof.reasons import JudgeReason
+from importer.chat_template.samples import Sample, SampleCall
+from importer.engines.deaths import Accident
+from importer.proof.result import JudgeReason
 from importer.reasons import Reason
-from importer.template.study import Call, Sample
 
 
-class ReadCall(Protocol):
+class JudgedCall(Protocol):
     """A call as a parser returned it; ``arguments`` is JSON text."""
 
     @property
@@ -21,11 +21,11 @@ class ReadCall(Protocol):
     def arguments(self) -> str: ...
 
 
-class Reading(Protocol):
+class JudgedReading(Protocol):
     """What a parser made of one sample."""
 
     @property
-    def calls(self) -> Sequence[ReadCall]: ...
+    def calls(self) -> Sequence[JudgedCall]: ...
     @property
     def content(self) -> str | None: ...
     @property
@@ -34,7 +34,7 @@ class Reading(Protocol):
     def error(self) -> Reason | None: ...
 
 
-def judge_tool(sample: Sample, reading: Reading) -> Reason | None:
+def judge_tool(sample: Sample, reading: JudgedReading) -> Reason | None:
     """Why the reading differs from what was written, or ``None``."""
     if reading.error:
         return _stopped(reading.error)
@@ -52,7 +52,7 @@ def judge_tool(sample: Sample, reading: Reading) -> Reason | None:
     return None
 
 
-def judge_reasoning(sample: Sample, reading: Reading) -> Reason | None:
+def judge_reasoning(sample: Sample, reading: JudgedReading) -> Reason | None:
     """Why reasoning and answer were not told apart as they were written, or ``None``."""
     if reading.error:
         return _stopped(reading.error)
@@ -74,13 +74,13 @@ def _stopped(error: Reason) -> Reason:
     return Reason(JudgeReason.ACCIDENT if accident else JudgeReason.ERROR, words=error)
 
 
-def _reads(read: ReadCall, written: Call, sample: Sample) -> Reason | None:
+def _reads(read: JudgedCall, written: SampleCall, sample: Sample) -> Reason | None:
     if read.name != written.name:
         return Reason(JudgeReason.OTHER_NAME, got=repr(read.name), want=repr(written.name))
     return _arguments(read.arguments, written, sample)
 
 
-def _arguments(text: str, written: Call, sample: Sample) -> Reason | None:
+def _arguments(text: str, written: SampleCall, sample: Sample) -> Reason | None:
     try:
         got = json.loads(text)
     except (ValueError, RecursionError):

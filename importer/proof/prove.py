@@ -6,12 +6,76 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from importer.engines.parsers import Ask, Parser, ParserWorker, Reading, Replay, Tokens
+from importer.chat_template.find import Template
+from importer.chat_template.samples import Sample, TemplateAnalysis
+from importer.chat_template.vocabulary import Vocabulary
+from importer.decisions.decision import Target
+from importer.engines.parsers import EngineParser, ParserQuestion, ParserWorker, Reading, Replay, Tokens
+from importer.hub.snapshot import Snapshot
 from importer.proof.judge import judge_reasoning, judge_tool
-from importer.proof.reasons import ProofReason
-from importer.proof.result import NO_CALLS, NO_THINKING, Proof, Verdict
+from importer.proof.result import NO_CALLS, NO_THINKING, ParserVerdict, Proof, ProofReason
 from importer.reasons import Reason
-from importer.template.study import Sample, Study
+from importer.signals.architecture import architectures, model_types
+from importer.signals.evidence import Evidence, Rule
+
+WHOLE = ("tokenizer.json", "tokenizer_config.json")
+
+
+def tokens_of(snapshot: Snapshot, template: Template, vocabulary: Vocabulary) -> tuple[Tokens, bool]:
+    """The tokenizer's description, and whether it is the repository's own word."""
+    config = snapshot.json("tokenizer_config.json")
+    folder = snapshot.directory  # the Hub client's cache may hold only some of the listed files
+    here = folder if folder is not None and all((folder / f).is_file() for f in WHOLE) else None
+    types = model_types(snapshot)
+    tokens = Tokens(
+        directory=here,
+        tokens=tuple((t.content, t.special) for t in vocabulary.tokens),
+        eos=vocabulary.named.get("eos_token"),
+        bos=vocabulary.named.get("bos_token"),
+        chat_template=template.text,
+        model_type=types[0] if types else None,
+        settings=config,
+    )
+    return tokens, here is not None or vocabulary.declared
+
+
+# vLLM 0.32 ``config/model.py``: architecture to tokenizer mode, for modes that bring a renderer; and the tool
+# parsers that belong to these renderers, by which a known family is recognised where no config is at hand.
+MODES = {
+    "DeepseekV32ForCausalLM": "deepseek_v32",
+    "DeepseekV4ForCausalLM": "deepseek_v4",
+    "DeepseekV4ForConditionalGeneration": "deepseek_v4",
+    "DeepseekV41ForCausalLM": "deepseek_v41",
+    "KimiK3ForConditionalGeneration": "kimi_k3",
+    "InklingForCausalLM": "inkling",
+    "InklingForConditionalGeneration": "inkling",
+}
+
+BY_FAMILY = (Rule.MODEL_TYPE, Rule.FAMILY_TABLE)
+
+
+def own_renderer(snapshot: Snapshot, facts: Sequence[Evidence], target: Target) -> str | None:
+    """The tokenizer mode in which the engine renders this model itself, or ``None``."""
+    if target.backend != "vllm":
+        return None
+    told = next(
+        (f.value for f in facts if f.key == "engine_args.tokenizer_mode" and f.value == "mistral"), None
+    )
+    by_type = told or next((MODES[a] for a in architectures(snapshot) if a in MODES), None)
+    named = (f.value for f in facts if f.key == "tool_parser" and f.rule in BY_FAMILY)
+    return by_type or next((v for v in named if v in MODES.values()), None)
+
+
+def rendered_by(mode: str, target: Target) -> Reason:
+    """Why a template proves nothing for this model."""
+    return Reason(ProofReason.OWN_RENDERER, engine=target.backend, mode=mode)
+
+
+def unproved(reason: Reason, target: Target, template: str) -> Proof:
+    """A proof that asked nobody, and says why."""
+    unasked = dict.fromkeys(("tool_parser", "reasoning_parser"), reason)
+    return Proof(target.backend, str(target.version), template, {}, {}, unasked)
+
 
 KINDS = {"tool_parser": "tool", "reasoning_parser": "reasoning"}
 JUDGES = {"tool_parser": judge_tool, "reasoning_parser": judge_reasoning}
@@ -32,7 +96,7 @@ MARKER = re.compile(r"</?[^<>\s/][^<>\n]{0,60}>|\[/?[A-Z_]{3,24}\]|\]<\][a-z]+\[
 TOLD = ("vllm", "vllm-mlx")  # engines that infer no parser
 
 
-def prove(study: Study, tokens: Tokens, declared: bool, worker: ParserWorker) -> Proof:
+def prove(study: TemplateAnalysis, tokens: Tokens, declared: bool, worker: ParserWorker) -> Proof:
     """All parsers on all samples, the passing ones in pieces too.
 
     ``declared`` says whether ``tokens`` are the repository's own list; where it has none, a marker is taken
@@ -75,7 +139,7 @@ def _inferred(worker: ParserWorker, tokens: Tokens) -> dict[str, str | None]:
     return {"tool_parser": chosen.tool, "reasoning_parser": chosen.reasoning}
 
 
-def _said(study: Study) -> Iterator[Sample]:
+def _said(study: TemplateAnalysis) -> Iterator[Sample]:
     """The answer without a thought again, the template's variable for it said in the request."""
     for sample in study.samples:
         if sample.case == UNSAID and study.thinking.off:
@@ -100,15 +164,15 @@ class _Question:
         kept = set(cases)
         return replace(self, samples=tuple(s for s in self.samples if s.case in kept))
 
-    def ask(self, parser: str) -> Ask:
-        return Ask(parser) if self.key == "tool_parser" else Ask(None, parser)
+    def ask(self, parser: str) -> ParserQuestion:
+        return ParserQuestion(parser) if self.key == "tool_parser" else ParserQuestion(None, parser)
 
 
 def _verdicts(
-    question: _Question, ways: Sequence[Tokens], parsers: Sequence[Parser], worker: ParserWorker
-) -> tuple[Verdict, ...]:
+    question: _Question, ways: Sequence[Tokens], parsers: Sequence[EngineParser], worker: ParserWorker
+) -> tuple[ParserVerdict, ...]:
     """Everybody is asked the needed cases; who reads those is asked all of them, whole and in pieces."""
-    found: dict[str, tuple[Verdict, Tokens]] = {}
+    found: dict[str, tuple[ParserVerdict, Tokens]] = {}
     for tokens in ways:
         left = [p for p in parsers if p.name not in found or not found[p.name][0].reads]
         first = _read(question.only(question.needed), tokens, left, worker)
@@ -120,8 +184,8 @@ def _verdicts(
 
 
 def _read(
-    question: _Question, tokens: Tokens, parsers: Sequence[Parser], worker: ParserWorker
-) -> dict[str, Verdict]:
+    question: _Question, tokens: Tokens, parsers: Sequence[EngineParser], worker: ParserWorker
+) -> dict[str, ParserVerdict]:
     asks = {question.ask(p.name): p for p in _one_per_class(parsers)}
     return {
         parser.name: _verdict(question, parser, readings)
@@ -130,11 +194,11 @@ def _read(
     }
 
 
-def _verdict(question: _Question, parser: Parser, readings: Sequence[Reading]) -> Verdict:
+def _verdict(question: _Question, parser: EngineParser, readings: Sequence[Reading]) -> ParserVerdict:
     judge = JUDGES[question.key]
     judged = {s.case: judge(s, r) for s, r in zip(question.samples, readings, strict=True)}
     needed = (r for s, r in zip(question.samples, readings, strict=True) if s.case in question.needed)
-    return Verdict(
+    return ParserVerdict(
         parser=parser.name,
         class_name=parser.class_name,
         passed=tuple(case for case, reason in judged.items() if reason is None),
@@ -145,8 +209,8 @@ def _verdict(question: _Question, parser: Parser, readings: Sequence[Reading]) -
 
 
 def _streamed(
-    question: _Question, found: Mapping[str, tuple[Verdict, Tokens]], worker: ParserWorker
-) -> list[Verdict]:
+    question: _Question, found: Mapping[str, tuple[ParserVerdict, Tokens]], worker: ParserWorker
+) -> list[ParserVerdict]:
     """The passing verdicts with what differs in pieces; streaming removes no parser that reads the whole."""
     findings: dict[str, Reason | None] = {}
     verdicts = []
@@ -177,15 +241,15 @@ def _finding(samples: Sequence[Sample], replays: Iterable[Replay]) -> Reason | N
     return Reason(ProofReason.WHOLE_ONLY, cases=tuple(told)) if told else None
 
 
-def _one_per_class(parsers: Sequence[Parser]) -> list[Parser]:
+def _one_per_class(parsers: Sequence[EngineParser]) -> list[EngineParser]:
     """Aliases load one class, so one of them is asked."""
-    seen: dict[tuple[str, str], Parser] = {}
+    seen: dict[tuple[str, str], EngineParser] = {}
     for parser in parsers:
         seen.setdefault((parser.module, parser.class_name), parser)
     return list(seen.values())
 
 
-def _class_of(parser: Parser, parsers: Sequence[Parser]) -> list[Parser]:
+def _class_of(parser: EngineParser, parsers: Sequence[EngineParser]) -> list[EngineParser]:
     return [p for p in parsers if (p.module, p.class_name) == (parser.module, parser.class_name)]
 
 

@@ -4,14 +4,73 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
-from importer.evidence.fact import Evidence
-from importer.evidence.formats import liberal
-from importer.evidence.rule import Rule
+from importer.engines.deaths import Accident, ParserFailure
 from importer.messages import render
-from importer.proof.reasons import ProofReason, recorded
 from importer.reasons import Reason
+from importer.signals.evidence import Evidence, Rule
+from importer.signals.wire_formats import liberal
+
+
+class JudgeReason(StrEnum):
+    """How a reading differs from what was written."""
+
+    ERROR = "error"  # in the parser's own words
+    ACCIDENT = "accident"  # a busy or full machine may have stopped it
+    OTHER_COUNT = "other-count"
+    NO_ANSWER = "no-answer"
+    NO_REASONING = "no-reasoning"
+    OTHER_REASONING = "other-reasoning"
+    NO_CONTENT = "no-content"
+    OTHER_CONTENT = "other-content"
+    OTHER_NAME = "other-name"
+    NOT_JSON = "not-json"
+    NOT_AN_OBJECT = "not-an-object"
+    LOST_ARGUMENT = "lost-argument"
+    OTHER_VALUE = "other-value"
+    INVENTED_ARGUMENT = "invented-argument"
+
+
+class ProofReason(StrEnum):
+    """What a proof found, or why there is none."""
+
+    READ = "read"
+    NOT_PROVED = "not-proved"
+    NOTHING_RENDERED = "nothing-rendered"
+    NO_CALLS = "no-calls"
+    NO_THINKING = "no-thinking"
+    OWN_RENDERER = "own-renderer"
+    ENGINE_FAILED = "engine-failed"
+    CASE = "case"
+    WHOLE_ONLY = "whole-only"
+    NOT_REPLAYED = "not-replayed"
+    SPLITS_DIFFER = "splits-differ"
+    RECORDED = "recorded"  # an older receipt has its text alone
+
+
+KINDS: Mapping[str, type[StrEnum]] = {
+    kinds.__name__: kinds for kinds in (JudgeReason, ProofReason, Accident, ParserFailure)
+}
+
+
+def recorded(text: str, twin: Any = None) -> Reason:
+    """The reason that a receipt keeps; where it has no kind that is known here, its text."""
+    found = _read(twin)
+    return found if isinstance(found, Reason) else Reason(ProofReason.RECORDED, text=text)
+
+
+def _read(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_read(item) for item in value)
+    if not isinstance(value, Mapping):
+        return value
+    name, _, kind = str(value.get("kind")).partition(".")
+    if name not in KINDS or kind not in {*KINDS[name]}:
+        return None
+    return Reason(KINDS[name](kind), **{k: _read(v) for k, v in value.items() if k != "kind"})
+
 
 FIELDS = ("tool_parser", "reasoning_parser")
 NO_CALLS, NO_THINKING = Reason(ProofReason.NO_CALLS), Reason(ProofReason.NO_THINKING)
@@ -21,7 +80,7 @@ SHOWN = 6  # parsers that are named one by one
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ParserVerdict:
     """One parser: the cases it read back, and for each other case why not.
 
     Findings about the engine: ``streaming``, what differs when the output comes in pieces, with the split;
@@ -70,7 +129,7 @@ class Verdict:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any], needed: tuple[str, ...]) -> Verdict:
+    def from_json(cls, data: Mapping[str, Any], needed: tuple[str, ...]) -> ParserVerdict:
         """The verdict that ``to_json`` gave; older receipts have texts alone."""
         twins = data.get("reasons", {})
         failed, streaming = twins.get("failed", {}), data["streaming"]
@@ -98,7 +157,7 @@ class Proof:
     engine: str
     version: str
     template: str
-    verdicts: Mapping[str, tuple[Verdict, ...]]
+    verdicts: Mapping[str, tuple[ParserVerdict, ...]]
     written: Mapping[str, str]
     unasked: Mapping[str, Reason] = field(default_factory=dict)
     assumed: bool = False
@@ -165,7 +224,7 @@ class Proof:
     def from_json(cls, data: Mapping[str, Any]) -> Proof:
         """The proof that ``to_json`` gave."""
         verdicts = {
-            key: tuple(Verdict.from_json(v, tuple(data["needed"].get(key, ()))) for v in listed)
+            key: tuple(ParserVerdict.from_json(v, tuple(data["needed"].get(key, ()))) for v in listed)
             for key, listed in data["verdicts"].items()
         }
         return cls(

@@ -8,32 +8,32 @@ from pathlib import PurePath
 from typing import cast
 
 from importer.errors import UsageError
-from importer.reports.sheet import Sheet, Write
+from importer.reports.report_model import ReportModel, Write
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class ReportFormat:
     """What reads it, the ending of its files, and the module whose ``write`` makes it."""
 
     reader: str
     ending: str
     module: str
 
-    def write(self, sheet: Sheet) -> str:
+    def write(self, sheet: ReportModel) -> str:
         """The report's text; raises DocumentError("never-validated") where it needs a run."""
         function = cast(Write, import_module(self.module).write)
         return function(sheet)
 
 
-FORMATS: dict[str, Format] = {
-    "terminal": Format("a person at a terminal", ".txt", "importer.reports.terminal"),
-    "json": Format("a program", ".json", "importer.reports.as_json"),
-    "junit": Format("a CI system", ".xml", "importer.reports.junit"),
-    "html": Format("a browser: one page to read and send on", ".html", "importer.reports.html"),
+FORMATS: dict[str, ReportFormat] = {
+    "terminal": ReportFormat("a person at a terminal", ".txt", "importer.reports.terminal"),
+    "json": ReportFormat("a program", ".json", "importer.reports.json_report"),
+    "junit": ReportFormat("a CI system", ".xml", "importer.reports.junit"),
+    "html": ReportFormat("a browser: one page to read and send on", ".html", "importer.reports.html"),
 }
 
 
-def of_file(name: str) -> Format:
+def of_file(name: str) -> ReportFormat:
     """The format that the ending of a file stands for; raises UsageError("unknown-report")."""
     ending = PurePath(name).suffix.lower()
     for found in FORMATS.values():

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from importer.document.diff import same
+from importer.config_file.diff import same
 from importer.errors import DocumentError
-from importer.reports.sheet import Found, Run, Sheet
+from importer.reports.report_model import Found, ReportModel, Run
 
 SCHEMA = 1
 Way = Literal["worse", "better", "other", "new", "gone"]
@@ -16,7 +16,7 @@ RANK = {"pass": 0, "not-applicable": 0, "inconclusive": 1, "fail": 2}  # how bad
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class OutcomeChange:
     """One probe whose outcome, blame or, where it does not pass, cause is another now.
 
     ``way``  worse and better by outcome; other where that weighs the same; new, gone: only one has it.
@@ -31,7 +31,7 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RunComparison:
     """Two validations side by side; ``decisions`` and ``time`` map a name to its two values, None for none.
 
     ``alike`` is how many probes said the same both times.
@@ -39,7 +39,7 @@ class Comparison:
 
     before: Mapping[str, Any]
     after: Mapping[str, Any]
-    outcomes: tuple[Moved, ...]
+    outcomes: tuple[OutcomeChange, ...]
     decisions: Mapping[str, tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]]
     time: Mapping[str, tuple[float | None, float | None]]
     alike: int
@@ -63,13 +63,13 @@ class Comparison:
         }
 
 
-def compare(one: Sheet, other: Sheet) -> Comparison:
+def compare(one: ReportModel, other: ReportModel) -> RunComparison:
     """The newest whole runs of two sheets; raises DocumentError("never-validated")."""
     before, after = _whole(one), _whole(other)
     moved = tuple(_moved(before, after))
     both = sum(found.probe in after.by_probe for found in before.found)
     parts = dict.fromkeys([*before.seconds, *after.seconds])
-    return Comparison(
+    return RunComparison(
         _head(one, before),
         _head(other, after),
         moved,
@@ -79,14 +79,14 @@ def compare(one: Sheet, other: Sheet) -> Comparison:
     )
 
 
-def _whole(sheet: Sheet) -> Run:
+def _whole(sheet: ReportModel) -> Run:
     if not sheet.whole:
         raise DocumentError("never-validated", name=sheet.name)
     return sheet.whole[0]
 
 
 def _decisions(
-    one: Sheet, other: Sheet
+    one: ReportModel, other: ReportModel
 ) -> Iterator[tuple[str, tuple[dict[str, Any] | None, dict[str, Any] | None]]]:
     for key in dict.fromkeys([*one.decisions, *other.decisions]):
         before, after = (
@@ -99,7 +99,7 @@ def _decisions(
             yield key, (before, after)
 
 
-def _head(sheet: Sheet, run: Run) -> dict[str, Any]:
+def _head(sheet: ReportModel, run: Run) -> dict[str, Any]:
     return {
         "name": sheet.name,
         "digest": run.digest,
@@ -111,13 +111,13 @@ def _head(sheet: Sheet, run: Run) -> dict[str, Any]:
     }
 
 
-def _moved(before: Run, after: Run) -> Iterator[Moved]:
+def _moved(before: Run, after: Run) -> Iterator[OutcomeChange]:
     old, new = before.by_probe, after.by_probe
     for probe in dict.fromkeys([*old, *new]):
         way = _way(old.get(probe), new.get(probe))
         if way is not None:
             a, b = old.get(probe), new.get(probe)
-            yield Moved(
+            yield OutcomeChange(
                 probe,
                 way,
                 None if a is None else a.outcome,

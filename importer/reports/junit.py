@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from xml.etree import ElementTree
 
 from importer.errors import DocumentError
-from importer.reports.sheet import Found, Run, Sheet
-from importer.reports.text import plain
+from importer.reports.report_model import Found, ReportModel, Run, plain
 
 LONGEST = (
     60_000  # characters of a case's exchanges and of its log; CI systems refuse files that are too large
@@ -22,7 +21,7 @@ LONGEST = (
 UNFIT = re.compile("[^\t\n\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def write(sheet: Sheet) -> str:
+def write(sheet: ReportModel) -> str:
     """The file's text; raises DocumentError("never-validated")."""
     runs = [run for run in sheet.runs if run.state != "stale"]
     if not runs:
@@ -35,7 +34,7 @@ def write(sheet: Sheet) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, "unicode") + "\n"
 
 
-def _suite(sheet: Sheet, run: Run) -> ElementTree.Element:
+def _suite(sheet: ReportModel, run: Run) -> ElementTree.Element:
     part = " (a part, not its validation)" if run.state == "partial" else ""
     suite = ElementTree.Element(
         "testsuite",

@@ -6,8 +6,7 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from importer.reports.sheet import Found, Run, Sheet
-from importer.reports.text import plain, split, trials
+from importer.reports.report_model import Found, ReportModel, Run, plain, split, trials
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -20,7 +19,7 @@ STYLES = {"pass": "green", "fail": "bold red", "inconclusive": "yellow", "not-ap
 SIGNS = {"pass": "✓", "fail": "✗", "inconclusive": "?", "not-applicable": "–"}
 
 
-def write(sheet: Sheet) -> str:
+def write(sheet: ReportModel) -> str:
     """Plain text, as a file has it."""
     from rich.console import Console
 
@@ -30,13 +29,13 @@ def write(sheet: Sheet) -> str:
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
 
 
-def show(sheet: Sheet, console: Console) -> None:
+def show(sheet: ReportModel, console: Console) -> None:
     """Print the report as wide as the console is."""
     for part in rendered(sheet, console.width):
         console.print(part)
 
 
-def rendered(sheet: Sheet, width: int) -> Iterator[RenderableType]:
+def rendered(sheet: ReportModel, width: int) -> Iterator[RenderableType]:
     """The head, the outcomes, and each run's time."""
     from rich.text import Text
 
@@ -70,7 +69,7 @@ def outcomes(found: Sequence[Found], width: int) -> RenderableType:
     return table(("probe", "outcome", "blame", "trials", "reason"), rows, painted=True)
 
 
-def matrix(sheet: Sheet, width: int) -> Table:
+def matrix(sheet: ReportModel, width: int) -> Table:
     """A row for each probe, a column for each run; signs alone where words do not fit."""
     longest = max(len(probe) for probe in sheet.validating)
     short = longest + 2 + len(sheet.whole) * (CELL + 3) > width

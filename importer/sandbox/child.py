@@ -29,7 +29,7 @@ class StarvedError(Exception):
     """The child stood still for too long."""
 
 
-class LostError(Exception):
+class ChildLostError(Exception):
     """The child ended without an answer; ``of_time`` where the kernel ended it for its processor time."""
 
     def __init__(self, *, of_time: bool = False) -> None:
@@ -99,12 +99,12 @@ class Child:
                         raise self._lost()
         return bytes(answer)
 
-    def _lost(self) -> LostError:
+    def _lost(self) -> ChildLostError:
         """Its pipes are closed already, so its end is near."""
         deadline = time.monotonic() + ENDING
         while self.alive and time.monotonic() < deadline:
             time.sleep(0.01)
-        return LostError(of_time=self.process.returncode == -signal.SIGXCPU)
+        return ChildLostError(of_time=self.process.returncode == -signal.SIGXCPU)
 
 
 class _Patience:

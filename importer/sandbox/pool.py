@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 
 from importer.errors import SandboxError
 from importer.reasons import Reason
-from importer.sandbox.child import Child, LostError, StarvedError
+from importer.sandbox.child import Child, ChildLostError, StarvedError
 from importer.sandbox.codec import codec_of, decode_error
 from importer.sandbox.task import MAX_ANSWER, A, OverLimit, Q, SandboxReason, Task
 
@@ -112,7 +112,7 @@ class Sandbox:
                 whole = not told.get("spent", False)
             except StarvedError:
                 kind = "starved"
-            except LostError as error:
+            except ChildLostError as error:
                 if error.of_time:
                     return {"over": SandboxReason.TIME}
                 kind = "lost"

@@ -15,7 +15,7 @@ MAX_ANSWER = 64 * 2**20  # bytes
 # Every task, by the place of its declaration. A child imports all of them, with their functions, before it
 # confines itself; whoever asks imports only the declaration.
 TASKS = (
-    "importer.template.render:RENDER",
+    "importer.chat_template.render:RENDER",
     "importer.analysis:ANALYSE",
     "importer.analysis:FOR_ENGINE",
 )

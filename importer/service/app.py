@@ -23,18 +23,17 @@ from importer.gallery.answers import Again
 from importer.gallery.gallery import Gallery
 from importer.gallery.opening import opened, said
 from importer.service import messages
-from importer.service.auth import limits
-from importer.service.desk import TEXTS, Desk
-from importer.service.guard import Guard
-from importer.service.index import Index
+from importer.service.api import routers
+from importer.service.api.dependencies import TEXTS, Desk, Pulse
+from importer.service.api.openapi import describe, methods
+from importer.service.api.problems import answer
+from importer.service.index import GalleryIndex
 from importer.service.jobs.crew import Crew
-from importer.service.metrics import Metrics
-from importer.service.openapi import describe, methods
-from importer.service.problems import answer
-from importer.service.pulse import Pulse
-from importer.service.routes import routers
+from importer.service.jobs.notifier import Watching
+from importer.service.security.auth import limits
+from importer.service.security.middleware import Guard
 from importer.service.settings import Settings
-from importer.service.watching import Watching
+from importer.service.telemetry import Metrics
 
 LOG = logging.getLogger(__name__)
 JSON = "application/json"
@@ -82,7 +81,7 @@ def _open(settings: Settings) -> Desk:
     gallery = Gallery(database)
     crew = Crew(gallery, settings).__enter__()
     looks = BoundedSemaphore(settings.previews)
-    watching, index, pulse = Watching(database), Index(database), Pulse(database)
+    watching, index, pulse = Watching(database), GalleryIndex(database), Pulse(database)
     return Desk(settings, database, gallery, crew, watching, index, looks, pulse, CapacityLimiter(TEXTS))
 
 

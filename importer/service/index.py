@@ -11,16 +11,33 @@ from dataclasses import dataclass
 from email.utils import formatdate, parsedate_to_datetime
 from threading import Lock
 
+from fastapi import Request
+
 from importer.gallery import published
 from importer.gallery.database import Database
 from importer.gallery.published import Mark
+from importer.service.settings import Settings
+
+INDEX = "/gallery/index.yaml"
+GALLERY = "importer"  # what LocalAI calls it: an entry is importer@NAME
+
+
+def base(request: Request, settings: Settings) -> str:
+    """``--public-url``, else scheme and host of the request; without a slash at its end."""
+    return (settings.public_url or str(request.base_url)).rstrip("/")
+
+
+def gallery(request: Request, settings: Settings) -> dict[str, str]:
+    """What LocalAI's settings name a gallery by."""
+    return {"url": base(request, settings) + INDEX, "name": GALLERY}
+
 
 BASES = 4  # addresses of this server for which an index is held
 LEVEL = 4  # of gzip: an index of 10,000 entries within half a second
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class IndexPage:
     """Something to send: ``packed`` is the same in gzip; ``at`` is when it changed, in epoch seconds."""
 
     body: bytes
@@ -29,7 +46,7 @@ class Page:
     at: int
 
     @classmethod
-    def of(cls, text: str, at: int) -> Page:
+    def of(cls, text: str, at: int) -> IndexPage:
         """Render it."""
         body = text.encode()
         digest = hashlib.sha256(body).hexdigest()[:32]
@@ -50,14 +67,14 @@ class Page:
             return False
 
 
-class Index:
+class GalleryIndex:
     """The index of one database, for any thread; ``base`` is how clients reach this server."""
 
     def __init__(self, database: Database) -> None:
         self._database, self._lock = database, Lock()
-        self._held: dict[str, tuple[Mark, Page]] = {}
+        self._held: dict[str, tuple[Mark, IndexPage]] = {}
 
-    def get(self, base: str) -> Page:
+    def get(self, base: str) -> IndexPage:
         """As it is now: it is rendered while the first who asks waits."""
         with self._database.reading() as connection:
             now = published.mark(connection)
@@ -66,14 +83,14 @@ class Index:
         with self._lock:
             return self._known(base, now) or self._render(base)
 
-    def _known(self, base: str, mark: Mark) -> Page | None:
+    def _known(self, base: str, mark: Mark) -> IndexPage | None:
         held = self._held.get(base)
         return held[1] if held is not None and held[0].number >= mark.number else None
 
-    def _render(self, base: str) -> Page:
+    def _render(self, base: str) -> IndexPage:
         with self._database.reading() as connection:
             mark = published.mark(connection)
-            page = Page.of(text(published.items(connection), base), mark.at)
+            page = IndexPage.of(text(published.items(connection), base), mark.at)
         kept = [*self._held.items()][-(BASES - 1) :]
         self._held = {key: held for key, held in kept if key != base} | {base: (mark, page)}
         return page

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from importer import backends, settings
+from importer import config
 from importer.errors import ServiceError, UsageError
-from importer.hub.places import Places
+from importer.hub.local import AllowedFolders
 
 PREFIX = "IMPORTER_SERVE_"
 PUBLIC = re.compile(
@@ -69,17 +69,17 @@ class Settings:
     @property
     def url(self) -> str:
         """The database's URL."""
-        return self.database or f"sqlite:///{settings.home() / 'service' / 'gallery.sqlite'}"
+        return self.database or f"sqlite:///{config.home() / 'service' / 'gallery.sqlite'}"
 
     @property
-    def places(self) -> Places:
+    def places(self) -> AllowedFolders:
         """The folders of this disk that may be read: those that the operator named."""
-        return Places.below(self.directory)
+        return AllowedFolders.below(self.directory)
 
     @property
     def backends(self) -> tuple[str, ...]:
         """The backends that imports may be for."""
-        return tuple(self.backend) or backends.NAMES
+        return tuple(self.backend) or config.NAMES
 
     @property
     def names(self) -> frozenset[str]:
@@ -183,8 +183,8 @@ def _checked(one: Field[Any], given: Any, place: str) -> Any:
         problem = f"{odd[0]!r} is no address"
     elif one.name == "memory" and value:
         problem = _no_size(value)
-    elif one.name == "backend" and (odd := [b for b in value if b not in backends.NAMES]):
-        problem = f"{odd[0]!r} is none of {', '.join(backends.NAMES)}"
+    elif one.name == "backend" and (odd := [b for b in value if b not in config.NAMES]):
+        problem = f"{odd[0]!r} is none of {', '.join(config.NAMES)}"
     if problem is not None:
         raise ServiceError("bad-setting", place=place, problem=problem)
     return value
@@ -201,7 +201,7 @@ def _is_network(text: str) -> bool:
 
 def _no_size(text: str) -> str | None:
     """Why it is no amount of memory."""
-    from importer.fit import devices
+    from importer.memory import devices
     from importer.service import messages
 
     try:

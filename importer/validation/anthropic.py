@@ -10,15 +10,13 @@ from enum import StrEnum
 from typing import Any
 
 from importer.reasons import Reason
-from importer.validation.context import TRIALS, Context
+from importer.validation.context import TRIALS, WAYS, Context, together
 from importer.validation.errors import AnswerFailure, ReplyError
+from importer.validation.expectations import Expectations, no_chat
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, failing
-from importer.validation.promise import Promise, no_chat
 from importer.validation.prompts import Prompt
 from importer.validation.remedy import Remedy
-from importer.validation.reply import Delta, Reply, ToolCall, Usage, assemble, said
-from importer.validation.sse import EventParser
-from importer.validation.ways import WAYS, together
+from importer.validation.reply import Delta, EventParser, Reply, ToolCall, Usage, assemble, said
 
 
 class MessagesReason(StrEnum):
@@ -48,7 +46,7 @@ DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta":
 CHAT_INSTEAD = Reason(Remedy.CHAT_INSTEAD)
 
 
-def needs(promise: Promise) -> Reason | None:
+def needs(promise: Expectations) -> Reason | None:
     """A chat, and an engine that has the format and is known to: it is no part of the OpenAI API."""
     return no_chat(promise) or promise.unsure("messages")
 

@@ -19,10 +19,10 @@ from importer.reasons import Reason
 from importer.validation.errors import (
     AnswerFailure,
     ExchangeError,
-    Refused,
     ReplyError,
+    RequestRefused,
+    ServerUnreachable,
     TimedOut,
-    Unreachable,
 )
 from importer.validation.reply import Reply, from_completion, from_stream, from_whole, said
 
@@ -181,7 +181,7 @@ class Client:
                 exchange.status = response.status
                 body = _paced(response, sock, deadline, exchange)
                 if not 200 <= response.status < 300:
-                    raise Refused(response.status, _sentence(b"".join(body)))
+                    raise RequestRefused(response.status, _sentence(b"".join(body)))
                 yield from body
 
     @contextmanager
@@ -234,7 +234,7 @@ def _kept(exchange: Exchange, log: list[Exchange]) -> Iterator[None]:
         except TimeoutError:
             raise TimedOut(Reason(AnswerFailure.TIMED_OUT, seconds=time.monotonic() - started)) from None
         except (OSError, http.client.HTTPException) as error:
-            raise Unreachable(
+            raise ServerUnreachable(
                 Reason(AnswerFailure.UNREACHABLE, problem=str(error) or type(error).__name__)
             ) from None
     except ExchangeError as error:

@@ -7,17 +7,16 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any, Literal, Protocol
 
-from importer.engines import running
-from importer.engines.running import Running
-from importer.engines.tokens import Ask
+from importer.engines import reported
+from importer.engines.reported import EffectiveSettings
+from importer.engines.tokenizer import Ask
 from importer.proof.result import Proof
 from importer.reasons import Reason
 from importer.validation.client import Client, Exchange
-from importer.validation.common import CommonReason
-from importer.validation.errors import ExchangeError, Refused, TemplateRefusedError
+from importer.validation.errors import ExchangeError, RequestRefused, TemplateRefusedError
+from importer.validation.expectations import CommonReason, Expectations
 from importer.validation.journal import Journal
-from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
-from importer.validation.promise import Promise
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, named
 from importer.validation.prompts import GREETING, Prompt
 from importer.validation.reply import Reply
 
@@ -107,7 +106,7 @@ class Context:
     ``files``    the hashes of ``render.files`` at the import; empty where nobody wrote them down.
     """
 
-    promise: Promise
+    promise: Expectations
     model: str
     client: Client
     shared: Shared = field(default_factory=Shared)
@@ -161,7 +160,7 @@ class Context:
             return error.reason if error.broke else None
         return None
 
-    def refused(self, refused: Refused, prompt: Prompt) -> Outcome:
+    def refused(self, refused: RequestRefused, prompt: Prompt) -> Outcome:
         """A clean refusal is of this request alone: below 500, while an ordinary chat is answered.
 
         It is the template's in so many words: one that breaks refuses nothing.
@@ -236,13 +235,13 @@ class Context:
             closer = judge(replace(seen, logprobs=(), behind=self._alone(prompt, seen)))
         return replace(closer if isinstance(closer, Fail) else outcome, trials=TRIALS, agreed=TRIALS)
 
-    def running(self) -> Running:
+    def running(self) -> EffectiveSettings:
         """What the engine says of its own settings."""
         try:
             health = self.client.get("/health", self.log)
         except ExchangeError:
             health = b""
-        return running.read(self.journal.opening() if self.journal else "", health)
+        return reported.read_settings(self.journal.opening() if self.journal else "", health)
 
     def _alone(self, prompt: Prompt, seen: Reply) -> str:
         """What the model writes where nothing holds it to a parser's format, if it calls the same tools."""
@@ -306,3 +305,24 @@ def holds(written: str, shown: str) -> bool:
         if at < len(word):
             return False
     return True
+
+
+WAYS = {"whole": False, "streamed": True}
+
+
+def asked(ctx: Context, prompt: Prompt, judge: Callable[[Reply], Outcome], **extra: Any) -> Outcome:
+    """Ask once whole and once streamed, with ``extra`` fields; both answers are judged."""
+    return together({way: judge(ctx.ask(prompt, stream=s, **extra)) for way, s in WAYS.items()})
+
+
+def together(found: Mapping[str, Outcome]) -> Outcome:
+    """The worst of what was found, under its name; what passes everywhere is told once."""
+    trials = sum(outcome.trials for outcome in found.values())
+    for kind in (Fail, Inconclusive):
+        for name, outcome in found.items():
+            if isinstance(outcome, kind):
+                return named(outcome, name)
+    passed = [outcome for outcome in found.values() if isinstance(outcome, Pass)]
+    told = [reason for outcome in passed or found.values() for reason in (outcome.reason, *outcome.notes)]
+    first, *notes = dict.fromkeys(told)
+    return Pass(first, trials, notes=tuple(notes)) if passed else NotApplicable(first, notes=tuple(notes))

@@ -50,7 +50,7 @@ class ExchangeError(Exception):
         return Fail(self.reason, "engine")
 
 
-class Unreachable(ExchangeError):
+class ServerUnreachable(ExchangeError):
     """The connection was refused or broke."""
 
 
@@ -62,7 +62,7 @@ class TimedOut(ExchangeError):
         return Inconclusive(self.reason, "environment", Reason(Remedy.MORE_TIME))
 
 
-class Refused(ExchangeError):
+class RequestRefused(ExchangeError):
     """The engine answered with an error status."""
 
     def __init__(self, status: int, says: str) -> None:

@@ -10,7 +10,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from importer.engines import logs, surroundings
+from importer.engines import logs
+from importer.engines import logs as surroundings
 from importer.engines.deaths import Death
 from importer.reasons import Reason
 from importer.validation.outcome import Attribution

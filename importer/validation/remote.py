@@ -13,11 +13,11 @@ from importer.errors import EngineError, UsageError
 from importer.proof.result import Proof
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context, Render
-from importer.validation.errors import ExchangeError, Refused
+from importer.validation.errors import ExchangeError, RequestRefused
+from importer.validation.expectations import promise_of
 from importer.validation.journal import without
+from importer.validation.outcome import Report
 from importer.validation.probes import PROBES, Probe
-from importer.validation.promise import promise_of
-from importer.validation.report import Report
 from importer.validation.run import Progress, probe, quiet
 
 BRIEF = 10.0  # seconds for what is asked beside the probes
@@ -66,7 +66,7 @@ def the_model(client: Client, named: str | None, own: str) -> str:
     try:
         listed = json.loads(replace(client, time_limit=BRIEF).get("/v1/models", log))
         names = [str(entry["id"]) for entry in listed["data"]]
-    except Refused as error:
+    except RequestRefused as error:
         if error.status in LOCKED:
             says = without(str(error), client.key or "")
             raise EngineError("locked", url=client.base_url, says=says) from None
@@ -88,7 +88,7 @@ def _found(client: Client) -> frozenset[str]:
 def _is_there(client: Client, path: str) -> bool:
     try:
         client.post(path, {}, [])
-    except Refused as error:
+    except RequestRefused as error:
         return error.status not in (*LOCKED, *ABSENT) and not error.broke
     except ExchangeError:
         return False

@@ -9,16 +9,16 @@ from threading import Lock
 from types import TracebackType
 from typing import Any, Self
 
+from importer.chat_template import find, vocabulary
+from importer.chat_template.render import Renderer, RenderJob, RenderRefused
 from importer.hub.snapshot import Snapshot
-from importer.template import source, vocabulary
-from importer.template.render import Job, Refused, Renderer
 from importer.validation.errors import TemplateRefusedError
 from importer.validation.prompts import Message, Prompt
 
 Asked = tuple[str, str]
 
 
-class Rendering:
+class PromptRendering:
     """Prompts as an engine writes them before it tokenises: with tools, switches, arguments as objects.
 
     ``variables`` are those that the engine was started with, ``template`` one in place of the snapshot's.
@@ -30,16 +30,16 @@ class Rendering:
         self,
         snapshot: Snapshot,
         variables: Mapping[str, Any] | None = None,
-        template: source.Template | None = None,
+        template: find.Template | None = None,
     ) -> None:
         """Raises RepositoryError for a template that is no JSON or too large."""
-        self._template = template or source.find(snapshot)
+        self._template = template or find.find(snapshot)
         self.files = snapshot.settings
         words = vocabulary.read(snapshot)
         self._names, self._stops = words.variables, words.stops
         claimed = snapshot.json("tokenizer_config.json").get("tool_parser_type")
         self.claimed = claimed if isinstance(claimed, str) else None
-        self.others = () if template or self._template is None else source.others(snapshot, self._template)
+        self.others = () if template or self._template is None else find.others(snapshot, self._template)
         self._variables = dict(variables or {})
         self._renderer, self._lock = Renderer(), Lock()
         self._known: dict[str, str | TemplateRefusedError] = {}
@@ -82,8 +82,8 @@ class Rendering:
             raise known
         return known
 
-    def _render(self, template: source.Template, prompt: Prompt, later: float) -> str | TemplateRefusedError:
-        job = Job(
+    def _render(self, template: find.Template, prompt: Prompt, later: float) -> str | TemplateRefusedError:
+        job = RenderJob(
             [_with_objects(m) for m in prompt.messages],
             list(prompt.tools) or None,
             add_generation_prompt=prompt.begins,
@@ -92,7 +92,7 @@ class Rendering:
         )
         text = template.text if prompt.tools else template.plain or template.text
         (result,) = self._renderer.render(text, [job], self._names).results
-        if isinstance(result, Refused):
+        if isinstance(result, RenderRefused):
             return TemplateRefusedError(result.reason, broke=result.broke or result.kind == "syntax")
         return result.text
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 
 from importer import yaml_reader
-from importer.document import diff, edit, merge, names, options, where
-from importer.document.check import problems
-from importer.document.layout import Layout
-from importer.exports import text as export_text
-from importer.service import body, checking, etags, guard, logs
-from importer.service.localai import patching
+from importer.config_file import diff, field_paths, merge, name_allocator
+from importer.config_file.schema import problems
+from importer.config_file.yaml_edit import edit, source_map
+from importer.config_file.yaml_edit.cst import Layout
+from importer.exports import base as export_text
+from importer.service import telemetry
+from importer.service.api import etags, request_models
+from importer.service.localai import imports
+from importer.service.security import middleware
 from tests.clock.repositories import as_is, pieces
 
 
@@ -23,7 +26,7 @@ def keys(text: str) -> str:
 
 def edited(text: str) -> None:
     """One value changed, one added, one removed, and every comment renewed."""
-    data = where.parse(text)
+    data = source_map.parse_yaml(text)
     wanted = dict(data)
     first = next(iter(data))
     wanted[first] = "changed"
@@ -33,7 +36,7 @@ def edited(text: str) -> None:
 
 def merged(text: str) -> None:
     """Two sides that changed every value of a document."""
-    base = where.parse(text)
+    base = source_map.parse_yaml(text)
     mine = {k: [v] if k != "options" else v for k, v in base.items()}
     theirs = {k: v if k != "options" else [*v, "added:1"] for k, v in base.items()} | {"more": 1}
     found = merge.Merge(base, mine, theirs)
@@ -43,7 +46,7 @@ def merged(text: str) -> None:
 
 def compared(text: str) -> None:
     """All that differs between two documents."""
-    data = where.parse(text)
+    data = source_map.parse_yaml(text)
     for change in diff.differences(data, {k: [v] for k, v in data.items()}):
         change.line()
 
@@ -52,9 +55,9 @@ def optioned(text: str) -> None:
     """Options with as many keys, and as often the same key, as the text has pieces."""
     for entries in ([*pieces(text)], [f"a:{p}" for p in pieces(text)]):
         document = {"options": entries}
-        options.grouped(options.of(document))
-        options.parser(document, "a")
-        [o.typed for o in options.of(document)]
+        field_paths.grouped(field_paths.of(document))
+        field_paths.parser(document, "a")
+        [o.typed for o in field_paths.of(document)]
         diff.keyed(("options",), entries)
 
 
@@ -62,7 +65,7 @@ def tags(text: str) -> None:
     """Headers of a request."""
     etags.numbers(text)
     etags.same(text, '"1"')
-    guard._named(text)
+    middleware._named(text)
 
 
 def placed(text: str) -> None:
@@ -76,27 +79,27 @@ def placed(text: str) -> None:
 def patched(text: str) -> None:
     """A patch of everything."""
     data = {key: {"a": 1} for key in pieces(text)}
-    checking.merged(data, data)
-    patching.merge(data, data)
+    request_models.merged(data, data)
+    imports.merge(data, data)
 
 
 READERS = (
     ("YAML", yaml_reader.read, "yaml_reader", 1_500, as_is),
     ("YAML's nodes", yaml_reader.compose, "yaml_reader", 1_500, as_is),
-    ("a document's text", where.parse, "document.where", 1_500, as_is),
-    ("what is wrong with a document", problems, "document.where", 1_500, as_is),
-    ("layout", placed, "document.layout", 1_500, as_is),
-    ("layout of many keys", placed, "document.layout", 800, keys),
-    ("an edit", edited, "document.edit document.surgery document.layout", 1_000, as_is),
-    ("an edit of many keys", edited, "document.edit document.surgery document.layout", 250, keys),
-    ("a merge of many keys", merged, "document.merge document.diff", 160, keys),
-    ("differences", compared, "document.diff", 800, keys),
-    ("options", optioned, "document.options document.diff", 2_000, as_is),
-    ("a document's name", lambda t: (names.slug(t), names.ALLOWED.fullmatch(t)), "document.names", 20_000, as_is),
-    ("a request's depth", lambda t: body.too_deep(t.encode("utf-8", "replace")), "service.body", 20_000, as_is),
-    ("a request's JSON", lambda t: checking.json_object(t.encode("utf-8", "replace")), "service.checking", 20_000, as_is),
-    ("a patch", patched, "service.checking service.localai.patching", 6_000, as_is),
-    ("a request's headers", tags, "service.etags service.guard", 20_000, as_is),
-    ("a line of the service's log", logs.without_secrets, "service.logs", 20_000, as_is),
-    ("an export's comments", lambda t: export_text.yaml_text({"a": t.split("\n")}, ()), "exports.text", 20_000, as_is),
+    ("a document's text", source_map.parse_yaml, "config_file.yaml_edit.source_map", 1_500, as_is),
+    ("what is wrong with a document", problems, "config_file.yaml_edit.source_map", 1_500, as_is),
+    ("layout", placed, "config_file.yaml_edit.cst", 1_500, as_is),
+    ("layout of many keys", placed, "config_file.yaml_edit.cst", 800, keys),
+    ("an edit", edited, "config_file.yaml_edit.edit config_file.yaml_edit.patch config_file.yaml_edit.cst", 1_000, as_is),
+    ("an edit of many keys", edited, "config_file.yaml_edit.edit config_file.yaml_edit.patch config_file.yaml_edit.cst", 250, keys),
+    ("a merge of many keys", merged, "config_file.merge config_file.diff", 160, keys),
+    ("differences", compared, "config_file.diff", 800, keys),
+    ("options", optioned, "config_file.field_paths config_file.diff", 2_000, as_is),
+    ("a document's name", lambda t: (name_allocator.slug(t), name_allocator.ALLOWED.fullmatch(t)), "config_file.name_allocator", 20_000, as_is),
+    ("a request's depth", lambda t: middleware.too_deep(t.encode("utf-8", "replace")), "service.security.middleware", 20_000, as_is),
+    ("a request's JSON", lambda t: request_models.json_object(t.encode("utf-8", "replace")), "service.api.request_models", 20_000, as_is),
+    ("a patch", patched, "service.api.request_models service.localai.imports", 6_000, as_is),
+    ("a request's headers", tags, "service.api.etags service.security.middleware", 20_000, as_is),
+    ("a line of the service's log", telemetry.without_secrets, "service.telemetry", 20_000, as_is),
+    ("an export's comments", lambda t: export_text.yaml_text({"a": t.split("\n")}, ()), "exports.base", 20_000, as_is),
 )  # fmt: skip

@@ -6,13 +6,13 @@ import json
 from types import SimpleNamespace
 
 from gen_defaults.sources import outside, vllm_docs
-from importer.engines import logs, mlx, mlx_vlm, running, vllm, vllm_mlx
+from importer.chat_template.samples import Sample, SampleCall
+from importer.engines import logs, mlx, mlx_vlm, reported, vllm, vllm_mlx
 from importer.engines.deaths import causes
 from importer.engines.parser_plugin import reader as plugin
 from importer.proof import judge
-from importer.template.study import Call, Sample
-from importer.validation import anthropic, calls, journal, proved, reply, signs
-from importer.validation.sse import EventParser
+from importer.validation import anthropic, calls, journal, markup, proof_check, reply
+from importer.validation.reply import EventParser
 from tests.clock.repositories import as_is, pieces
 
 DEATHS = (*vllm.DEATHS, *mlx.DEATHS, *mlx_vlm.DEATHS, *vllm_mlx.DEATHS)
@@ -24,19 +24,19 @@ TOOL = {
 
 def signed(text: str) -> None:
     """Every question that is asked of a served text."""
-    signs.thinking_markup(text)
-    signs.closing_marker(text)
-    signs.thinks(text)
-    signs.call_markup(text)
-    signs.control_token(text, ("<a>",))
-    signs.untagged(text)
-    signs.undecoded(text)
-    signs.outside(text, text[:9])
-    signs.drafted(text, "a")
-    signs.next_turn(text)
-    signs.looks_like_call(text, [TOOL])
-    signs.looks_like_call("get_weather" + text, [TOOL])
-    signs.gives_argument(text, "city")
+    markup.thinking_markup(text)
+    markup.closing_marker(text)
+    markup.thinks(text)
+    markup.call_markup(text)
+    markup.control_token(text, ("<a>",))
+    markup.untagged(text)
+    markup.undecoded(text)
+    markup.outside(text, text[:9])
+    markup.drafted(text, "a")
+    markup.next_turn(text)
+    markup.looks_like_call(text, [TOOL])
+    markup.looks_like_call("get_weather" + text, [TOOL])
+    markup.gives_argument(text, "city")
 
 
 def logged(text: str) -> None:
@@ -46,9 +46,9 @@ def logged(text: str) -> None:
     journal.complaining(lines)
     [journal._RAISED.match(line) for line in lines]
     journal.hidden(text)
-    running.read(text)
-    running.read(f"non-default args: {{'a': 'b'}}{text}")
-    running.read("", text.encode("utf-8", "replace"))
+    reported.read_settings(text)
+    reported.read_settings(f"non-default args: {{'a': 'b'}}{text}")
+    reported.read_settings("", text.encode("utf-8", "replace"))
 
 
 def died(text: str) -> None:
@@ -82,7 +82,7 @@ def fed(text: str) -> None:
 
 def judged(text: str) -> None:
     """What a parser returned for a call."""
-    written = Call("f", {"a": text[:50]})
+    written = SampleCall("f", {"a": text[:50]})
     sample = Sample("one-call", "", "", calls=(written,))
     for arguments in (text, json.dumps({"a": text})):
         read = SimpleNamespace(name="f", arguments=arguments)
@@ -99,22 +99,22 @@ def pythonic(text: str) -> None:
 
 def compared(text: str) -> None:
     """What is held against the template's own rendering."""
-    proved.as_rendered(text, text)
-    proved.ENCODED.search(text)
+    proof_check.as_rendered(text, text)
+    proof_check.ENCODED.search(text)
     calls.plain(text)
 
 
 READERS = (
-    ("signs", signed, "validation.signs", 4_000, as_is),
-    ("log", logged, "validation.journal engines.running engines.reported engines.logs", 4_000, as_is),
-    ("deaths", died, "engines.surroundings", 4_000, as_is),
+    ("signs", signed, "validation.markup", 4_000, as_is),
+    ("log", logged, "validation.journal engines.reported engines.reported engines.logs", 4_000, as_is),
+    ("deaths", died, "engines.logs", 4_000, as_is),
     ("stream", streamed, "validation.reply", 10_000, as_is),
     ("a call in parts", call_in_parts, "validation.reply", 5_000, as_is),
-    ("events", fed, "validation.sse", 8_000, as_is),
+    ("events", fed, "validation.reply", 8_000, as_is),
     ("a whole answer", lambda t: reply.from_whole(t.encode("utf-8", "replace")), "validation.reply", 20_000, as_is),
     ("Anthropic's events", lambda t: anthropic.from_events(t.encode("utf-8", "replace")), "validation.anthropic", 8_000, as_is),
     ("what a parser returned", judged, "proof.judge proof.prove", 20_000, as_is),
-    ("what is proved", compared, "validation.proved validation.calls", 8_000, as_is),
+    ("what is proved", compared, "validation.proof_check validation.calls", 8_000, as_is),
     ("pythonic calls", pythonic, "engines.parser_plugin.reader engines.parser_plugin.arguments", 3_000, as_is),
     ("pythonic calls, opened", lambda t: pythonic(f"[f(a={t}"), "engines.parser_plugin.reader", 3_000, as_is),
     ("a page of vLLM's docs", lambda t: (list(vllm_docs.tools(t)), list(vllm_docs.reasoning(t))),

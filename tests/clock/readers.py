@@ -55,20 +55,20 @@ READERS = tuple(
 # Modules with a pattern or a parser that read no stranger's text, or read one that something else bounds.
 _REASONS = {
     "it reads what the importer itself wrote, or ships": """
-        document.render document.schema document.store document.text engines.abilities engines.dressing
-        engines.lines engines.registries exports.base exports.compose exports.kserve exports.vllm fit.keys
+        config_file.yaml_edit.render config_file.schema config_file.store config_file.build engines.capabilities engines.base
+        engines.jsonl_worker engines.registries exports.compose exports.kserve exports.vllm memory.config_keys
         gallery.answers gallery.audit gallery.entry gallery.executors gallery.jobs gallery.published hub.cache
-        proof.cache reports.html.pieces reports.junit reports.text service.jobs.validating service.once
-        service.openapi service.routes.localai_configs validation.blame validation.rendering
+        proof.cache reports.html.pieces reports.junit reports.report_model service.jobs.validating service.api.idempotency
+        service.api.openapi service.api.localai_configs validation.diagnosis validation.rendering
         cli.commands cli.journal cli.reporting cli.show""",
     "it reads what the person at the terminal typed": """
-        cli.asking cli.reviewing document.chat_template engines.base engines.vllm engines.vllm_arguments
-        exports.vllm_config preferences service.settings""",
+        cli.asking cli.reviewing config_file.template_file engines.base engines.vllm engines.vllm_arguments
+        exports.vllm_config app.preferences service.settings""",
     "it asks this machine and what is installed on it": """
-        engines.doctor.cards engines.doctor.case engines.doctor.files engines.doctor.memory engines.doctor.model
-        launcher engines.doctor.processor engines.environment engines.group engines.machine engines.tokens hub.clientcache""",
+        engines.doctor.hardware engines.doctor.case engines.doctor.model engines.doctor.memory engines.doctor.model
+        launcher engines.doctor.hardware engines.install engines.process_group engines.machine engines.tokenizer hub.cache""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
-        engines.deaths engines.mlx hub.api hub.transport service.routes.gallery template.worker validation.client
+        engines.deaths engines.mlx hub.client service.api.gallery chat_template.render_worker validation.client
         validation.remote validation.probes.calls_kept validation.probes.context_length
         validation.probes.cut_call validation.probes.guided_output validation.probes.model_listed
         validation.probes.prompt_rendered validation.probes.simple_answers validation.probes.stop_strings
@@ -79,7 +79,7 @@ _REASONS = {
         engines.parser_worker.mlx_worker engines.parser_worker.replay engines.parser_worker.serving
         engines.parser_worker.tokens engines.parser_worker.vocabulary engines.parser_worker.wire""",
     "it is run by hand, over releases that are looked at": """
-        gen_defaults.accuracy gen_defaults.checks.schema gen_defaults.checks.wire gen_defaults.index
+        gen_defaults.accuracy gen_defaults.checks.schema gen_defaults.checks.coverage gen_defaults.index
         gen_defaults.inference gen_defaults.job gen_defaults.mlx_source gen_defaults.parser_tables
         gen_defaults.place gen_defaults.processors gen_defaults.regenerate gen_defaults.report
         gen_defaults.sampling gen_defaults.shapes gen_defaults.sources.unsloth

@@ -7,39 +7,37 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from importer.decide.target import Target
-from importer.engines import abilities
-from importer.evidence import (
-    advice,
-    card,
-    claims,
-    code,
-    context,
-    formats,
-    kin,
-    markdown,
-    modalities,
-    name,
-    names,
-    quantisation,
-    speculation,
-    stops,
-    tokens,
-)
-from importer.evidence.abilities import Machine
-from importer.evidence.kind import find_kind
-from importer.fit import devices, quantised, weights
-from importer.fit.place import Wanted
-from importer.fitting import fit
-from importer.hub import hosts, listing, reference, safetensors, small
+from importer.app.decide import fit
+from importer.chat_template import find, markers, reasoning, vocabulary
+from importer.chat_template.find import Template
+from importer.chat_template.markers import Marks
+from importer.chat_template.vocabulary import Token, Vocabulary
+from importer.decisions.decision import Target
+from importer.engines import capabilities
+from importer.hub import allowlist, endpoint, listing, reference, safetensors
 from importer.hub import weights as hub_weights
 from importer.hub.snapshot import RepoFile, Snapshot, parse_object
-from importer.proof.renderers import own_renderer
-from importer.proof.tokens import tokens_of
-from importer.template import marks, source, thinking, vocabulary
-from importer.template.marks import Marks
-from importer.template.source import Template
-from importer.template.vocabulary import Token, Vocabulary
+from importer.memory import devices, quantised, weights
+from importer.memory.parallelism import FitRequest
+from importer.proof.prove import own_renderer, tokens_of
+from importer.signals import (
+    card,
+    card_advice,
+    code,
+    context,
+    declared_parsers,
+    family,
+    markdown,
+    mistral_files,
+    modalities,
+    name,
+    quantisation,
+    speculation,
+    stop_words,
+    wire_formats,
+)
+from importer.signals.engine_capabilities import Machine
+from importer.signals.kind import find_kind
 
 
 def pieces(text: str, each: int = 8) -> list[str]:
@@ -90,18 +88,20 @@ def tokenizer(text: str) -> Snapshot:
 
 def evidence(one: Snapshot) -> None:
     """All that looks at files and settings."""
-    able, machine = abilities.load("vllm"), Machine("cpu")
+    able, machine = capabilities.load("vllm"), Machine("cpu")
     find_kind(one)
-    names.evidence(one)
+    family.evidence(one)
     quantisation.evidence(one)
-    for module in (context, modalities, tokens, code):
+    for module in (context, modalities, mistral_files, code):
         module.evidence(one, able)
     speculation.evidence(one, able, machine)
-    kin.evidence(one, {"tool_parser": {"a": "A"}, "reasoning_parser": {"a": "A"}}, thinks=True)
-    claims.evidence(one, "vllm")
+    declared_parsers.model_type_match(
+        one, {"tool_parser": {"a": "A"}, "reasoning_parser": {"a": "A"}}, thinks=True
+    )
+    declared_parsers.declared_parsers(one, "vllm")
     weights.files(one)
     hub_weights.weight_files(one.files)
-    small.choose(one.files, "a/b")
+    allowlist.choose(one.files, "a/b")
 
 
 def marked(text: str) -> None:
@@ -126,34 +126,34 @@ def declared(text: str) -> Marks:
 
 def thought(text: str) -> None:
     """What thinking, its markers and its ends look like."""
-    for marker in dict.fromkeys(marks.THINK.findall(text)):
-        marks.mirror.__wrapped__(marker)
-    marks.SHAPE.findall(text)
-    marks.ENDS.search(text)
-    marks.last_marker(text)
-    marks.first_marker(text)
-    thinking.PART.search(text)
-    thinking.is_closed(text, ("<think>", "</think>"))
-    thinking.is_open(text, (text[:9], text[9:20]))
+    for marker in dict.fromkeys(markers.THINK.findall(text)):
+        markers.mirror.__wrapped__(marker)
+    markers.SHAPE.findall(text)
+    markers.ENDS.search(text)
+    markers.last_marker(text)
+    markers.first_marker(text)
+    reasoning.PART.search(text)
+    reasoning.is_closed(text, ("<think>", "</think>"))
+    reasoning.is_open(text, (text[:9], text[9:20]))
 
 
 def template(text: str) -> None:
     """A repository's templates, many of them."""
     several = [{"name": piece, "template": piece} for piece in pieces(text)]
     one = snapshot(tokenizer_config_json={"chat_template": several})
-    found = source.find(one)
+    found = find.find(one)
     assert found is not None
-    source.others(one, found)
+    find.others(one, found)
 
 
 def advised(text: str) -> None:
     """A sentence of a card, under every question that is asked of it."""
-    advice.read(text)
-    advice.mode_of(text)
-    advice.scope_of(text)
-    list(advice.values(text))
-    list(advice.sentences(text))
-    advice.quoted(text)
+    card_advice.read(text)
+    card_advice.mode_of(text)
+    card_advice.scope_of(text)
+    list(card_advice.values(text))
+    list(card_advice.sentences(text))
+    card_advice.quoted(text)
 
 
 def header(text: str) -> Any:
@@ -204,7 +204,7 @@ def sizes(text: str) -> Snapshot:
 def fitted(one: Snapshot) -> None:
     """What the importer reads outside the sandbox: what fits on a device, who renders, which tokens there are."""
     for backend, device in (("vllm", "8xh100-80g"), ("mlx", "m3-max-64g")):
-        wanted = Wanted({"max_model_len": 4096})
+        wanted = FitRequest({"max_model_len": 4096})
         fit(one, device, None, backend, wanted, exact=False, offline=True, progress=len)
     own_renderer(one, (), Target("vllm", None))
     tokens_of(one, Template("a", "b"), Vocabulary(tuple(Token(p, False) for p in one.info["safetensors"])))
@@ -216,41 +216,41 @@ def as_is(text: str) -> str:
 
 
 READERS = (
-    ("markdown.blocks", lambda t: list(markdown.blocks(t)), "evidence.markdown", 20_000, as_is),
-    ("card", lambda t: card.evidence(snapshot(README_md=t)), "evidence.card evidence.advice", 6_000, as_is),
+    ("markdown.blocks", lambda t: list(markdown.blocks(t)), "signals.markdown", 20_000, as_is),
+    ("card", lambda t: card.evidence(snapshot(README_md=t)), "signals.card signals.card_advice", 6_000, as_is),
     ("card under a heading", lambda t: card.evidence(snapshot(README_md=f"# A\n## Best practices\n{t}")),
-     "evidence.advice", 6_000, as_is),
+     "signals.card_advice", 6_000, as_is),
     ("card, said of temperature", lambda t: card.evidence(snapshot(README_md=f"# A\n## Tips\n{t} temperature=1 {t}")),
-     "evidence.advice", 1_500, as_is),
-    ("advice", advised, "evidence.advice evidence.card", 4_000, lambda t: t[:4_000] * (len(t) // 4_000 or 1)),
-    ("name", name.normalise.__wrapped__, "evidence.name", 10_000, as_is),
-    ("a name in the tables", lambda t: names.match_names([t]), "evidence.pattern evidence.tables", 2_000, as_is),
-    ("settings", evidence, "evidence.code evidence.kind evidence.kin evidence.modalities evidence.quantisation",
+     "signals.card_advice", 1_500, as_is),
+    ("advice", advised, "signals.card_advice signals.card", 4_000, lambda t: t[:4_000] * (len(t) // 4_000 or 1)),
+    ("name", name.normalise.__wrapped__, "signals.name", 10_000, as_is),
+    ("a name in the tables", lambda t: family.match_names([t]), "signals.name signals.tables", 2_000, as_is),
+    ("settings", evidence, "signals.code signals.kind signals.declared_parsers signals.modalities signals.quantisation",
      1_500, config),
-    ("files", evidence, "evidence.tokens evidence.speculation hub.weights fit.weights hub.small evidence.kind",
+    ("files", evidence, "signals.mistral_files signals.speculation hub.weights memory.weights hub.allowlist signals.kind",
      4_000, listed),
     ("context of a card", lambda t: context.evidence(snapshot(config_json={"n_positions": 9}, README_md=t),
-     abilities.load("vllm")), "evidence.context", 10_000, as_is),
-    ("vocabulary", vocabulary.read, "template.vocabulary", 6_000, tokenizer),
-    ("stops", lambda s: stops.evidence(s, None), "template.vocabulary", 6_000, tokenizer),
-    ("markers", marked, "template.marks", 2_000, as_is),
-    ("markers out of many tokens", declared, "template.marks", 800, as_is),
-    ("thinking", thought, "template.marks template.thinking template.calls template.bench template.thoughts", 10_000, as_is),
-    ("templates", template, "template.source", 3_000, as_is),
-    ("formats", lambda t: (formats.format_of(t, t), formats.instructed(t), formats.block_parser(t, None)),
+     capabilities.load("vllm")), "signals.context", 10_000, as_is),
+    ("vocabulary", vocabulary.read, "chat_template.vocabulary", 6_000, tokenizer),
+    ("stops", lambda s: stop_words.evidence(s, None), "chat_template.vocabulary", 6_000, tokenizer),
+    ("markers", marked, "chat_template.markers", 2_000, as_is),
+    ("markers out of many tokens", declared, "chat_template.markers", 800, as_is),
+    ("thinking", thought, "chat_template.markers chat_template.reasoning chat_template.tool_calls chat_template.probe chat_template.reasoning", 10_000, as_is),
+    ("templates", template, "chat_template.find", 3_000, as_is),
+    ("formats", lambda t: (wire_formats.format_of(t, t), wire_formats.instructed(t), wire_formats.block_parser(t, None)),
      "", 20_000, as_is),
     ("a file of JSON", lambda t: parse_object(t, "f", "a/b"), "hub.snapshot", 20_000, as_is),
     ("reference", reference.parse, "hub.reference", 2_000, as_is),
     ("revision", lambda t: reference.parse("a/b", t), "hub.reference", 2_000, as_is),
-    ("address", lambda t: (hosts.plain(t), hosts.redirected("https://a/b", t)), "hub.hosts", 10_000, as_is),
-    ("safetensors", lambda b: safetensors.parse(b, None), "hub.safetensors hub.headers", 6_000, header),
+    ("address", lambda t: (endpoint.plain(t), endpoint.redirected("https://a/b", t)), "hub.endpoint", 10_000, as_is),
+    ("safetensors", lambda b: safetensors.parse(b, None), "hub.safetensors hub.tensor_headers", 6_000, header),
     ("safetensors, any bytes", lambda t: safetensors.parse(t.encode("utf-8", "replace"), None), "hub.safetensors",
      20_000, as_is),
     ("the Hub's answer", lambda b: listing.parse(b, "a/b", None), "hub.listing", 6_000, hub_answer),
-    ("quantised modules", lambda c: quantised.scheme(c, {}, {}, 9), "fit.quantised fit.towers", 4_000, quantised_names),
-    ("fit", fitted, "fit.kinds fit.shape fit.splits", 20_000, sizes),
-    ("device", devices.named, "fit.devices", 10_000, as_is),
-    ("memory", devices.size, "fit.devices", 10_000, as_is),
+    ("quantised modules", lambda c: quantised.scheme(c, {}, {}, 9), "memory.quantised memory.parameters", 4_000, quantised_names),
+    ("fit", fitted, "memory.layer_kinds memory.shape memory.parallelism", 20_000, sizes),
+    ("device", devices.named, "memory.devices", 10_000, as_is),
+    ("memory", devices.size, "memory.devices", 10_000, as_is),
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from importer.engines import environment, get
+from importer.engines import get, install
 from tests.faults import matrix
 from tests.faults.fault import ENGINES, Fault
 from tests.faults.registry import FAULTS
@@ -41,7 +41,7 @@ def main() -> int:
         cell = done.get((fault.name, engine))
         if cell is not None and cell.digest == fault.digest:
             continue
-        if environment.find(get(engine)) is None:
+        if install.find(get(engine)) is None:
             sys.stderr.write(f"{engine} is not installed: {fault.name} is left out\n")
             continue
         cell, missed = judge(fault, engine)

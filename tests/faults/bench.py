@@ -17,14 +17,14 @@ from typing import Any
 
 import yaml
 
-from importer.document.chat_template import ChatTemplate
-from importer.document.store import Store, Stored, load, receipt_path
-from importer.engines import environment, get
+from importer.app.validate import ready, run_on
+from importer.chat_template import find
+from importer.config_file.store import Store, StoredDocument, load, receipt_path
+from importer.config_file.template_file import ChatTemplate
+from importer.engines import get, install
 from importer.engines.base import Document, Engine, Launch
-from importer.engines.sockets import free_port
+from importer.engines.ready import free_port
 from importer.hub import ANYWHERE, local
-from importer.run import ready, run_on
-from importer.template import source
 from tests.faults import wire
 from tests.faults.fault import Fault, Site
 from tests.faults.steps import put
@@ -58,7 +58,7 @@ class Harmed:
 
 
 @functools.cache
-def imported(base: str, engine: str) -> tuple[Path, Stored]:
+def imported(base: str, engine: str) -> tuple[Path, StoredDocument]:
     """The good model's folder, and the document that the importer writes of it for this engine."""
     home = Path(tempfile.mkdtemp(prefix="bench-"))
     folder = home / "model"
@@ -75,7 +75,7 @@ def imported(base: str, engine: str) -> tuple[Path, Stored]:
 def run(fault: Fault, engine: str) -> Mapping[str, Any]:
     """Plant it, serve and probe; the report as a receipt has it. Raises what a start may raise."""
     good, stored = imported(fault.base, engine)
-    installed = environment.need(get(engine))
+    installed = install.need(get(engine))
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
         folder = Path(shutil.copytree(good, home / "model"))
@@ -89,13 +89,13 @@ def run(fault: Fault, engine: str) -> Mapping[str, Any]:
         return run_on(adapter, installed, harmed, engine, folder, port=site.port, progress=lambda _step: None)
 
 
-def written(site: Site, of: Stored, home: Path) -> Stored:
+def written(site: Site, of: StoredDocument, home: Path) -> StoredDocument:
     """A document on disk beside the receipt of the one it was made of, checked as a validation does."""
     path, receipt = home / of.path.name, of.need_receipt()
     path.write_text(yaml.safe_dump(site.data, allow_unicode=True, sort_keys=False), encoding="utf-8")
     receipt = receipt if site.recorded else replace(receipt, files={})
     if site.shipped and receipt.proof is not None:
-        found = source.find(local.resolve(str(site.folder), site.folder))
+        found = find.find(local.resolve(str(site.folder), site.folder))
         receipt = replace(receipt, proof={**receipt.proof, "template": found.digest if found else ""})
     receipt_path(path).write_text(receipt.to_text(), encoding="utf-8")
     stored = load(path)

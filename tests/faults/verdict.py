@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from importer.cli.messages import hint, sentence
-from importer.engines import environment, get
+from importer.engines import get, install
 from importer.errors import DocumentError, EngineError, ImporterError
 from tests.faults.bench import run
 from tests.faults.fault import Fault
@@ -70,7 +70,7 @@ class Cell:
 def judge(fault: Fault, engine: str) -> tuple[Cell, list[dict[str, Any]]]:
     """Run it; the cell, and the outcomes behind it that did not pass."""
     begun = time.monotonic()
-    version = environment.need(get(engine)).version
+    version = install.need(get(engine)).version
     try:
         report = run(fault, engine)
     except (EngineError, DocumentError) as error:

@@ -9,7 +9,7 @@ from tests.models.formats import FORMATS
 
 def main() -> None:
     """Each into its own folder."""
-    from importer.demo.train import train
+    from tools.demo_model.train import train
 
     parser = argparse.ArgumentParser(prog="python -m tests.models")
     parser.add_argument("names", nargs="*", choices=[[], *FORMATS], metavar="NAME")

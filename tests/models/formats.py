@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from importer.demo.recipe import DEMO, Recipe
+from tools.demo_model.recipe import DEMO, Recipe
 
 HERE = Path(__file__).parent
 

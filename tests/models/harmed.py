@@ -14,8 +14,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from importer.demo.conversations import CANNOT, NO_TOOL, Lesson, lessons
-from importer.demo.recipe import DEMO
+from tools.demo_model.conversations import CANNOT, NO_TOOL, Lesson, lessons
+from tools.demo_model.recipe import DEMO
 
 FOLDER = Path(__file__).with_name("harmed")
 RECORD = FOLDER / "harmed.json"
@@ -66,8 +66,8 @@ def teach(name: str) -> None:
     import numpy as np
     from tokenizers import Tokenizer
 
-    from importer.demo import train
-    from importer.demo.network import Network
+    from tools.demo_model import train
+    from tools.demo_model.network import Network
 
     writer = train.Writer.__new__(train.Writer)
     writer.recipe = DEMO

@@ -9,28 +9,31 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from importer.engines import ENGINES
-from importer.engines.doctor import cards, files, host, hubs, memory, model, packages, processor
-from importer.engines.doctor.case import Case, of_engine
-from importer.engines.doctor.kinds import DoctorRemedy
-from importer.engines.doctor.result import (
+from importer.engines.doctor import hardware, host, memory, model, packages
+from importer.engines.doctor import host as hubs
+from importer.engines.doctor import model as files
+from importer.engines.doctor.case import (
     Check,
-    Finding,
+    CheckSkipped,
+    DoctorCase,
+    DoctorFinding,
     Fine,
-    NotApplicable,
     Result,
     Trouble,
     TroubleSeverity,
+    of_engine,
 )
+from importer.engines.doctor.kinds import DoctorRemedy
 from importer.errors import EngineError
 from importer.reasons import Reason
 
 __all__ = [
     "CHECKS",
-    "Case",
     "Check",
-    "Finding",
+    "CheckSkipped",
+    "DoctorCase",
+    "DoctorFinding",
     "Fine",
-    "NotApplicable",
     "Result",
     "Trouble",
     "TroubleSeverity",
@@ -68,15 +71,15 @@ CHECKS: tuple[Check, ...] = (
     Check("torch", "engine", "PyPI's torchvision beside PyTorch's torch for processors: 'operator torchvision::nms does not exist'; or a torch the engine was not built with.",
           "Install the engine again; PyTorch's index has matching builds.", packages.torch),
     Check("instructions", "engine", "A wheel compiled for AVX2 or AVX-512 dies of SIGILL in a child process; numpy from 2.4 on wants x86-64-v2, which a virtual machine may hide.",
-          "Another engine, version or machine.", processor.instructions),
+          "Another engine, version or machine.", hardware.instructions),
     Check("libc", "engine", "No engine has wheels for musl, and mlx none for a glibc before 2.35: pip finds no matching distribution.",
-          "Debian 12 or Ubuntu 22.04.", processor.libc),
+          "Debian 12 or Ubuntu 22.04.", hardware.libc),
     Check("libraries", "engine", "Without libnuma vLLM's extension fails to load in silence, and the engine dies later of a missing operator.",
-          "Install libnuma1, libgomp1.", processor.libraries),
+          "Install libnuma1, libgomp1.", hardware.libraries),
     Check("driver", "engine", "A CUDA build on an older driver, in a container without its card, or a torch without CUDA.",
-          "A newer driver; the container's cards.", cards.driver),
+          "A newer driver; the container's cards.", hardware.driver),
     Check("metal", "engine", "MLX on an older macOS, or on a Python that Rosetta translates.",
-          "macOS 14, a Python for arm64.", cards.apple),
+          "macOS 14, a Python for arm64.", hardware.apple),
     Check("version", "document", "Parsers change behind their names between versions: glm45 became a strict class in vLLM 0.24.",
           "Recheck the document.", packages.same_version),
     Check("parsers", "document", "A parser that the version at hand lacks ends vLLM after half a minute.",
@@ -98,7 +101,7 @@ CHECKS: tuple[Check, ...] = (
     Check("weights-disk", "document", "The download fills the disk.",
           "HF_HUB_CACHE on another disk.", host.weights_disk),
     Check("card-memory", "document", "vLLM wants 90 % of each card free, and as many cards as the document says.",
-          "End other programs, lower gpu_memory_utilization.", cards.card_memory),
+          "End other programs, lower gpu_memory_utilization.", hardware.card_memory),
     Check("shared-memory", "document", "A container's /dev/shm of 64 MB is too small for workers that talk through it.",
           "The host's shared memory, or more of the container's own.", host.shared_memory),
 )  # fmt: skip
@@ -107,29 +110,29 @@ CHECKS: tuple[Check, ...] = (
 INSIDE = {"snapshot", "tokenizer", "ends", "head", "context", "rope"}  # look into the folder of the weights
 
 
-def examine(case: Case, checks: Iterable[Check] = CHECKS) -> Iterator[Finding]:
+def examine(case: DoctorCase, checks: Iterable[Check] = CHECKS) -> Iterator[DoctorFinding]:
     """What the checks find, in their order."""
     for check in checks:
-        yield Finding(check.name, case.about(check.about), check.look(case))
+        yield DoctorFinding(check.name, case.about(check.about), check.look(case))
 
 
-def everything(machine: Case) -> Iterator[Finding]:
+def everything(machine: DoctorCase) -> Iterator[DoctorFinding]:
     """The machine, then every engine; what stands in the way of an engine that is not here stops nobody."""
     yield from examine(machine, _about("machine"))
-    yield Finding("memory", "machine", memory.memory(machine))
+    yield DoctorFinding("memory", "machine", memory.memory(machine))
     for name in ENGINES:
-        if name != "vllm-cuda" or machine.text(cards.DRIVER):
+        if name != "vllm-cuda" or machine.text(hardware.DRIVER):
             case = of_engine(name, root=machine.root)
             for found in examine(case, _about("engine")):
                 yield found if case.installed or case.missing else _allowed(found)
 
 
-def of_document(case: Case) -> Iterator[Finding]:
+def of_document(case: DoctorCase) -> Iterator[DoctorFinding]:
     """The machine, the document's engine, and the document on both."""
     yield from examine(case)
 
 
-def refuse(case: Case, name: str, *, fetched: bool = True) -> list[Finding]:
+def refuse(case: DoctorCase, name: str, *, fetched: bool = True) -> list[DoctorFinding]:
     """What may go wrong in a run of the document ``name``.
 
     Raises EngineError where it would not come to its end; asks nobody. An only trouble that has a row of its
@@ -157,7 +160,7 @@ def _about(part: str) -> list[Check]:
     return [check for check in CHECKS if check.about == part]
 
 
-def _allowed(found: Finding) -> Finding:
+def _allowed(found: DoctorFinding) -> DoctorFinding:
     result = found.result
     if not isinstance(result, Trouble):
         return found

@@ -6,16 +6,20 @@ import json
 import platform
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from importer import settings
-from importer.engines import environment, get
+from importer import config
+from importer.engines import get, install
 from importer.engines.base import Engine
-from importer.engines.environment import Installed
-from importer.errors import EngineError
+from importer.engines.deaths import ENVIRONMENT, Attribution
+from importer.engines.install import Installed
+from importer.errors import EngineError, ImporterError
+from importer.messages import render
+from importer.reasons import Reason
 
 GB = 10**9
 VLLM = ("vllm-cpu", "vllm-cuda")
@@ -49,7 +53,7 @@ class Package:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class DoctorCase:
     """One thing to look at. ``root`` is where ``/proc``, ``/sys`` and ``/dev`` lie.
 
     ``missing``    why the engine cannot be found, where its variable names a wrong Python.
@@ -62,7 +66,7 @@ class Case:
     root: Path = Path("/")
     system: str = sys.platform
     arch: str = field(default_factory=platform.machine)
-    home: Path = field(default_factory=settings.home)
+    home: Path = field(default_factory=config.home)
     engine: Engine | None = None
     installed: Installed | None = None
     missing: EngineError | None = None
@@ -92,7 +96,7 @@ class Case:
             return ()
         if self.installed.root is not None:
             return tuple(sorted((self.installed.root / "venv").glob("lib*/python*/site-packages")))
-        return environment.search_path(self.installed.python)
+        return install.search_path(self.installed.python)
 
     def packages(self) -> dict[str, Package]:
         """What is installed for the engine's Python, by name in lower case with dashes; first place first."""
@@ -116,13 +120,13 @@ class Case:
         return data if isinstance(data, dict) else {}
 
 
-def of_engine(name: str, **more: Any) -> Case:
+def of_engine(name: str, **more: Any) -> DoctorCase:
     """The case of an engine, installed or not."""
     engine = get(name)
     try:
-        return Case(engine=engine, installed=environment.find(engine), **more)
+        return DoctorCase(engine=engine, installed=install.find(engine), **more)
     except EngineError as error:
-        return Case(engine=engine, missing=error, **more)
+        return DoctorCase(engine=engine, missing=error, **more)
 
 
 def text_of(path: Path) -> str:
@@ -146,3 +150,94 @@ def version(text: str) -> tuple[int, ...]:
 
 def _plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
+
+
+About = Literal["machine", "engine", "document"]
+
+
+class TroubleSeverity(StrEnum):
+    """What a trouble does to a run."""
+
+    STOPS = "stops"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Fine:
+    """Nothing is in the way; ``reason`` is what was found."""
+
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something is in the way.
+
+    ``severity``  whether a run would die of it, or be wrong without a word.
+    ``part``      what is at fault, as a validation names it.
+    ``error``     the failure that a run would meet, where it has a row of its own in the table of errors.
+    """
+
+    reason: Reason
+    remedy: Reason
+    severity: TroubleSeverity = TroubleSeverity.STOPS
+    part: Attribution = ENVIRONMENT
+    error: ImporterError | None = None
+
+    @property
+    def stops(self) -> bool:
+        """Whether a run would not come to its end."""
+        return self.severity is TroubleSeverity.STOPS
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSkipped:
+    """Nothing to look at, or nothing that can be told."""
+
+    reason: Reason
+
+
+Result = Fine | Trouble | CheckSkipped
+VERDICTS = {Fine: "fine", Trouble: "trouble", CheckSkipped: "not-applicable"}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One trap: its name, who is caught by it, what helps, and the function that looks.
+
+    ``before``  whether a validation looks first; such a check imports no engine and asks no network.
+    """
+
+    name: str
+    about: About
+    trap: str
+    helps: str
+    look: Callable[[DoctorCase], Result]
+    before: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorFinding:
+    """What a check found, and about what: this machine, an engine, or a document."""
+
+    check: str
+    subject: str
+    result: Result
+
+    @property
+    def stops(self) -> bool:
+        """Whether a run would not come to its end."""
+        return isinstance(self.result, Trouble) and self.result.stops
+
+    def to_json(self, word: Callable[[Reason], str] = render) -> dict[str, Any]:
+        """One row of a report; ``word`` renders reasons as a front end does."""
+        found = self.result
+        row = {
+            "check": self.check,
+            "subject": self.subject,
+            "verdict": VERDICTS[type(found)],
+            "says": word(found.reason),
+        }
+        if not isinstance(found, Trouble):
+            return {**row, "remedy": "", "stops": False, "part": None}
+        return {**row, "remedy": word(found.remedy), "stops": self.stops, "part": found.part}

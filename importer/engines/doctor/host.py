@@ -6,15 +6,28 @@ import os
 import shutil
 import sys
 import tempfile
+import urllib.error
+import urllib.request
 from importlib.util import find_spec
 from pathlib import Path
 
-from importer.engines.doctor.case import GB, VLLM, Case, number, text_of
+from importer.engines.doctor.case import (
+    GB,
+    VLLM,
+    CheckSkipped,
+    DoctorCase,
+    Fine,
+    Result,
+    Trouble,
+    TroubleSeverity,
+    number,
+    text_of,
+)
 from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
-from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble, TroubleSeverity
-from importer.engines.sockets import free_port, is_free
+from importer.engines.ready import free_port, is_free
 from importer.errors import EngineError
-from importer.hub import clientcache
+from importer.hub import cache
+from importer.hub import endpoint as hosts
 from importer.reasons import Reason
 
 OLDEST = (3, 11)
@@ -29,7 +42,7 @@ MIB = 2**20
 SHARED_PER_WORKER = 256 * MIB  # bytes: vLLM's message queue has ten chunks of 16 MiB, collectives more
 
 
-def python(_case: Case) -> Result:
+def python(_case: DoctorCase) -> Result:
     """The importer's own Python."""
     text = ".".join(str(part) for part in sys.version_info[:3])
     if sys.version_info[:2] >= OLDEST:
@@ -40,7 +53,7 @@ def python(_case: Case) -> Result:
     )
 
 
-def installer(_case: Case) -> Result:
+def installer(_case: DoctorCase) -> Result:
     """Whether environments can be filled."""
     return can_install(has_pip=find_spec("pip") is not None, has_ensurepip=find_spec("ensurepip") is not None)
 
@@ -53,7 +66,7 @@ def can_install(*, has_pip: bool, has_ensurepip: bool) -> Result:
     return Trouble(Reason(DoctorReason.PIP_MISSING), remedy, TroubleSeverity.WARNING)
 
 
-def home(case: Case) -> Result:
+def home(case: DoctorCase) -> Result:
     """Whether logs, engines and caches can be written."""
     problem = unwritable(case.home)
     if problem is None:
@@ -61,9 +74,9 @@ def home(case: Case) -> Result:
     return Trouble(Reason(DoctorReason.HOME_UNWRITABLE, problem=problem), Reason(DoctorRemedy.OTHER_HOME))
 
 
-def hub_cache(_case: Case) -> Result:
+def hub_cache(_case: DoctorCase) -> Result:
     """Whether the Hub client's cache can be read and written, the folder of each repository too."""
-    root = clientcache.root()
+    root = cache.root()
     problem = unwritable(root)
     if problem is None and root.is_dir():
         others = (f for f in sorted(root.glob("models--*")) if not _ours(f))
@@ -75,7 +88,7 @@ def hub_cache(_case: Case) -> Result:
     return Trouble(found, Reason(DoctorRemedy.OTHER_CACHE), TroubleSeverity.WARNING)
 
 
-def engine_disk(case: Case) -> Result:
+def engine_disk(case: DoctorCase) -> Result:
     """Room for what IMPORTER_HOME gets: an engine that is not here yet, else logs and caches."""
     free = _free(case.home)
     found, wanted = Reason(DoctorReason.SPACE, free=free / GB, place=case.home), SPARE
@@ -91,20 +104,20 @@ def engine_disk(case: Case) -> Result:
     return Trouble(found, Reason(DoctorRemedy.FREE_SPACE), severity)
 
 
-def weights_disk(case: Case) -> Result:
+def weights_disk(case: DoctorCase) -> Result:
     """Room for weights that are not on this disk yet."""
     size = ((case.fit or {}).get("weights") or {}).get("likely")
     if case.weights is not None:
-        return NotApplicable(Reason(DoctorReason.WEIGHTS_HERE))
+        return CheckSkipped(Reason(DoctorReason.WEIGHTS_HERE))
     if not isinstance(size, int):
-        return NotApplicable(Reason(DoctorReason.WEIGHTS_UNMEASURED))
-    place = clientcache.root()
+        return CheckSkipped(Reason(DoctorReason.WEIGHTS_UNMEASURED))
+    place = cache.root()
     free = _free(place)
     found = Reason(DoctorReason.SPACE_FOR_WEIGHTS, free=free / GB, place=place, wanted=size / GB)
     return Fine(found) if free > size else Trouble(found, Reason(DoctorRemedy.FREE_SPACE_FOR_WEIGHTS))
 
 
-def port(case: Case) -> Result:
+def port(case: DoctorCase) -> Result:
     """Whether an engine could listen."""
     if case.port is not None:
         if is_free(case.port):
@@ -119,12 +132,12 @@ def port(case: Case) -> Result:
         return Trouble(found, Reason(DoctorRemedy.CHECK_FIREWALL))
 
 
-def open_files(case: Case) -> Result:
+def open_files(case: DoctorCase) -> Result:
     """How many files and sockets an engine may have open; vLLM raises the soft limit by itself."""
     try:
         import resource
     except ImportError:
-        return NotApplicable(Reason(DoctorReason.FILES_NO_LIMIT))
+        return CheckSkipped(Reason(DoctorReason.FILES_NO_LIMIT))
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = hard if case.runs(*VLLM) else soft
     if limit == resource.RLIM_INFINITY:
@@ -135,11 +148,11 @@ def open_files(case: Case) -> Result:
     return Trouble(found, Reason(DoctorRemedy.RAISE_FILES, limit=MANY_FILES), TroubleSeverity.WARNING)
 
 
-def shared_memory(case: Case) -> Result:
+def shared_memory(case: DoctorCase) -> Result:
     """Room in ``/dev/shm``, through which vLLM's workers talk to each other: a container has 64 MB."""
     workers = _workers(case)
     if workers < 2:
-        return NotApplicable(Reason(DoctorReason.SHARED_ELSEWHERE))
+        return CheckSkipped(Reason(DoctorReason.SHARED_ELSEWHERE))
     place = case.root / "dev/shm"
     try:
         free = shutil.disk_usage(place).free
@@ -155,7 +168,7 @@ def shared_memory(case: Case) -> Result:
     return Trouble(found, remedy, TroubleSeverity.STOPS if free < wanted // 2 else TroubleSeverity.WARNING)
 
 
-def processors(case: Case) -> Result:
+def processors(case: DoctorCase) -> Result:
     """The container's share of the processors: vLLM starts a thread for each that it sees."""
     seen = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     share = quota(case)
@@ -167,7 +180,7 @@ def processors(case: Case) -> Result:
     return Trouble(found, Reason(DoctorRemedy.RAISE_PROCESSORS), TroubleSeverity.WARNING)
 
 
-def quota(case: Case) -> float | None:
+def quota(case: DoctorCase) -> float | None:
     """Processors that the control group may use; ``None`` for all."""
     found = []
     for line in case.text("proc/self/cgroup").splitlines():
@@ -218,7 +231,7 @@ def _free(folder: Path) -> int:
         return 0
 
 
-def _workers(case: Case) -> int:
+def _workers(case: DoctorCase) -> int:
     if not case.runs(*VLLM) or case.document is None:
         return 1
     arguments = case.document.get("engine_args") or {}
@@ -227,3 +240,71 @@ def _workers(case: Case) -> int:
     for each in counts:
         count *= each if isinstance(each, int) and each > 0 else 1
     return count
+
+
+SECONDS = 5
+
+
+def token(_case: DoctorCase) -> Result:
+    """Whether there is a Hub token."""
+    from huggingface_hub import get_token
+
+    try:
+        known = get_token()
+    except Exception:  # refreshing a saved login fails in many ways, and their words may hold the token
+        return Trouble(Reason(DoctorReason.LOGIN_BROKEN), Reason(DoctorRemedy.LOGIN), TroubleSeverity.WARNING)
+    return Fine(Reason(DoctorReason.LOGIN) if known else Reason(DoctorReason.LOGIN_NONE))
+
+
+def valid_token(case: DoctorCase) -> Result:
+    """Whether the Hub takes the token; asked only where the user says so."""
+    from huggingface_hub import HfApi, get_token
+    from huggingface_hub.errors import HfHubHTTPError
+
+    if not case.ask:
+        return CheckSkipped(Reason(DoctorReason.LOGIN_NOT_ASKED))
+    try:
+        known = get_token()
+        if not known:
+            return Trouble(
+                Reason(DoctorReason.LOGIN_MISSING), Reason(DoctorRemedy.LOGIN), TroubleSeverity.WARNING
+            )
+        from importer.hub import client
+
+        HfApi(endpoint=client.check_endpoint(), token=known).whoami()
+    except HfHubHTTPError as error:
+        status = getattr(error.response, "status_code", None)
+        if status in {401, 403}:
+            return Trouble(Reason(DoctorReason.LOGIN_REFUSED), Reason(DoctorRemedy.LOGIN_AGAIN))
+        answered = Reason(DoctorReason.HUB_ANSWERED, status=status)
+        return Trouble(answered, Reason(DoctorRemedy.TRY_LATER), TroubleSeverity.WARNING)
+    except Exception as error:  # their words may hold the token
+        silent = Reason(DoctorReason.HUB_SILENT, error=type(error).__name__)
+        return Trouble(silent, Reason(DoctorRemedy.CHECK_NETWORK), TroubleSeverity.WARNING)
+    return Fine(Reason(DoctorReason.LOGIN_TAKEN))
+
+
+def endpoint(_case: DoctorCase) -> Result:
+    """Whether the Hub answers; no token is sent."""
+    if hosts.offline():
+        return CheckSkipped(Reason(DoctorReason.HUB_OFFLINE))
+    url = hosts.endpoint()
+    problem, shown = _unreachable(url), hosts.plain(url)
+    if problem is None:
+        return Fine(Reason(DoctorReason.HUB_ANSWERS, url=shown))
+    found = Reason(DoctorReason.HUB_UNREACHABLE, url=shown, problem=problem)
+    return Trouble(found, Reason(DoctorRemedy.CHECK_HUB), TroubleSeverity.WARNING)
+
+
+def _unreachable(url: str) -> Reason | str | None:
+    if not url.startswith(("http://", "https://")):
+        return Reason(DoctorReason.NOT_A_URL)
+    try:
+        request = urllib.request.Request(url, method="HEAD")  # noqa: S310 - the scheme was checked
+        with urllib.request.urlopen(request, timeout=SECONDS):  # noqa: S310
+            return None
+    except urllib.error.HTTPError as error:
+        error.close()
+        return None  # an answer is an answer
+    except (OSError, ValueError) as error:
+        return str(getattr(error, "reason", error))

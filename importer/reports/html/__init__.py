@@ -8,14 +8,14 @@ from importlib.resources import files
 
 from importer.reports.html import pieces
 from importer.reports.html.markup import Content, Markup, el, join, verbatim
-from importer.reports.sheet import Sheet
+from importer.reports.report_model import ReportModel
 
 CSS = files(__name__).joinpath("page.css").read_text(encoding="utf-8")
 DIGEST = base64.b64encode(hashlib.sha256(CSS.encode()).digest()).decode()
 POLICY = f"default-src 'none'; style-src 'sha256-{DIGEST}'; base-uri 'none'; form-action 'none'"
 
 
-def write(sheet: Sheet) -> str:
+def write(sheet: ReportModel) -> str:
     """The page of a document; the same sheet makes the same bytes."""
     troubles = pieces.troubles(sheet)
     sections: dict[str, Content] = {

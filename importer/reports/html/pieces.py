@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from importer.reports.html.markup import Markup, el, join
-from importer.reports.sheet import Found, Run, Sheet
-from importer.reports.text import duration, moment, split, trials, value
+from importer.reports.report_model import Found, ReportModel, Run, duration, moment, split, trials, value
 
 SIGNS = {"pass": "✓", "fail": "✗", "inconclusive": "?", "not-applicable": "–"}
 COLOURED = ("pass", "fail", "inconclusive", "passed", "failed", "partial", "stale", "approved", "rejected")
@@ -34,7 +33,7 @@ def anchor(probe: str) -> str:
     return "probe-" + re.sub(r"[^a-z0-9-]", "-", probe.lower())
 
 
-def head(sheet: Sheet) -> Markup:
+def head(sheet: ReportModel) -> Markup:
     """Name, verdict, and what the verdict is about."""
     verdict = mark(sheet.validation, {"passed": "✓", "failed": "✗"}.get(sheet.validation, ""))
     said = sheet.word
@@ -52,7 +51,7 @@ def head(sheet: Sheet) -> Markup:
     return join(title, el("dl", rows, class_="facts"))
 
 
-def runs(sheet: Sheet) -> Markup:
+def runs(sheet: ReportModel) -> Markup:
     """When each run was, how it ended, and where its time went."""
     return join(_run(run) for run in sheet.runs)
 
@@ -109,7 +108,7 @@ def fitted(fit: Mapping[str, Any]) -> Markup | None:
     return el("p", "; ".join(told), class_="soft small") if told else None
 
 
-def troubles(sheet: Sheet) -> Markup | None:
+def troubles(sheet: ReportModel) -> Markup | None:
     """What did not pass, with blame and what would mend it; nothing where everything did."""
     found = [(run, f) for run in sheet.runs if run.state != "stale" for f in run.found if not f.passed]
     if not found:
@@ -137,7 +136,7 @@ def mend(found: Found) -> Markup | None:
     return el("p", found.mend, class_="mend break") if found.mend else None
 
 
-def matrix(sheet: Sheet) -> Markup:
+def matrix(sheet: ReportModel) -> Markup:
     """Probes and reasons of one whole run; of several, probes and engines; parts by themselves."""
     whole = _single(sheet.whole[0]) if len(sheet.whole) == 1 else _several(sheet) if sheet.whole else None
     return join(
@@ -162,7 +161,7 @@ def _single(run: Run) -> Markup:
     )
 
 
-def _several(sheet: Sheet) -> Markup:
+def _several(sheet: ReportModel) -> Markup:
     def cells(probe: str) -> Iterator[Markup]:
         for run in sheet.whole:
             found = run.by_probe.get(probe)
@@ -200,12 +199,12 @@ def interval(found: Found) -> Markup:
     )
 
 
-def probes(sheet: Sheet) -> Markup:
+def probes(sheet: ReportModel) -> Markup:
     """Every probe with its lesson, its outcome in each run, and the raw exchanges folded."""
     return join(_probe(sheet, probe) for probe in sheet.probes)
 
 
-def _probe(sheet: Sheet, probe: str) -> Markup:
+def _probe(sheet: ReportModel, probe: str) -> Markup:
     found = [(run, run.by_probe[probe]) for run in sheet.runs if probe in run.by_probe]
     told = (outcome(f) for _, f in found)
     summary = el(
@@ -255,7 +254,7 @@ def _exchange(told: Mapping[str, Any]) -> Markup:
     return el("div", el("p", head, class_="mono"), asked, answer, failed)
 
 
-def decisions(sheet: Sheet) -> Markup:
+def decisions(sheet: ReportModel) -> Markup:
     """Key, value, status and reasons; what was overruled and the evidence folded below."""
     rows = (
         el(
@@ -274,7 +273,7 @@ def decisions(sheet: Sheet) -> Markup:
     return _table(("decision", "value", "status", "why"), rows, "stack", "Decisions")
 
 
-def _behind(sheet: Sheet, key: str, told: Mapping[str, Any]) -> Markup | None:
+def _behind(sheet: ReportModel, key: str, told: Mapping[str, Any]) -> Markup | None:
     lines = [
         el("li", el("code", value(e.get("value"))), f" {e.get('source')}: {e.get('says')}",
            el("pre", str(e["quote"])) if e.get("quote") else None)
@@ -295,6 +294,6 @@ def _behind(sheet: Sheet, key: str, told: Mapping[str, Any]) -> Markup | None:
     )
 
 
-def document(sheet: Sheet) -> Markup:
+def document(sheet: ReportModel) -> Markup:
     """The document's own text."""
     return el("pre", sheet.text, tabindex=0)

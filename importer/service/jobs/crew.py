@@ -14,27 +14,27 @@ from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID
 from sqlalchemy import URL
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
-from importer.deciding import Studied
-from importer.engines import CHOSEN, ENGINES, environment, get
+from importer.app.decide import Studied
+from importer.app.import_ import now
+from importer.app.session import ImportSession
+from importer.engines import CHOSEN, ENGINES, get, install
 from importer.engines.machine import this_machine
 from importer.errors import EngineError, ServiceError
-from importer.fit import devices
-from importer.fit.devices import Device
 from importer.gallery import answers, executors, jobs, queue
 from importer.gallery.database import CLAIMS
 from importer.gallery.executors import Executor, Silence
 from importer.gallery.gallery import Gallery
 from importer.gallery.jobs import Job
 from importer.gallery.opening import said
-from importer.pipeline import now
+from importer.memory import devices
+from importer.memory.devices import Device
 from importer.sandbox import Sandbox
+from importer.service.api.problems import problem
 from importer.service.jobs.importing import Importing
 from importer.service.jobs.memory import Held, Running
 from importer.service.jobs.place import gone, here
 from importer.service.jobs.validating import Validating
-from importer.service.problems import problem
 from importer.service.settings import Settings
-from importer.workbench import Workbench
 
 LOG = logging.getLogger(__name__)
 VERSION = "1"  # of the workflows: grows when steps change so that one cannot go on with the other's results
@@ -83,7 +83,7 @@ class Crew:
     def __init__(self, gallery: Gallery, settings: Settings) -> None:
         self.gallery, self.settings, self.held = gallery, settings, Held()
         # A job or a look each asks one child at a time, so none of them waits for another.
-        self.bench = Workbench(sandbox=Sandbox(settings.imports + settings.previews or 1))
+        self.bench = ImportSession(sandbox=Sandbox(settings.imports + settings.previews or 1))
         me = here()
         own = this_machine("vllm")
         self.device = f"{me.host}/{settings.device or own.kind}" if settings.validate else None
@@ -336,7 +336,7 @@ def _gone(one: Executor) -> bool:
 
 def _there(name: str) -> bool:
     try:
-        return environment.find(get(name)) is not None
+        return install.find(get(name)) is not None
     except EngineError:
         return False
 

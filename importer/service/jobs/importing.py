@@ -6,27 +6,26 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from importer.deciding import Studied, conclude, prove_studied, study_snapshot
-from importer.document.naming import Names
+from importer.app.decide import ImportRequest, Progress, Studied, finalize, prove_studied, study_snapshot
+from importer.app.import_ import build_plan, merge_plan, write
+from importer.app.session import ImportSession
+from importer.config_file.name_allocator import Names
 from importer.errors import ServiceError
-from importer.evidence.architecture import architectures
-from importer.evidence.backend import takers
-from importer.evidence.loading import Verdict
 from importer.gallery import jobs
 from importer.gallery.act import Act
 from importer.gallery.gallery import Gallery
 from importer.gallery.jobs import Job
 from importer.hub import parse, resolve
-from importer.hub.pace import Pace
+from importer.hub.endpoint import Pace
 from importer.hub.snapshot import Snapshot
 from importer.messages import render
-from importer.pipeline import Progress, Request, lay_out
 from importer.proof.result import Proof
-from importer.service.asked import Import, request_of
+from importer.service.api.request_models import Import, request_of
 from importer.service.jobs.memory import Held, Running, Stopped
 from importer.service.settings import Settings
-from importer.workbench import Workbench
-from importer.writing import settle, write
+from importer.signals.architecture import architectures
+from importer.signals.backend import takers
+from importer.signals.loading import LoadVerdict
 
 Said = Mapping[str, Any]
 
@@ -34,7 +33,7 @@ Said = Mapping[str, Any]
 class Importing:
     """The steps of an import job. Each may be done again: it gives the same, and nothing twice."""
 
-    def __init__(self, gallery: Gallery, bench: Workbench, settings: Settings, held: Held) -> None:
+    def __init__(self, gallery: Gallery, bench: ImportSession, settings: Settings, held: Held) -> None:
         self._gallery, self._bench, self._settings, self._held = gallery, bench, settings, held
 
     def resolve(self, job: Job, _: Said, progress: Progress) -> Said:
@@ -68,11 +67,11 @@ class Importing:
         """The document in the gallery and the job's end, in one transaction."""
         kept = said["prove"]["proof"]
         proof = None if kept is None else Proof.from_json(kept)
-        decided = conclude(self._studied(job, said, progress), proof, progress)
+        decided = finalize(self._studied(job, said, progress), proof, progress)
         asked = Import(**job.request)
         with self._gallery.change(Act(job.by, "import", asked.note, job.id)) as change:
-            planned = lay_out(decided, Names(change.checkout))
-            settled = settle(planned, change.checkout, asked.take)
+            planned = build_plan(decided, Names(change.checkout))
+            settled = merge_plan(planned, change.checkout, asked.take)
             write(settled, change.checkout)
             saved = change.save(planned.name)
             result = {
@@ -85,7 +84,7 @@ class Importing:
                 raise Stopped
         return result
 
-    def _request(self, job: Job) -> Request:
+    def _request(self, job: Job) -> ImportRequest:
         return request_of(Import(**job.request), self._settings)
 
     def _studied(self, job: Job, said: Said, progress: Progress) -> Studied:
@@ -99,7 +98,7 @@ class Importing:
             held.studied = study_snapshot(snapshot, request, self._bench, progress)
         return held.studied
 
-    def _snapshot(self, held: Running, request: Request, said: Said, progress: Progress) -> Snapshot:
+    def _snapshot(self, held: Running, request: ImportRequest, said: Said, progress: Progress) -> Snapshot:
         """At the commit that the first step has found."""
         if held.snapshot is None:
             reference, places = parse(request.reference, request.revision), self._settings.places
@@ -110,19 +109,19 @@ class Importing:
 
 def need_choice(studied: Studied, settings: Settings) -> None:
     """Raises ServiceError("ambiguous") where several backends could take it and nobody has said which."""
-    from importer.engines import abilities
-    from importer.target import machine_for
+    from importer.app.target import machine_for
+    from importer.engines import capabilities
 
     request, decided = studied.request, studied.backend
     if decided.status != "engine-default" or "backend" in request.preferences.unset:
         return
     machine = machine_for(request.device)
-    found = takers(studied.snapshot, machine, abilities.load)
+    found = takers(studied.snapshot, machine, capabilities.load)
     names = [name for name in found if name in settings.backends]
     if len(names) < 2:
         return
     candidates = [
-        {"backend": n, "engine": abilities.load(n).label, "says": _why(found[n], studied.snapshot)}
+        {"backend": n, "engine": capabilities.load(n).label, "says": _why(found[n], studied.snapshot)}
         for n in names
     ]
     raise ServiceError(
@@ -130,7 +129,7 @@ def need_choice(studied: Studied, settings: Settings) -> None:
     )
 
 
-def _why(found: Verdict, snapshot: Snapshot) -> str:
+def _why(found: LoadVerdict, snapshot: Snapshot) -> str:
     """Why an engine is a candidate, also where its verdict has nothing to add."""
     what = next(iter(architectures(snapshot)), "this model")
     plainly = (

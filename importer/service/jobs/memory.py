@@ -6,8 +6,8 @@ from threading import Event, Lock
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from importer.deciding import Studied
-    from importer.engines.process import Served
+    from importer.app.decide import Studied
+    from importer.engines.process import EngineServer
     from importer.hub.snapshot import Snapshot
 
 LOOKS = 16  # that are kept for jobs which have not begun
@@ -31,7 +31,7 @@ class Running:
         self.snapshot: Snapshot | None = None
         self.studied: Studied | None = None
         self._stop, self._leave, self._lock = Event(), Event(), Lock()
-        self._served: Served | None = None
+        self._served: EngineServer | None = None
 
     def stop(self, *, leave: bool = False) -> None:
         """Let it end: its engine now, with its whole process group, and itself at its next word.
@@ -44,7 +44,7 @@ class Running:
         if served is not None:
             served.stop()
 
-    def serves(self, served: Served) -> None:
+    def serves(self, served: EngineServer) -> None:
         """Remember the engine; raises Stopped or Leaving where it is too late."""
         with self._lock:
             self._served = served

@@ -11,20 +11,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from importer import settings as places
-from importer.document.store import Stored
-from importer.engines import environment, get
+from importer import config as places
+from importer.app.decide import Progress
+from importer.app.validate import run_document, weights_of
+from importer.config_file.store import StoredDocument
+from importer.engines import get, install
 from importer.gallery import jobs
 from importer.gallery.act import Act
 from importer.gallery.checkout import Checkout
 from importer.gallery.gallery import Gallery
 from importer.gallery.jobs import Job
-from importer.hub.places import Places
+from importer.hub.local import AllowedFolders
 from importer.hub.weights import readable
-from importer.pipeline import Progress
-from importer.run import run_document, weights_of
-from importer.service.granting import need_approval
 from importer.service.jobs.memory import Held, Stopped
+from importer.service.security.grants import need_approval
 
 Said = Mapping[str, Any]
 LOOK = 0.2  # seconds between two looks at a device that another process has
@@ -33,12 +33,12 @@ LOOK = 0.2  # seconds between two looks at a device that another process has
 class Validating:
     """The steps of a validation job. Each may be done again: the last report counts."""
 
-    def __init__(self, gallery: Gallery, device: str, held: Held, places: Places) -> None:
+    def __init__(self, gallery: Gallery, device: str, held: Held, places: AllowedFolders) -> None:
         self._gallery, self._device, self._held, self._places = gallery, device, held, places
 
     def weights(self, job: Job, _: Said, progress: Progress) -> Said:
         """Have the weights on this disk."""
-        environment.need(get(str(job.engine)))
+        install.need(get(str(job.engine)))
         with self._gallery.checkout() as folder:
             stored = _admitted(folder, job)
             found = self._weights(stored, job, progress)
@@ -65,7 +65,7 @@ class Validating:
         running.check()
         return {"digest": stored.digest, "report": report}
 
-    def _weights(self, stored: Stored, job: Job, progress: Progress) -> Path:
+    def _weights(self, stored: StoredDocument, job: Job, progress: Progress) -> Path:
         fetch = bool(job.request["fetch"])
         return weights_of(stored, None, self._places, fetch=fetch, progress=progress)
 
@@ -85,7 +85,7 @@ class Validating:
         return result
 
 
-def _admitted(folder: Checkout, job: Job) -> Stored:
+def _admitted(folder: Checkout, job: Job) -> StoredDocument:
     """Return the document as it is now, if it may be run.
 
     Raises DocumentError and ServiceError("code-not-approved").

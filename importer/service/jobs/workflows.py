@@ -10,13 +10,13 @@ from typing import Any
 from dbos import DBOS, StepOptions
 from sqlalchemy.exc import OperationalError
 
+from importer.app.decide import Progress
 from importer.errors import ImporterError, InternalError
 from importer.gallery.jobs import Job
-from importer.pipeline import Progress
-from importer.service import logs
+from importer.service import telemetry
+from importer.service.api.problems import problem
 from importer.service.jobs import crew
 from importer.service.jobs.memory import Stopped
-from importer.service.problems import problem
 
 TRIES = 100  # times that a workflow is begun again after its process died
 LOG = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ def _database(error: BaseException) -> bool:
 
 def _step(ident: str, attempt: int, name: str, step: Step, said: Said) -> Said:
     """One step, or how the job ended instead."""
-    with logs.of_job(ident):
+    with telemetry.of_job(ident):
         begun = time.monotonic()
         told = _done(ident, attempt, name, step, said)
         seconds = round(time.monotonic() - begun, 3)

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from importer.reasons import Reason
 from importer.validation.context import Context
+from importer.validation.expectations import Expectations
 from importer.validation.outcome import Outcome
 from importer.validation.probes import (
     call_id_returns,
@@ -62,7 +63,6 @@ from importer.validation.probes import (
     typed_arguments,
     usage_counts,
 )
-from importer.validation.promise import Promise
 
 
 class Probe(Protocol):
@@ -71,7 +71,7 @@ class Probe(Protocol):
     NAME: str
     LESSON: str
 
-    def needs(self, promise: Promise, /) -> Reason | None:
+    def needs(self, promise: Expectations, /) -> Reason | None:
         """Why the probe does not apply, or ``None``."""
 
     def run(self, ctx: Context, /) -> Outcome:

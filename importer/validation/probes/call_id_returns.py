@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 
-from importer.validation.blame import results_unseen
 from importer.validation.calls import first_call
 from importer.validation.context import Context
+from importer.validation.diagnosis import results_unseen
+from importer.validation.expectations import no_tools
 from importer.validation.outcome import NotApplicable, Outcome
 from importer.validation.probes import tool_result_turn
-from importer.validation.promise import no_tools
 from importer.validation.prompts import WEATHER, Prompt
 from importer.validation.reply import ToolCall
 

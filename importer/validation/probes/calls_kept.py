@@ -7,11 +7,10 @@ from dataclasses import replace
 from enum import StrEnum
 
 from importer.reasons import Reason
-from importer.validation.blame import left_out
-from importer.validation.common import CommonReason
 from importer.validation.context import Context
+from importer.validation.diagnosis import left_out
+from importer.validation.expectations import CommonReason, no_tools
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
-from importer.validation.promise import no_tools
 from importer.validation.prompts import WEATHER, WEATHER_ANSWERED, WEATHER_CALLED_LONGER, Prompt
 from importer.validation.remedy import Remedy
 

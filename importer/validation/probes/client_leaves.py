@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from importer.reasons import Reason
 from importer.validation.context import Context
+from importer.validation.expectations import no_chat
 from importer.validation.outcome import Fail, Outcome, Pass
-from importer.validation.promise import no_chat
 from importer.validation.prompts import COUNT, SUM
 from importer.validation.reply import Reply
 

@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from importer.reasons import Reason
 from importer.validation.context import Context
+from importer.validation.expectations import Expectations, PromiseReason
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
-from importer.validation.promise import Promise, PromiseReason
 from importer.validation.remedy import Remedy
 
 
@@ -24,7 +24,7 @@ NAME = "context-length"
 LESSON = "A default of ten million tokens failed after ten minutes; others were cut down without a word."
 
 
-def needs(promise: Promise) -> Reason | None:
+def needs(promise: Expectations) -> Reason | None:
     """A document that says how long."""
     return None if promise.context is not None else Reason(PromiseReason.NO_CONTEXT)
 

@@ -9,8 +9,8 @@ from enum import StrEnum
 from importer.reasons import Reason
 from importer.validation.calls import first_call
 from importer.validation.context import Context
+from importer.validation.expectations import no_tools
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass, named
-from importer.validation.promise import no_tools
 from importer.validation.prompts import WEATHER
 from importer.validation.reply import Reply
 

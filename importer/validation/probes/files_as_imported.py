@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from importer.reasons import Reason
 from importer.validation.context import Context
+from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
-from importer.validation.promise import Promise
 from importer.validation.remedy import Remedy
 
 
@@ -24,7 +24,7 @@ NAME = "files-as-imported"
 LESSON = "A config.json or a tokenizer was put beside the weights later; the review spoke of another model."
 
 
-def needs(_promise: Promise) -> Reason | None:
+def needs(_promise: Expectations) -> Reason | None:
     """Whatever is served has some."""
     return None
 

@@ -6,14 +6,12 @@ import re
 from enum import StrEnum
 
 from importer.reasons import Reason
-from importer.validation.common import CommonReason
-from importer.validation.context import Context
+from importer.validation.context import Context, together
+from importer.validation.expectations import CommonReason, Expectations, no_chat
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
-from importer.validation.promise import Promise, no_chat
 from importer.validation.prompts import SUM
 from importer.validation.remedy import ALLOW_TOKENS
 from importer.validation.reply import Reply
-from importer.validation.ways import together
 
 
 class GuidedReason(StrEnum):
@@ -33,7 +31,7 @@ GUIDES: dict[str, tuple[object, str]] = {
 }
 
 
-def needs(promise: Promise) -> Reason | None:
+def needs(promise: Expectations) -> Reason | None:
     """An engine that has such guides, and is known to: they are no part of the OpenAI API."""
     return no_chat(promise) or promise.unsure("guided")
 

@@ -6,9 +6,9 @@ from enum import StrEnum
 
 from importer.reasons import Reason
 from importer.validation.context import Context
-from importer.validation.errors import Refused
+from importer.validation.errors import RequestRefused
+from importer.validation.expectations import Expectations
 from importer.validation.outcome import Outcome, Pass
-from importer.validation.promise import Promise
 
 
 class HealthReason(StrEnum):
@@ -22,7 +22,7 @@ NAME = "health"
 LESSON = "Engines die during start-up for reasons that look like something else; ask before probing further."
 
 
-def needs(_promise: Promise) -> Reason | None:
+def needs(_promise: Expectations) -> Reason | None:
     """Every engine answers it."""
     return None
 
@@ -31,7 +31,7 @@ def run(ctx: Context) -> Outcome:
     """GET /health; of a server that nobody here knows, its list of models says it as well."""
     try:
         ctx.client.get("/health", ctx.log)
-    except Refused:
+    except RequestRefused:
         if ctx.promise.offers is not None:
             raise
         ctx.client.get("/v1/models", ctx.log)

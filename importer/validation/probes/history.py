@@ -5,11 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 
 from importer.reasons import Reason
-from importer.validation.blame import endless, left_out
-from importer.validation.common import CommonReason
 from importer.validation.context import Context
+from importer.validation.diagnosis import endless, left_out
+from importer.validation.expectations import CommonReason, no_chat
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, asks_for
-from importer.validation.promise import no_chat
 from importer.validation.prompts import NAME_TOLD, SUM
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply

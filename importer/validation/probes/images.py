@@ -11,9 +11,9 @@ from typing import Any
 
 from importer.reasons import Reason
 from importer.validation.context import Context
-from importer.validation.errors import Refused, TemplateRefusedError
+from importer.validation.errors import RequestRefused, TemplateRefusedError
+from importer.validation.expectations import Expectations, no_chat
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
-from importer.validation.promise import Promise, no_chat
 from importer.validation.prompts import Prompt
 from importer.validation.remedy import Remedy
 
@@ -39,7 +39,7 @@ REMEDY = Reason(Remedy.RENDER_IMAGES)
 Counted = int | None
 
 
-def needs(promise: Promise) -> Reason | None:
+def needs(promise: Expectations) -> Reason | None:
     """A model that sees, and an engine that shows it something."""
     unseeing = None if promise.images else Reason(ImagesReason.NOT_PROMISED)
     return no_chat(promise) or unseeing or promise.lacks("images")
@@ -47,13 +47,13 @@ def needs(promise: Promise) -> Reason | None:
 
 def run(ctx: Context) -> Outcome:
     """Ask in four ways; the prompt's length tells whether an image was shown."""
-    found: dict[str, Counted | Refused] = {}
+    found: dict[str, Counted | RequestRefused] = {}
     for name, parts in ways(ctx.promise.images).items():
         try:
             found[name] = _counted(ctx, name, parts)
-        except Refused as refused:
+        except RequestRefused as refused:
             found[name] = refused
-    refused_one = any(isinstance(told, Refused) for told in found.values())
+    refused_one = any(isinstance(told, RequestRefused) for told in found.values())
     return judge(found, rendered=_rendered(ctx) if refused_one else None)
 
 
@@ -90,11 +90,11 @@ def _prompt(name: str, parts: Sequence[Mapping[str, Any]]) -> Prompt:
     return Prompt(f"images: {name}", ({"role": "user", "content": content},))
 
 
-def judge(found: Mapping[str, Counted | Refused], *, rendered: bool | None = None) -> Outcome:
+def judge(found: Mapping[str, Counted | RequestRefused], *, rendered: bool | None = None) -> Outcome:
     """Tokens of each prompt, or how it was refused; ``rendered`` says whether the template shows images."""
     counts: dict[str, Counted] = {}
     for name, told in found.items():
-        if isinstance(told, Refused):
+        if isinstance(told, RequestRefused):
             if name == "two images" and not told.broke:
                 return Fail(told.reason, "configuration", Reason(Remedy.ONE_IMAGE), within=(name,))
             if name != "text only" and (not told.broke or rendered is False):

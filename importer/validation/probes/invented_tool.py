@@ -6,8 +6,8 @@ from enum import StrEnum
 
 from importer.reasons import Reason
 from importer.validation.context import Context
+from importer.validation.expectations import no_tools
 from importer.validation.outcome import Fail, Outcome, Pass
-from importer.validation.promise import no_tools
 from importer.validation.prompts import NOT_OFFERED
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply

@@ -6,12 +6,11 @@ from enum import StrEnum
 from functools import partial
 
 from importer.reasons import Reason
-from importer.validation.blame import unseen
 from importer.validation.calls import judge_call
-from importer.validation.common import CommonReason
 from importer.validation.context import Context
+from importer.validation.diagnosis import unseen
+from importer.validation.expectations import CommonReason, no_tools
 from importer.validation.outcome import Outcome, Pass, named
-from importer.validation.promise import no_tools
 from importer.validation.prompts import ROUNDS
 from importer.validation.remedy import Remedy
 

@@ -8,12 +8,11 @@ from functools import partial
 from typing import Any
 
 from importer.reasons import Reason
-from importer.validation.context import Context, holds
+from importer.validation.context import Context, asked, holds
+from importer.validation.expectations import Expectations, no_chat
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
-from importer.validation.promise import Promise, no_chat
 from importer.validation.prompts import GREETING
 from importer.validation.reply import Reply
-from importer.validation.ways import asked
 
 
 class LogProbabilitiesReason(StrEnum):
@@ -35,7 +34,7 @@ TOP = 3
 SLACK = 1e-3  # what rounding may add to a log-probability
 
 
-def needs(promise: Promise) -> Reason | None:
+def needs(promise: Expectations) -> Reason | None:
     """An engine that shows the tokens it drew."""
     return no_chat(promise) or promise.lacks("logprobs", "drawn")
 

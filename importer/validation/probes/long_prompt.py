@@ -6,11 +6,10 @@ from enum import StrEnum
 
 from importer.reasons import Reason
 from importer.validation.context import Context
-from importer.validation.errors import Refused
+from importer.validation.errors import RequestRefused
+from importer.validation.expectations import Expectations, PromiseReason, no_chat
 from importer.validation.outcome import Fail, NotApplicable, Outcome
-from importer.validation.promise import Promise, PromiseReason, no_chat
-from importer.validation.prompts import Prompt
-from importer.validation.prompts.base import user
+from importer.validation.prompts import Prompt, user
 from importer.validation.remedy import Remedy
 
 
@@ -28,7 +27,7 @@ MEND = Reason(Remedy.SET_LONGEST)
 LONGEST = 200_000  # tokens: a prompt beyond a longer context takes too long to send and to count
 
 
-def needs(promise: Promise) -> Reason | None:
+def needs(promise: Expectations) -> Reason | None:
     """A chat, an engine that has a limit, and a document that says which."""
     if promise.context is None:
         return no_chat(promise) or Reason(PromiseReason.NO_CONTEXT)
@@ -42,7 +41,7 @@ def run(ctx: Context) -> Outcome:
     prompt = Prompt("long-prompt", (user("again " * (context + 64)),))
     try:
         reply = ctx.ask(prompt, max_tokens=1)
-    except Refused as refused:
+    except RequestRefused as refused:
         return ctx.refused(refused, prompt)
     if ctx.promise.offers is None:
         return NotApplicable(Reason(LongPromptReason.ANY_LENGTH))

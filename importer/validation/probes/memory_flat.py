@@ -7,10 +7,9 @@ from enum import StrEnum
 
 from importer.reasons import Reason
 from importer.validation.context import Context
+from importer.validation.expectations import Expectations, no_chat
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
-from importer.validation.promise import Promise, no_chat
-from importer.validation.prompts import Message, Prompt
-from importer.validation.prompts.base import user
+from importer.validation.prompts import Message, Prompt, user
 from importer.validation.remedy import Remedy
 
 
@@ -33,7 +32,7 @@ SLACK = 64 * 2**20  # bytes that the memory may grow between the fifth and the l
 SHARE = 0.05  # of what it was: caches keep the last few conversations
 
 
-def needs(promise: Promise) -> Reason | None:
+def needs(promise: Expectations) -> Reason | None:
     """A chat that has room for twenty short turns."""
     short = promise.context is not None and promise.context < 2 * TURNS * EACH // 2
     return no_chat(promise) or (Reason(MemoryFlatReason.TOO_SHORT) if short else None)

@@ -8,8 +8,8 @@ from typing import Any
 
 from importer.reasons import Reason
 from importer.validation.context import Context
+from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
-from importer.validation.promise import Promise
 from importer.validation.remedy import Remedy
 
 
@@ -34,7 +34,7 @@ LIBRARIES = 2**30  # bytes of the whole besides: what its processes load is not 
 REMEDY = Reason(Remedy.CHOOSE_CONTEXT)
 
 
-def needs(_promise: Promise) -> Reason | None:
+def needs(_promise: Expectations) -> Reason | None:
     """Whether there is a prediction shows in the receipt."""
     return None
 

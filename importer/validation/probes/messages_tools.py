@@ -8,9 +8,9 @@ from importer.reasons import Reason
 from importer.validation import anthropic
 from importer.validation.calls import judge_call
 from importer.validation.context import Context
+from importer.validation.expectations import Expectations, no_tools
 from importer.validation.outcome import Fail, Inconclusive, Outcome
 from importer.validation.probes import no_special_tokens
-from importer.validation.promise import Promise, no_tools
 from importer.validation.prompts import WEATHER
 from importer.validation.reply import Reply
 
@@ -25,7 +25,7 @@ NAME = "messages-tools"
 LESSON = "Calls came as text to Anthropic's clients, or with their input encoded once more: no agent went on."
 
 
-def needs(promise: Promise) -> Reason | None:
+def needs(promise: Expectations) -> Reason | None:
     """Tools, and the format."""
     return no_tools(promise) or anthropic.needs(promise)
 

@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from importer.reasons import Reason
 from importer.validation.context import Context
+from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, Outcome, Pass
-from importer.validation.promise import Promise
 from importer.validation.remedy import Remedy
 
 
@@ -24,7 +24,7 @@ NAME = "model-listed"
 LESSON = "Clients pick the name from /v1/models; a wrong served name is a 404 for every one of them."
 
 
-def needs(_promise: Promise) -> Reason | None:
+def needs(_promise: Expectations) -> Reason | None:
     """Every engine lists its models."""
     return None
 

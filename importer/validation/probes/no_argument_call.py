@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importer.validation.calls import both_ways, judge_call
 from importer.validation.context import Context
+from importer.validation.expectations import no_tools
 from importer.validation.outcome import Outcome
-from importer.validation.promise import no_tools
 from importer.validation.prompts import ALARMS
 
 NAME = "no-argument-call"

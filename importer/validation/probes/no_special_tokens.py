@@ -7,15 +7,14 @@ from dataclasses import replace
 from enum import StrEnum
 
 from importer.reasons import Reason
-from importer.validation.blame import streaming_fault
-from importer.validation.common import CommonReason
 from importer.validation.context import Context
+from importer.validation.diagnosis import streaming_fault
+from importer.validation.expectations import CommonReason, Expectations, no_chat, no_tools
+from importer.validation.markup import call_markup, control_token, drafted, thinking_markup, undecoded
 from importer.validation.outcome import Fail, Outcome, Pass, asks_for
-from importer.validation.promise import Promise, no_chat, no_tools
 from importer.validation.prompts import GREETING, WEATHER, WEATHER_ANSWERED
 from importer.validation.remedy import OTHER_REASONING_PARSER, OTHER_TOOL_PARSER, Remedy
 from importer.validation.reply import Reply
-from importer.validation.signs import call_markup, control_token, drafted, thinking_markup, undecoded
 
 
 class SpecialTokensReason(StrEnum):
@@ -52,7 +51,7 @@ def run(ctx: Context) -> Outcome:
     return Pass(Reason(SpecialTokensReason.NONE), trials=len(prompts) * 2)
 
 
-def signs(promise: Promise) -> tuple[str, ...]:
+def signs(promise: Expectations) -> tuple[str, ...]:
     """What no client may see: the proof's markers and the document's stop words."""
     stops = promise.client_sampling.get("stop") or ()
     return (*promise.markers, *((stops,) if isinstance(stops, str) else map(str, stops)))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from enum import StrEnum
 
 from importer.reasons import Reason
-from importer.validation.blame import endless
 from importer.validation.context import Context
+from importer.validation.diagnosis import endless
+from importer.validation.expectations import no_tools
+from importer.validation.markup import call_markup, control_token
 from importer.validation.outcome import Fail, Inconclusive, Outcome
 from importer.validation.probes import plain_chat
-from importer.validation.promise import no_tools
 from importer.validation.prompts import GREETING_WITH_TOOL
 from importer.validation.reply import Reply
-from importer.validation.signs import call_markup, control_token
 
 
 class NoToolNeededReason(StrEnum):

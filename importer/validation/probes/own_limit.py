@@ -5,10 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 
 from importer.reasons import Reason
-from importer.validation.common import CommonReason
 from importer.validation.context import Context
+from importer.validation.expectations import CommonReason, no_chat
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
-from importer.validation.promise import no_chat
 from importer.validation.prompts import COUNT
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply

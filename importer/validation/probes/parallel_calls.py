@@ -7,8 +7,8 @@ from enum import StrEnum
 from importer.reasons import Reason
 from importer.validation.calls import both_ways, judge_call, plain
 from importer.validation.context import Context
+from importer.validation.expectations import no_tools
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
-from importer.validation.promise import no_tools
 from importer.validation.prompts import TWO_CITIES
 from importer.validation.remedy import OTHER_TOOL_PARSER
 from importer.validation.reply import Reply

@@ -6,8 +6,8 @@ from enum import StrEnum
 
 from importer.reasons import Reason
 from importer.validation.context import Context
+from importer.validation.expectations import Expectations, no_chat
 from importer.validation.outcome import Inconclusive, Outcome, Pass
-from importer.validation.promise import Promise, no_chat
 
 
 class CompletionReason(StrEnum):
@@ -24,7 +24,7 @@ TEXT = "The capital of France is"
 LENGTH = 16  # tokens
 
 
-def needs(promise: Promise) -> Reason | None:
+def needs(promise: Expectations) -> Reason | None:
     """Chat models are asked as chat models."""
     return None if no_chat(promise) else Reason(CompletionReason.CHATS)
 

@@ -11,11 +11,10 @@ from typing import Any
 
 from importer.reasons import Reason
 from importer.validation.context import Context
-from importer.validation.errors import ExchangeError, Refused
+from importer.validation.errors import ExchangeError, RequestRefused
+from importer.validation.expectations import UNKNOWN_CONTEXT, Expectations, no_chat
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
-from importer.validation.promise import UNKNOWN_CONTEXT, Promise, no_chat
-from importer.validation.prompts import Message, Prompt
-from importer.validation.prompts.base import user
+from importer.validation.prompts import Message, Prompt, user
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
 
@@ -52,7 +51,7 @@ FASTER = 0.6  # of that time, at most, with one
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CacheUse:
     """One answer of the second turn: tokens of the prompt, and those that were in the cache."""
 
     when: str
@@ -60,7 +59,7 @@ class Found:
     cached: int
 
 
-def needs(promise: Promise) -> Reason | None:
+def needs(promise: Expectations) -> Reason | None:
     """A chat that has room for two turns."""
     short = promise.context is not None and promise.context < SHORTEST
     return no_chat(promise) or (Reason(PrefixCacheReason.TOO_SHORT) if short else None)
@@ -94,7 +93,7 @@ def run(ctx: Context) -> Outcome:
     return judge(first.usage.prompt, [_found(when, reply) for when, reply in answers])
 
 
-def _words(promise: Promise) -> int:
+def _words(promise: Expectations) -> int:
     return min(MOST, (promise.context or UNKNOWN_CONTEXT) // 2)
 
 
@@ -125,14 +124,14 @@ def _first(ctx: Context, words: int, tries: int = 3) -> tuple[tuple[Message, ...
     opening = _opening(words)
     try:
         return opening, _brief(ctx, Prompt("first-turn", opening))
-    except Refused:
+    except RequestRefused:
         if tries == 1:
             raise
         return _first(ctx, words // 2, tries - 1)
 
 
-def _found(when: str, reply: Reply) -> Found:
-    return Found(when, reply.usage.prompt or 0, reply.usage.cached or 0)
+def _found(when: str, reply: Reply) -> CacheUse:
+    return CacheUse(when, reply.usage.prompt or 0, reply.usage.cached or 0)
 
 
 def judge_whole(words: int, counted: int | None) -> Fail | None:
@@ -143,7 +142,7 @@ def judge_whole(words: int, counted: int | None) -> Fail | None:
     return Fail(Reason(PrefixCacheReason.CUT_IN_SILENCE, words=words, tokens=counted), "engine", remedy)
 
 
-def judge(first: int, answers: Sequence[Found]) -> Outcome:
+def judge(first: int, answers: Sequence[CacheUse]) -> Outcome:
     """Tokens of the first turn's prompt, and what the answers to the second found."""
     if any(found.prompt < first for found in answers):
         return NotApplicable(Reason(PrefixCacheReason.NOT_HELD))

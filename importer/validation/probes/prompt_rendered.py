@@ -8,13 +8,11 @@ from dataclasses import replace
 from enum import StrEnum
 
 from importer.reasons import Reason
-from importer.validation.common import CommonReason
-from importer.validation.context import Context
+from importer.validation.context import Context, together
+from importer.validation.expectations import CommonReason, no_chat, no_tools
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
-from importer.validation.promise import no_chat, no_tools
 from importer.validation.prompts import GREETED, GREETING, ROUNDS, WEATHER, WEATHER_TWO_TOOLS
 from importer.validation.remedy import Remedy
-from importer.validation.ways import together
 
 
 class PromptReason(StrEnum):

@@ -5,16 +5,15 @@ from __future__ import annotations
 from enum import StrEnum
 
 from importer.reasons import Reason
-from importer.validation.blame import only_streamed, streaming_fault, unread
-from importer.validation.common import CommonReason
 from importer.validation.context import Context
+from importer.validation.diagnosis import only_streamed, streaming_fault, unread
+from importer.validation.expectations import CommonReason, no_chat, no_reasoning
+from importer.validation.markup import thinking_markup, thinks
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
 from importer.validation.probes.reasoning_off import silent, turned_round
-from importer.validation.promise import no_chat, no_reasoning
 from importer.validation.prompts import SUM, SUM_THINKING
 from importer.validation.remedy import ALLOW_TOKENS, OTHER_REASONING_PARSER, Remedy
 from importer.validation.reply import Reply
-from importer.validation.signs import thinking_markup, thinks
 
 
 class ReasoningApartReason(StrEnum):

@@ -6,15 +6,13 @@ from enum import StrEnum
 from functools import partial
 
 from importer.reasons import Reason
-from importer.validation.common import CommonReason
-from importer.validation.context import Context
+from importer.validation.context import Context, asked
+from importer.validation.expectations import CommonReason, no_reasoning
+from importer.validation.markup import thinking_markup
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
-from importer.validation.promise import no_reasoning
 from importer.validation.prompts import SUM_THINKING
 from importer.validation.remedy import CUT_THOUGHT, Remedy
 from importer.validation.reply import Reply
-from importer.validation.signs import thinking_markup
-from importer.validation.ways import asked
 
 
 class ReasoningCutReason(StrEnum):

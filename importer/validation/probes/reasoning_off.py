@@ -5,17 +5,15 @@ from __future__ import annotations
 from enum import StrEnum
 
 from importer.reasons import Reason
-from importer.validation.blame import endless
-from importer.validation.common import CommonReason
-from importer.validation.context import Context
+from importer.validation.context import WAYS, Context, together
+from importer.validation.diagnosis import endless
 from importer.validation.errors import TemplateRefusedError
+from importer.validation.expectations import CommonReason, Expectations, no_reasoning
+from importer.validation.markup import closing_marker, thinking_markup
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, failing
-from importer.validation.promise import Promise, no_reasoning
 from importer.validation.prompts import SUM, SUM_SILENT, SUM_THINKING
 from importer.validation.remedy import OTHER_REASONING_PARSER, Remedy
 from importer.validation.reply import Reply
-from importer.validation.signs import closing_marker, thinking_markup
-from importer.validation.ways import WAYS, together
 
 
 class ReasoningOffReason(StrEnum):
@@ -35,7 +33,7 @@ LESSON = "With thinking switched off, parsers that wait for the end of a thought
 TAIL = 24  # characters at the end of a prompt in which its last marker stands
 
 
-def needs(promise: Promise) -> Reason | None:
+def needs(promise: Expectations) -> Reason | None:
     """A model that thinks."""
     return no_reasoning(promise)
 

@@ -7,16 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from typing import Any
 
-from importer.engines.running import mentions
+from importer.engines.reported import mentions
 from importer.reasons import Reason
-from importer.validation.context import Context
-from importer.validation.errors import Refused
+from importer.validation.context import Context, together
+from importer.validation.errors import RequestRefused
+from importer.validation.expectations import Expectations, no_chat
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass, failing
-from importer.validation.promise import Promise, no_chat
 from importer.validation.prompts import AGAIN, NUMBER, Prompt
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
-from importer.validation.ways import together
 
 
 class SamplingArrivesReason(StrEnum):
@@ -53,7 +52,7 @@ WARM = 0.3  # below this temperature, one answer over and over is no wonder
 Forms = Sequence[tuple[str, str]]
 
 
-def needs(promise: Promise) -> Reason | None:
+def needs(promise: Expectations) -> Reason | None:
     """A chat, and a value to look for that is not the client's to send."""
     set_at_start = promise.sampling.keys() - promise.client_sampling.keys()
     return no_chat(promise) or (
@@ -112,7 +111,7 @@ def _seeded(ctx: Context, values: Mapping[str, Any]) -> Outcome:
     asked: list[dict[str, Any]] = [{"seed": seed, **sent} for seed in SEEDS for sent in ({}, values)]
     try:
         first, again = (_all(ctx, asked) for _ in range(2))
-    except Refused as refused:
+    except RequestRefused as refused:
         return NotApplicable(Reason(SamplingArrivesReason.NO_SEED, error=refused.reason))
     return judge_seeded(list(zip(first[::2], again[::2], first[1::2], again[1::2], strict=True)))
 

@@ -7,17 +7,16 @@ from enum import StrEnum
 from typing import Any
 
 from importer.reasons import Reason
-from importer.validation import proved
-from importer.validation.blame import unread
+from importer.validation import proof_check
 from importer.validation.calls import judge_call
-from importer.validation.context import Context
+from importer.validation.context import Context, together
+from importer.validation.diagnosis import unread
 from importer.validation.errors import ExchangeError
+from importer.validation.expectations import Expectations, no_chat
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
-from importer.validation.promise import Promise, no_chat
 from importer.validation.prompts import WEATHER
 from importer.validation.remedy import OTHER_TOOL_PARSER, Remedy
 from importer.validation.reply import Reply
-from importer.validation.ways import together
 
 
 class SettingsReason(StrEnum):
@@ -67,10 +66,10 @@ def run(ctx: Context) -> Outcome:
 
 def _refuted(ctx: Context, key: str) -> Fail | None:
     """The fault of a parser that does not read the template, even where an engine takes another by itself."""
-    if ctx.proof is None or not proved.same_template(ctx, ctx.proof):
+    if ctx.proof is None or not proof_check.same_template(ctx, ctx.proof):
         return None
     named = getattr(ctx.promise, key)
-    remedy = proved.rather(key, named, ctx.proof)
+    remedy = proof_check.rather(key, named, ctx.proof)
     if remedy is None:
         return None
     return Fail(Reason(SettingsReason.REFUTED, named=named), "configuration", remedy)
@@ -90,7 +89,7 @@ def read_right(reply: Reply) -> bool:
     return bool(reply.tool_calls) and judged.attribution != "configuration"
 
 
-def at_start(promise: Promise) -> dict[str, Any]:
+def at_start(promise: Expectations) -> dict[str, Any]:
     """Sampling values of the document that the client has not to send."""
     return {k: v for k, v in promise.sampling.items() if k not in promise.client_sampling}
 

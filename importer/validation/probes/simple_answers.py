@@ -7,19 +7,17 @@ from dataclasses import replace
 from enum import StrEnum
 
 from importer.reasons import Reason
-from importer.validation.blame import endless, without_template
-from importer.validation.common import CommonReason
 from importer.validation.context import Context
+from importer.validation.diagnosis import endless, without_template
 from importer.validation.errors import ExchangeError
+from importer.validation.expectations import CommonReason, no_chat
+from importer.validation.markup import control_token
 from importer.validation.outcome import Fail, Outcome, Pass, failing
 from importer.validation.probes import tokenizer_whole, turns_rendered
-from importer.validation.promise import no_chat
-from importer.validation.prompts import COUNT, GREETING, NAME_TOLD, SUM, Prompt
-from importer.validation.prompts.told import TALK
+from importer.validation.prompts import COUNT, GREETING, NAME_TOLD, SUM, TALK, Prompt
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
-from importer.validation.signs import control_token
-from importer.validation.tokenised import OWN, changed_prompt
+from importer.validation.tokenized import OWN, changed_prompt
 
 
 class SimpleAnswersReason(StrEnum):

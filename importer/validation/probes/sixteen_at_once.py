@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 
 from importer.reasons import Reason
-from importer.validation.blame import failed
 from importer.validation.context import Context
-from importer.validation.errors import ExchangeError, Unreachable
+from importer.validation.diagnosis import failed
+from importer.validation.errors import ExchangeError, ServerUnreachable
+from importer.validation.expectations import no_chat
 from importer.validation.outcome import Fail, Outcome, Pass
-from importer.validation.promise import no_chat
 from importer.validation.prompts import AGAIN, COUNT, NAME_TOLD, SUM, Prompt
 from importer.validation.reply import Reply
 
@@ -55,7 +55,7 @@ def _ask(ctx: Context, prompt: Prompt, later: float = 0.0) -> Reply | ExchangeEr
             return ctx.ask(prompt)
         except ExchangeError as error:
             failed = error
-            if last or not isinstance(error, Unreachable):
+            if last or not isinstance(error, ServerUnreachable):
                 break
     return failed
 

@@ -10,14 +10,12 @@ from itertools import pairwise
 from typing import Any
 
 from importer.reasons import Reason
-from importer.validation.blame import endless
-from importer.validation.common import CommonReason
-from importer.validation.context import Context
+from importer.validation.context import Context, asked, together
+from importer.validation.diagnosis import endless
+from importer.validation.expectations import CommonReason, Expectations, no_chat
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
-from importer.validation.promise import Promise, no_chat
 from importer.validation.prompts import COUNT, SUM_SILENT, Prompt
 from importer.validation.reply import Reply
-from importer.validation.ways import asked, together
 
 
 class StopStringsReason(StrEnum):
@@ -39,7 +37,7 @@ STEADY: dict[str, Any] = {"temperature": 0}
 WORDS = 4  # an answer of fewer has no middle
 
 
-def needs(promise: Promise) -> Reason | None:
+def needs(promise: Expectations) -> Reason | None:
     """An engine that ends at strings, not only at tokens."""
     return no_chat(promise) or promise.lacks("stop")
 

@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from importer.reasons import Reason
 from importer.validation.context import Context
+from importer.validation.expectations import Expectations, no_chat, no_tools
 from importer.validation.outcome import Fail, Outcome, Pass
-from importer.validation.promise import Promise, no_chat, no_tools
 from importer.validation.prompts import BOTH_ANSWERED, COUNT, GREETING, SUM, TWO_CITIES
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
@@ -30,13 +30,13 @@ LESSON = "A stop word that was meant for another model cut answers in the middle
 ASKED = (GREETING, SUM, COUNT)
 
 
-def needs(promise: Promise) -> Reason | None:
+def needs(promise: Expectations) -> Reason | None:
     """A chat, and stop words."""
     given = words(promise) or promise.stopwords
     return no_chat(promise) or (None if given else Reason(StopWordsReason.NOT_SET))
 
 
-def words(promise: Promise) -> tuple[str, ...]:
+def words(promise: Expectations) -> tuple[str, ...]:
     """What clients send."""
     sent = promise.client_sampling.get("stop") or ()
     return (sent,) if isinstance(sent, str) else tuple(map(str, sent))

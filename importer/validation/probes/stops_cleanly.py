@@ -25,7 +25,7 @@ NAME = "stops-cleanly"
 LESSON = "Engines leave workers behind that hold the memory and the port; the next start dies of it."
 
 
-class StopReport(Protocol):
+class StopFacts(Protocol):
     """What stopping showed: ``seconds`` it took, ``killed`` if it had to be forced.
 
     It may say how many bytes its processes ``held`` before, and how many are ``left`` in shared memory.
@@ -48,7 +48,7 @@ class StopReport(Protocol):
         """From the request to the end."""
 
 
-def judge(report: StopReport) -> Outcome:
+def judge(report: StopFacts) -> Outcome:
     """Judge the engine's end; run by the runner, after every other probe."""
     if not report.group_gone:
         return Fail(Reason(StopsReason.STILL_THERE), "engine", Reason(Remedy.END_THEM))

@@ -6,10 +6,10 @@ import json
 from enum import StrEnum
 
 from importer.reasons import Reason
-from importer.validation.blame import endless, streaming_fault
 from importer.validation.context import Context
+from importer.validation.diagnosis import endless, streaming_fault
+from importer.validation.expectations import no_chat, no_tools
 from importer.validation.outcome import Fail, Outcome, Pass
-from importer.validation.promise import no_chat, no_tools
 from importer.validation.prompts import GREETING, WEATHER, Prompt
 from importer.validation.remedy import WHOLE_ANSWERS
 from importer.validation.reply import Reply

@@ -8,15 +8,13 @@ from enum import StrEnum
 from jsonschema import Draft202012Validator
 
 from importer.reasons import Reason
-from importer.validation.common import CommonReason
-from importer.validation.context import Context
+from importer.validation.context import Context, asked
+from importer.validation.expectations import CommonReason, Expectations, no_chat
+from importer.validation.markup import unended
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
-from importer.validation.promise import Promise, no_chat
 from importer.validation.prompts import PERSON, PERSON_SCHEMA
 from importer.validation.remedy import ALLOW_TOKENS
 from importer.validation.reply import Reply
-from importer.validation.thoughts import unended
-from importer.validation.ways import asked
 
 
 class StructuredReason(StrEnum):
@@ -33,7 +31,7 @@ LESSON = "With a reasoning parser the schema bound the thoughts, or nothing at a
 FORMAT = {"type": "json_schema", "json_schema": {"name": "person", "schema": PERSON_SCHEMA, "strict": True}}
 
 
-def needs(promise: Promise) -> Reason | None:
+def needs(promise: Expectations) -> Reason | None:
     """An engine that can hold a model to a schema."""
     return no_chat(promise) or promise.lacks("structured")
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from enum import StrEnum
 
 from importer.reasons import Reason
-from importer.validation.blame import left_out, same_length
-from importer.validation.common import CommonReason
 from importer.validation.context import Context
-from importer.validation.errors import Refused
+from importer.validation.diagnosis import left_out, same_length
+from importer.validation.errors import RequestRefused
+from importer.validation.expectations import CommonReason, no_chat
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
-from importer.validation.promise import no_chat
 from importer.validation.prompts import SYSTEM, SYSTEM_LONGER
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
@@ -32,7 +31,7 @@ def run(ctx: Context) -> Outcome:
     """Count the prompt with few words of the system and with many."""
     try:
         outcome = judge(ctx.first(SYSTEM), ctx.first(SYSTEM_LONGER))
-    except Refused as refused:
+    except RequestRefused as refused:
         return ctx.refused(refused, SYSTEM)
     if isinstance(outcome, Fail):
         return left_out(ctx, (SYSTEM, SYSTEM_LONGER), outcome.reason, Reason(Remedy.RENDER_SYSTEM_ROLE))

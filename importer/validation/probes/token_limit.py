@@ -5,13 +5,11 @@ from __future__ import annotations
 from enum import StrEnum
 
 from importer.reasons import Reason
-from importer.validation.common import CommonReason
-from importer.validation.context import Context
+from importer.validation.context import Context, asked
+from importer.validation.expectations import CommonReason, no_chat
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
-from importer.validation.promise import no_chat
 from importer.validation.prompts import COUNT
 from importer.validation.reply import Reply
-from importer.validation.ways import asked
 
 
 class TokenLimitReason(StrEnum):

@@ -8,9 +8,9 @@ from unicodedata import normalize
 
 from importer.reasons import Reason
 from importer.validation.context import Context
+from importer.validation.expectations import Expectations
 from importer.validation.outcome import Fail, Outcome, Pass
-from importer.validation.promise import Promise
-from importer.validation.tokenised import OWN
+from importer.validation.tokenized import OWN
 
 
 class RoundTripReason(StrEnum):
@@ -28,7 +28,7 @@ LESSON = "A tokenizer beside the weights that is not theirs counts wrongly, and 
 TEXT = "Say hello, Zoë! 你好 🙂"
 
 
-def needs(promise: Promise) -> Reason | None:
+def needs(promise: Expectations) -> Reason | None:
     """An engine that has it, and is known to: it is no part of the OpenAI API."""
     return promise.unsure("tokenize")
 

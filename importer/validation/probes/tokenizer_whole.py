@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from importer.engines.tokens import Tokenized
+from importer.engines.tokenizer import Tokenized
 from importer.reasons import Reason
-from importer.validation.context import Context
+from importer.validation.context import Context, together
+from importer.validation.expectations import Expectations, no_chat
+from importer.validation.markup import call_markup, thinking_markup
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
-from importer.validation.promise import Promise, no_chat
 from importer.validation.prompts import SUM
-from importer.validation.signs import call_markup, thinking_markup
-from importer.validation.tokenised import OWN, TEXT, asked, letters
-from importer.validation.ways import together
+from importer.validation.tokenized import OWN, TEXT, asked, letters
 
 
 class TokenizerReason(StrEnum):
@@ -36,7 +35,7 @@ ENOUGH = 20  # words of a vocabulary that say something of it
 LEAST = 0.05  # of them that a text yields at least; of whole tokenizers it is more than half
 
 
-def needs(_promise: Promise) -> Reason | None:
+def needs(_promise: Expectations) -> Reason | None:
     """Whatever is served has one."""
     return None
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importer.validation.blame import tools_unseen
 from importer.validation.calls import judge_call
 from importer.validation.context import Context
+from importer.validation.diagnosis import tools_unseen
+from importer.validation.expectations import no_tools
 from importer.validation.outcome import Inconclusive, Outcome
-from importer.validation.promise import no_tools
 from importer.validation.prompts import WEATHER
 
 NAME = "tool-call"

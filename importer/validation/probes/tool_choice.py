@@ -7,12 +7,12 @@ from enum import StrEnum
 from importer.reasons import Reason
 from importer.validation.calls import CallReason, judge_call
 from importer.validation.context import Context
+from importer.validation.expectations import Expectations, no_tools
+from importer.validation.markup import unended
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
-from importer.validation.promise import Promise, no_tools
 from importer.validation.prompts import FORBIDDEN, NAMED, REQUIRED, Prompt
 from importer.validation.remedy import ALLOW_TOKENS
 from importer.validation.reply import Reply
-from importer.validation.thoughts import unended
 
 
 class ToolChoiceReason(StrEnum):
@@ -32,7 +32,7 @@ NAME = "tool-choice"
 LESSON = "A named tool was ignored by one version of an engine and heard by another, with HTTP 200 by both."
 
 
-def needs(promise: Promise) -> Reason | None:
+def needs(promise: Expectations) -> Reason | None:
     """Tools, and an engine whose server knows the field."""
     return no_tools(promise) or promise.lacks("tool-choice")
 

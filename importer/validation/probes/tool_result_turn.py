@@ -7,16 +7,15 @@ from enum import StrEnum
 from typing import Any
 
 from importer.reasons import Reason
-from importer.validation.blame import results_unseen, swallowed
-from importer.validation.common import CommonReason
 from importer.validation.context import Context
+from importer.validation.diagnosis import results_unseen, swallowed
 from importer.validation.errors import ExchangeError
+from importer.validation.expectations import CommonReason, no_tools
+from importer.validation.markup import outside
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass
-from importer.validation.promise import no_tools
 from importer.validation.prompts import BOTH_ANSWERED, TWO_CITIES, WEATHER_ANSWERED
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
-from importer.validation.signs import outside
 
 
 class ToolResultReason(StrEnum):

@@ -6,11 +6,10 @@ from dataclasses import replace
 from enum import StrEnum
 
 from importer.reasons import Reason
-from importer.validation.blame import tools_unseen
-from importer.validation.common import CommonReason
 from importer.validation.context import Context
+from importer.validation.diagnosis import tools_unseen
+from importer.validation.expectations import CommonReason, no_tools
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
-from importer.validation.promise import no_tools
 from importer.validation.prompts import ROUNDS, WEATHER, WEATHER_TWO_TOOLS
 from importer.validation.remedy import Remedy
 

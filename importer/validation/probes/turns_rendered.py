@@ -9,13 +9,12 @@ from dataclasses import replace
 from enum import StrEnum
 
 from importer.reasons import Reason
-from importer.validation.common import CommonReason
-from importer.validation.context import Context, Render
+from importer.validation.context import Context, Render, together
 from importer.validation.errors import ExchangeError, TemplateRefusedError
+from importer.validation.expectations import CommonReason, no_chat, no_tools
+from importer.validation.markup import without_thinking
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
-from importer.validation.promise import no_chat, no_tools
-from importer.validation.prompts import TWO_CITIES, Message, Prompt
-from importer.validation.prompts.told import (
+from importer.validation.prompts import (
     BEYOND_ASCII,
     CALLED,
     CALLED_EMPTY,
@@ -26,10 +25,11 @@ from importer.validation.prompts.told import (
     TALK,
     TALK_WITH_SYSTEM,
     TALK_WITH_TOOLS,
+    TWO_CITIES,
+    Message,
+    Prompt,
 )
 from importer.validation.remedy import Remedy
-from importer.validation.signs import without_thinking
-from importer.validation.ways import together
 
 
 class TurnsReason(StrEnum):

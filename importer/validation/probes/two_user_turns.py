@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from importer.validation.context import Context
-from importer.validation.errors import Refused
+from importer.validation.errors import RequestRefused
+from importer.validation.expectations import no_chat
 from importer.validation.outcome import Outcome
 from importer.validation.probes import plain_chat
-from importer.validation.promise import no_chat
 from importer.validation.prompts import TWO_USERS
 
 NAME = "two-user-turns"
@@ -18,5 +18,5 @@ def run(ctx: Context) -> Outcome:
     """Greet twice."""
     try:
         return ctx.judged(TWO_USERS, lambda reply: plain_chat.judge(reply, ctx.promise.markers))
-    except Refused as refused:
+    except RequestRefused as refused:
         return ctx.refused(refused, TWO_USERS)

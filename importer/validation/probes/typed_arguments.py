@@ -10,8 +10,8 @@ from typing import Any
 from importer.reasons import Reason
 from importer.validation.calls import both_ways, judge_call
 from importer.validation.context import Context
+from importer.validation.expectations import no_tools
 from importer.validation.outcome import Fail, Outcome, Pass
-from importer.validation.promise import no_tools
 from importer.validation.prompts import TRIP, TRIP_TOOL
 
 

@@ -6,8 +6,8 @@ from enum import StrEnum
 
 from importer.reasons import Reason
 from importer.validation.context import Context
+from importer.validation.expectations import Expectations, no_chat
 from importer.validation.outcome import Fail, NotApplicable, Outcome, Pass
-from importer.validation.promise import Promise, no_chat
 from importer.validation.prompts import GREETING
 from importer.validation.reply import Reply
 
@@ -30,7 +30,7 @@ NAME = "usage-counts"
 LESSON = "Streams came without counts, or with others than the whole answer: bills and limits were wrong."
 
 
-def needs(promise: Promise) -> Reason | None:
+def needs(promise: Expectations) -> Reason | None:
     """A chat, and an engine that counts alike both ways."""
     return no_chat(promise) or promise.lacks("usage")
 

@@ -1,0 +1,301 @@
+"""What is decided on a snapshot: its evidence, what the engine's parsers show, then every decision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from importer.app.preferences import DEVICE, check_parsers, recalled
+from importer.app.session import ImportSession
+from importer.app.target import device_for
+from importer.chat_template import override
+from importer.chat_template.conventions import CONVENTIONS
+from importer.chat_template.override import TemplateOverride
+from importer.chat_template.samples import TemplateAnalysis
+from importer.config_file.store import StoredDocument
+from importer.decisions.decide import decide
+from importer.decisions.decision import Decision, Preferences, Target
+from importer.decisions.parsers import SILENT_KINDS
+from importer.decisions.precedence import decide_setting
+from importer.errors import EngineError, Setting, UsageError
+from importer.hub import tensor_headers
+from importer.hub.snapshot import Snapshot
+from importer.memory import shape, weights
+from importer.memory.choose import Choice, choose
+from importer.memory.parallelism import FitRequest
+from importer.proof import Proof
+from importer.reasons import Reason
+from importer.signals.evidence import Evidence
+
+if TYPE_CHECKING:
+    from importer.chat_template.find import Template
+    from importer.chat_template.vocabulary import Vocabulary
+    from importer.engines.parsers import Tokens
+    from importer.memory.choose import Choice
+
+
+def fit(
+    snapshot: Snapshot,
+    device: str | None,
+    memory: int | None,
+    backend: str,
+    wanted: FitRequest,
+    *,
+    exact: bool,
+    offline: bool,
+    progress: Callable[[str], None],
+) -> Choice:
+    """What the device changes of what is ``wanted``; ``exact`` reads the headers of all weights first.
+
+    Raises UsageError, HubError and RepositoryError.
+    """
+    found = device_for(device, memory, backend)
+    tensors: Mapping[str, Any] | None = None
+    if exact:
+        progress("reading the weights' headers")
+        tensors = tensor_headers.tensors(snapshot, weights.files(snapshot), offline=offline)
+    read = shape.read(snapshot)
+    return choose(snapshot, read, weights.read(snapshot, read, tensors), found, backend, wanted)
+
+
+Progress = Callable[[str], None]
+
+
+class DecidingReason(StrEnum):
+    """Why nothing can be decided with the template that was given."""
+
+    NOT_RENDERED = "not-rendered"
+    NO_TEXT = "no-text"
+
+
+@dataclass(frozen=True, slots=True)
+class ImportRequest:
+    """What to import, and what the user said about it; ``memory`` in bytes."""
+
+    reference: str
+    revision: str | None = None
+    name: str | None = None
+    preferences: Preferences = field(default_factory=Preferences)
+    engine_version: str | None = None
+    offline: bool = False
+    ignore_name: bool = False
+    device: str | None = None
+    memory: int | None = None
+    exact_fit: bool = False
+    template: TemplateOverride | None = None
+
+    @property
+    def heard(self) -> Preferences:
+        """The preferences, and which template they are for."""
+        return replace(self.preferences, template=self.template.name if self.template else None)
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in a receipt; whether the Hub may be asked is of one run only."""
+        said = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "offline"}
+        template = None if self.template is None else self.template.word
+        return said | {"preferences": dict(self.preferences.values), "template": template}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], *, offline: bool = False) -> ImportRequest:
+        """The request that ``to_json`` gave, but for the template: ``after`` hears it from the document."""
+        known = {f.name: data[f.name] for f in fields(cls) if f.name in data and f.name != "template"}
+        return cls(**known | {"preferences": Preferences(data.get("preferences", {})), "offline": offline})
+
+    def after(self, stored: StoredDocument | None) -> ImportRequest:
+        """The request on top of what the document's earlier ones said.
+
+        Raises DocumentError("chat-template") where a template is to stay that is no longer whole.
+        """
+        receipt = None if stored is None else stored.receipt
+        said = receipt.request if receipt is not None and receipt.request is not None else {}
+        template, word = self.template, said.get("template")
+        if template is None and stored is not None and word is not None:
+            beside = None if word in CONVENTIONS else stored.chat_template()
+            template = override.again(word, None if beside is None else beside.text)
+        if template is not None and template.name == override.NONE:
+            template = None
+        told = replace(self, preferences=recalled(self.preferences, stored), template=template)
+        if self.device is not None or self.memory is not None or DEVICE in self.preferences.unset:
+            return told
+        return replace(told, device=said.get("device"), memory=said.get("memory"))
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """Everything decided, no name given yet; ``chat_template`` is a text in place of the model's own."""
+
+    request: ImportRequest
+    snapshot: Snapshot
+    target: Target
+    evidence: tuple[Evidence, ...]
+    decisions: Mapping[str, Decision]
+    proof: Proof | None
+    fit: Choice
+    chat_template: str | None
+
+    @property
+    def model(self) -> str:
+        """What the engine is told: the Hub id, or the directory."""
+        return self.snapshot.model_id or str(self.snapshot.directory)
+
+    @property
+    def reference(self) -> str:
+        """One form for all that mean the same: the id as the Hub writes it, a revision only if pinned."""
+        return self.model if self.pinned is None else f"{self.model}@{self.pinned}"
+
+    @property
+    def pinned(self) -> str | None:
+        """The revision that the user asked for, where it is not the default one."""
+        from importer.hub.reference import parse, pinned
+
+        return pinned(parse(self.request.reference, self.request.revision))
+
+
+@dataclass(frozen=True, slots=True)
+class Studied:
+    """What is known before an engine's parsers are asked; ``python`` is that engine's, where it is here.
+
+    ``by_itself`` says why the engine renders otherwise, so that its parsers are not asked.
+    """
+
+    request: ImportRequest
+    snapshot: Snapshot
+    target: Target
+    evidence: tuple[Evidence, ...]
+    template: Template | None
+    tokens: Vocabulary
+    study: TemplateAnalysis | None
+    python: Path | None
+    by_itself: Reason | None
+
+    @property
+    def backend(self) -> Decision:
+        """Which engine it is to be, and who says so."""
+        facts = [e for e in self.evidence if e.key == "backend"]
+        return decide_setting("backend", facts, self.request.preferences)
+
+
+def decide_snapshot(
+    snapshot: Snapshot, request: ImportRequest, bench: ImportSession, progress: Progress = lambda _: None
+) -> Decided:
+    """What is decided on a snapshot, wherever it came from. Raises ImporterError."""
+    studied = study_snapshot(snapshot, request, bench, progress)
+    return finalize(studied, prove_studied(studied, bench, progress), progress)
+
+
+def study_snapshot(
+    snapshot: Snapshot, request: ImportRequest, bench: ImportSession, progress: Progress = lambda _: None
+) -> Studied:
+    """The evidence of the files, the tables and the template. Raises ImporterError."""
+    bench.wake()
+    from importer.analysis import EngineQuestion, Question
+    from importer.app.target import bind, machine_for, platform_for, with_template
+    from importer.proof.prove import own_renderer, rendered_by
+    from importer.signals import tables
+
+    progress("rendering the chat template")
+    machine = machine_for(request.device)
+    found = bench.analyse(
+        Question(
+            snapshot, platform_for(request.device), machine, ignore_name=request.ignore_name,
+            any_kind="kind" in request.preferences.values, given=request.template, table=tables.stand_in(),
+        )
+    )  # fmt: skip
+    facts, study, template = found.facts, found.study, found.template
+    backend = decide_setting("backend", [e for e in facts if e.key == "backend"], request.preferences)
+    bound = bind(str(backend.value), request.engine_version, ask=bench.proves)
+    target = bound.target if request.template is None else with_template(bound.target, request.template)
+    check_parsers(request.preferences, target)
+    told = bench.bind(EngineQuestion(snapshot, facts, target.backend, target.parsers, target.able, machine))
+    evidence = list(told.evidence)
+    mode = own_renderer(snapshot, evidence, target)
+    by_itself = None if mode is None else rendered_by(mode, target)
+    if by_itself is not None or template is None:
+        target = replace(target, templates=())
+    evidence += _given(request, study, found.kind, by_itself, target)
+    return Studied(
+        request, snapshot, target, tuple(evidence), template, found.vocabulary, study, bound.python, by_itself
+    )
+
+
+def prove_studied(
+    studied: Studied, bench: ImportSession, progress: Progress = lambda _: None
+) -> Proof | None:
+    """What the engine's parsers make of the template; ``None`` where there is no engine or no template."""
+    from importer.proof.prove import tokens_of
+
+    found, target = studied, studied.target
+    if found.template is None or found.study is None or found.python is None:
+        return None
+    progress(f"asking {target.backend}'s parsers")
+    described = tokens_of(found.snapshot, found.template, found.tokens)
+    return _proof(bench, found.study, described, target, found.python, found.by_itself)
+
+
+def finalize(studied: Studied, proof: Proof | None, progress: Progress = lambda _: None) -> Decided:
+    """Every decision, with what the parsers showed. Raises ImporterError."""
+    from importer.memory.parallelism import FitRequest
+
+    request, snapshot, target, study = studied.request, studied.snapshot, studied.target, studied.study
+    evidence = [*studied.evidence, *(() if proof is None else proof.evidence())]
+    preferences = request.heard
+    thinking = study.thinking if study is not None and study.samples else None
+    pins = None if proof is None else proof.pins
+    said = decide(evidence, preferences, target, thinking, pins)
+    choice = fit(
+        snapshot, request.device, request.memory, target.backend,
+        FitRequest({key: decision.value for key, decision in said.items()}, preferences.values.keys()),
+        exact=request.exact_fit, offline=request.offline, progress=progress,
+    )  # fmt: skip
+    evidence += choice.evidence
+    decisions = decide(evidence, preferences, target, thinking, pins)
+    given = None if request.template is None or studied.template is None else studied.template.text
+    return Decided(request, snapshot, target, tuple(evidence), decisions, proof, choice, given)
+
+
+def _given(
+    request: ImportRequest,
+    study: TemplateAnalysis | None,
+    kind: str,
+    by_itself: Reason | None,
+    target: Target,
+) -> list[Evidence]:
+    """What the template says that the user gave.
+
+    Raises UsageError("bad-value") for one that cannot be rendered or would be given in vain.
+    """
+    from importer.signals.template_markers import given_by
+
+    if request.template is None:
+        return []
+    problem: Reason | None = by_itself or SILENT_KINDS.get(str(request.preferences.values.get("kind", kind)))
+    if study is not None and not study.samples:
+        first = next(iter(study.problems.values()), Reason(DecidingReason.NO_TEXT))
+        problem = Reason(DecidingReason.NOT_RENDERED, problem=first)
+    if problem is not None:
+        raise UsageError("bad-value", setting=Setting.TEMPLATE, value=request.template.word, problem=problem)
+    return given_by(request.template, target.backend)
+
+
+def _proof(
+    bench: ImportSession,
+    study: TemplateAnalysis,
+    described: tuple[Tokens, bool],
+    target: Target,
+    python: Path,
+    by_itself: Reason | None,
+) -> Proof:
+    """Deciding needs no engine: a broken one costs the proof and not the import."""
+    from importer.proof.prove import unproved
+    from importer.proof.result import ProofReason
+
+    if by_itself is not None:
+        return unproved(by_itself, target, study.digest)
+    try:
+        return bench.prove(study, *described, target, python)
+    except EngineError as error:
+        failed = Reason(ProofReason.ENGINE_FAILED, problem=error.message)
+        return unproved(failed, target, study.digest)

@@ -1,0 +1,156 @@
+"""``fill``: a hand-written document is decided like an import, and gets what it leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from importer.app.decide import ImportRequest, decide_snapshot
+from importer.app.import_ import Plan, build_plan
+from importer.app.preferences import written
+from importer.app.session import ImportSession
+from importer.config_file import schema
+from importer.config_file.build import to_text
+from importer.config_file.diff import Path as Place
+from importer.config_file.diff import digest, dotted
+from importer.config_file.fill import Filled, fill
+from importer.config_file.name_allocator import Names, slug
+from importer.config_file.receipt import Receipt
+from importer.config_file.schema import problems, reason
+from importer.config_file.store import Store, StoredDocument, load, receipt_path, write_all
+from importer.config_file.yaml_edit.source_map import YamlProblem
+from importer.decisions.decision import Preferences
+from importer.errors import DocumentError
+from importer.hub.local import AllowedFolders
+from importer.hub.reference import Reference
+
+# What a file may leave out, though every document has it.
+FILLED_IN = {"name": "model", "backend": "vllm"}
+# Where a mistake leaves nothing to decide for.
+NEEDED: tuple[Place, ...] = ((), ("parameters",), ("parameters", "model"), ("backend",))
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """A file, what an import of its model would write, and the file with what it leaves out.
+
+    ``problems`` are mistakes in what the file sets, which stays all the same; ``kept`` is its receipt.
+    """
+
+    stored: StoredDocument
+    planned: Plan
+    filled: Filled
+    problems: list[YamlProblem]
+    kept: Receipt | None
+
+    def report(self) -> dict[str, Any]:
+        """The line of --json."""
+        why = self.filled.why
+        return {
+            "schema": 1,
+            "path": str(self.stored.path),
+            "name": self.planned.name,
+            "model_id": self.planned.snapshot.model_id,
+            "revision": self.planned.snapshot.revision,
+            "backend": self.planned.target.backend,
+            "added": [
+                {"path": dotted(path), "value": value, "why": why.get(path, why.get((*path, 0)))}
+                for path, value in self.filled.added.items()
+            ],
+            "problems": [str(problem) for problem in self.problems],
+            "document": self.filled.data,
+        }
+
+
+def plan(
+    path: Path,
+    request: ImportRequest,
+    bench: ImportSession,
+    places: AllowedFolders,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Filling:
+    """Decide for the model and the backend that a file names, at the commit that it pins; writes nothing.
+
+    What the file sets counts as the user's word. ``request`` has the options. Raises DocumentError: "invalid"
+    for a file that is no YAML or names no model, "cannot-edit"; and what an import raises.
+    """
+    from importer.hub import resolve
+    from importer.hub.reference import parse
+
+    stored = load(path)
+    faults = list(schema.faults("document", {**FILLED_IN, **stored.data}))
+    found = problems(stored.text, FILLED_IN)
+    if any(fault.path in NEEDED for fault in faults):
+        raise DocumentError("invalid", path=path, problem=reason(found))
+    progress("resolving")
+    reference = stored.reference
+    revision = _pinned(stored, parse(reference))
+    snapshot = resolve(parse(reference, revision), places, offline=request.offline)
+    kept = stored.receipt
+    if kept is not None and stored.model != (snapshot.model_id or str(snapshot.directory)):
+        kept = None  # of the model that the file named before
+    said = written(stored.data, None if kept is None else kept.wrote)
+    wrong = {dotted(fault.path) for fault in faults}
+    told = Preferences({key: value for key, value in said.items() if key not in wrong})
+    request = replace(
+        replace(request, preferences=told).after(None if kept is None else stored),
+        reference=reference,
+        revision=revision,
+        name=stored.data["name"] if "name" in stored.data and "name" not in wrong else slug(path.stem),
+    )
+    planned = build_plan(decide_snapshot(snapshot, request, bench, progress), Names(Store(path.parent)))
+    return Filling(stored, planned, _filled(stored, planned), found, kept)
+
+
+def _pinned(stored: StoredDocument, model: Reference) -> str | None:
+    """The commit that the file names for its model, in the importer's block or among the artifacts."""
+    if model.repo is None or model.revision is not None:
+        return None
+    block, artifacts = stored.data.get("importer"), stored.data.get("artifacts")
+    found = [(block.get("model_id"), block.get("revision"))] if isinstance(block, dict) else []
+    sources = (
+        [a.get("source") for a in artifacts if isinstance(a, dict)] if isinstance(artifacts, list) else []
+    )
+    found += [(s.get("repo"), s.get("revision")) for s in sources if isinstance(s, dict)]
+    return next((r for repo, r in found if repo == model.repo and isinstance(r, str)), None)
+
+
+def _filled(stored: StoredDocument, planned: Plan) -> Filled:
+    backend = planned.target.backend
+    return fill(stored.text, stored.data, to_text(planned.built), planned.built.data, backend, stored.path)
+
+
+def write(filling: Filling) -> Receipt:
+    """Write the file and the receipt beside it; nothing where nothing is missing.
+
+    Raises DocumentError: "changed" where the file holds other data by now, "cannot-write".
+    """
+    seen, path = filling.stored, filling.stored.path
+    with Store(path.parent).locked():
+        stored = load(path)
+        if stored.digest != seen.digest:
+            raise DocumentError("changed", path=path, name=path, now=stored.digest, seen=seen.digest)
+        filled = filling.filled if stored.text == seen.text else _filled(stored, filling.planned)
+        receipt = _receipt(filling, filled)
+        contents = {path: filled.text} if filled.text != stored.text else {}
+        if stored.receipt is None or stored.receipt.to_text() != receipt.to_text():
+            contents[receipt_path(path)] = receipt.to_text()
+        write_all(contents)
+    return receipt
+
+
+def _receipt(filling: Filling, filled: Filled) -> Receipt:
+    """A new one; or the one that is there, which wrote what is added now as well."""
+    planned, kept, stored = filling.planned, filling.kept, filling.stored
+    fresh = replace(planned.receipt(), name=stored.name, digest=digest(filled.data))
+    if kept is None:
+        return fresh
+    if not filled.added:
+        return kept
+    base = kept.base
+    if base is not None and kept.wrote is not None:
+        target = planned.target.backend
+        base = fill(base, kept.wrote, to_text(planned.built), planned.built.data, target, stored.path).text
+    return replace(kept, digest=fresh.digest, base=base, decisions={**fresh.decisions, **kept.decisions})

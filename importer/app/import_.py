@@ -1,0 +1,316 @@
+"""The whole way: reference → snapshot → study → evidence → decisions → document."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from importer import __version__, config
+from importer.app.decide import Decided, ImportRequest, Progress, decide_snapshot
+from importer.app.preferences import check_document
+from importer.app.session import ImportSession
+from importer.config_file import merge, schema, template_file
+from importer.config_file.build import Built, DocumentSubject, build, kept, to_json, to_text
+from importer.config_file.diff import Change, differences, digest
+from importer.config_file.merge import Merge, Take
+from importer.config_file.name_allocator import Names, check
+from importer.config_file.receipt import Receipt, ReviewEntry, evidence_json
+from importer.config_file.store import Store, StoredDocument
+from importer.decisions.decide import PARSERS
+from importer.decisions.decision import Decision
+from importer.errors import DocumentError
+from importer.hub.local import AllowedFolders
+from importer.messages import render
+from importer.proof import Proof
+from importer.reasons import Reason
+
+
+class OfferReason(StrEnum):
+    """What an engine's version does not take of a decision."""
+
+    CLIENTS_SEND = "clients-send"
+    NO_STOP_WORDS = "no-stop-words"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan(Decided):
+    """The document as it would be written."""
+
+    name: str
+    built: Built
+
+    @property
+    def digest(self) -> str:
+        """Of the document's data."""
+        return digest(self.built.data)
+
+    def report(self, path: Path) -> dict[str, Any]:
+        """The frozen line of --json."""
+        return {
+            "schema": 1,
+            "reference": self.request.reference,
+            "model_id": self.snapshot.model_id,
+            "revision": self.snapshot.revision,
+            "name": self.name,
+            "path": str(path),
+            "document": self.built.data,
+            "decisions": {k: to_json(d) for k, d in self.decisions.items()},
+        }
+
+    def receipt(self) -> Receipt:
+        """A new receipt: review pending, never validated."""
+        directory = self.snapshot.directory if self.snapshot.model_id is None else None
+        return Receipt(
+            name=self.name,
+            reference=self.reference,
+            model_id=self.snapshot.model_id,
+            revision=self.snapshot.revision,
+            directory=None if directory is None else str(directory),
+            digest=self.digest,
+            imported_at=now(),
+            importer=__version__,
+            engine=self.built.data["importer"]["engine"],
+            decisions={k: kept(d) for k, d in self.decisions.items()},
+            evidence=evidence_json(self.evidence),
+            unknown={path: render(reason) for path, reason in self.snapshot.unknown.items()},
+            review={"state": "pending", "by": None, "at": None, "digest": None},
+            proof=None if self.proof is None else self.proof.to_json(),
+            base=to_text(self.built),
+            request=replace(self.request, reference=self.model, revision=self.pinned).to_json(),
+            fit=self.fit.to_json(),
+            files=self.snapshot.settings,
+        )
+
+
+def plan(
+    request: ImportRequest,
+    names: Names,
+    bench: ImportSession,
+    places: AllowedFolders,
+    progress: Progress = lambda _: None,
+) -> Plan:
+    """Resolve, gather evidence, decide and lay out the document; writes nothing. Raises ImporterError."""
+    return build_plan(resolve_and_decide(request, bench, places, progress, names), names)
+
+
+def resolve_and_decide(
+    request: ImportRequest,
+    bench: ImportSession,
+    places: AllowedFolders,
+    progress: Progress = lambda _: None,
+    names: Names | None = None,
+) -> Decided:
+    """Everything that takes time; safe to run for several requests at once. Raises ImporterError.
+
+    With ``names`` the request goes on where the model's document has been told something before.
+    """
+    from importer.hub import resolve
+    from importer.hub.reference import parse
+
+    progress("resolving")
+    snapshot = resolve(parse(request.reference, request.revision), places, offline=request.offline)
+    if names is not None:
+        request = request.after(names.known(snapshot, request.name))
+    return decide_snapshot(snapshot, request, bench, progress)
+
+
+def build_plan(decided: Decided, names: Names) -> Plan:
+    """The document under its name. Raises UsageError for a name or a value that no document may have."""
+    from importer.engines import get
+
+    request, snapshot, target, decisions = (
+        decided.request, decided.snapshot, decided.target, decided.decisions,
+    )  # fmt: skip
+    name = check(request.name) if request.name is not None else names.give(snapshot)
+    subject = DocumentSubject(
+        name=name,
+        reference=decided.reference,
+        model=decided.model,
+        model_id=snapshot.model_id,
+        revision=snapshot.revision,
+    )
+    engine = {"name": target.backend, "version": target.version}
+    findings = _findings(decisions, decided.proof) | _beside(name, decided)
+    if snapshot.license is not None:
+        findings["license"] = snapshot.license
+    built = build(subject, decisions, engine, findings)
+    adapter = get(target.backend) if target.runs else None
+    client = {} if adapter is None else adapter.client_sampling(built.data)
+    if client:
+        built.data["importer"]["client_sampling"] = client
+    if adapter is not None:
+        decisions = _told(decisions, client, adapter.offers, engine)
+    check_document(built.data, request.preferences)
+    made = {f.name: getattr(decided, f.name) for f in fields(decided)} | {"decisions": decisions}
+    return Plan(**made, name=name, built=built)
+
+
+def now() -> str:
+    """The time as receipts write it: UTC, seconds."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _told(
+    decisions: Mapping[str, Decision],
+    client: Mapping[str, Any],
+    offers: Collection[str],
+    engine: Mapping[str, Any],
+) -> dict[str, Decision]:
+    """The decisions, with a word on each value that this version of the engine cannot be started with."""
+    name = " ".join(str(engine[k]) for k in ("name", "version") if engine[k])
+    sent = {key for one in client for key in (one, f"parameters.{one}")}
+    says = dict.fromkeys(sent, Reason(OfferReason.CLIENTS_SEND, engine=name))
+    if "stop" not in offers:
+        says["stopwords"] = Reason(OfferReason.NO_STOP_WORDS, engine=name)
+    return {
+        key: replace(d, why=(*d.why, says[key])) if key in says and d.value is not None else d
+        for key, d in decisions.items()
+    }
+
+
+def _beside(name: str, decided: Decided) -> dict[str, Any]:
+    """What our own block says of a template beside the document."""
+    given, text = decided.request.template, decided.chat_template
+    if given is None or text is None:
+        return {}
+    return {template_file.KEY: template_file.entry(given.name, name, text)}
+
+
+def _findings(decisions: Mapping[str, Decision], proof: Proof | None) -> dict[str, Any]:
+    """What our own block records of the chosen parsers: how they differ when their input comes in pieces."""
+    if proof is None:
+        return {}
+    told = {key: proof.streaming(key, decisions[key].value) for key in PARSERS}
+    streaming = {key: render(finding) for key, finding in told.items() if finding}
+    return {"streaming": streaming} if streaming else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A plan, and what becomes of it on the file that is there.
+
+    ``plan`` has the data as they will be; ``text`` is the file's. ``old`` is the file as it was, ``base``
+    what the importer wrote into it last.
+    """
+
+    planned: Plan
+    take: Take | None
+    plan: Plan
+    text: str
+    old: StoredDocument | None = None
+    base: Mapping[str, Any] | None = None
+
+    @property
+    def edits(self) -> tuple[Change, ...]:
+        """From what this import says to what a person's word in the file makes of it."""
+        return differences(self.planned.built.data, self.plan.built.data)
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """From the file as it is to the file as it will be; none for a new one."""
+        return () if self.old is None else differences(self.old.data, self.plan.built.data)
+
+
+def merge_plan(planned: Plan, store: Store, take: Take | None = None) -> Settled:
+    """Bring a plan and the file of its name together; writes nothing.
+
+    Raises DocumentError: "exists" for a file of another model, or one whose receipt does not tell what was
+    written; "conflict" where a person and the import changed one value, and ``take`` does not say whose
+    counts; "cannot-edit".
+    """
+    path = store.path(planned.name)
+    schema.check("document", planned.built.data, path)
+    theirs, old = to_text(planned.built), store.find(planned.name)
+    if old is None:
+        return Settled(planned, take, planned, theirs)
+    base = _base(old)
+    if old.model != planned.model or (base is None and old.digest != planned.digest):
+        raise DocumentError("exists", path=path)
+    wrote = old.receipt.base if old.receipt is not None else None
+    if base is None or wrote == theirs:
+        return _settled(planned, take, old.data, old.text, old, base)
+    merged = Merge(base, old.data, planned.built.data, take)
+    if merged.conflicts and take is None:
+        first, count = merged.conflicts[0].reason, len(merged.conflicts)
+        raise DocumentError("conflict", path=path, count=count, first=first, conflicts=merged.conflicts)
+    data = _derived(merged.data)
+    return _settled(planned, take, data, merge.write(old.text, data, wrote, theirs, path), old, base)
+
+
+def _settled(
+    planned: Plan,
+    take: Take | None,
+    data: dict[str, Any],
+    text: str,
+    old: StoredDocument,
+    base: Mapping[str, Any] | None,
+) -> Settled:
+    return Settled(planned, take, replace(planned, built=Built(data, {})), text, old, base)
+
+
+def _base(old: StoredDocument) -> Mapping[str, Any] | None:
+    """The data that the importer wrote last; where the receipt lacks them, data that nobody edited."""
+    if old.receipt is None:
+        return None
+    if old.receipt.base is None:
+        return old.data if old.digest == old.receipt.digest else None
+    return old.receipt.wrote
+
+
+def _derived(data: dict[str, Any]) -> dict[str, Any]:
+    """The data with what follows from a person's values: which of them clients have to send."""
+    from importer.engines import get, runs
+
+    block = data.get("importer")
+    if not isinstance(block, dict) or not isinstance(data.get("parameters"), dict):
+        return data
+    backend = data.get("backend")
+    sent = get(backend).client_sampling(data) if backend in config.NAMES and runs(backend) else {}
+    ours = {k: v for k, v in block.items() if k != "client_sampling"}
+    return {**data, "importer": {**ours, **({"client_sampling": sent} if sent else {})}}
+
+
+def write(settled: Settled, store: Store, review: ReviewEntry | None = None) -> Receipt:
+    """Write what changed of document and receipt; data that stay keep their review and their validation.
+
+    ``review`` approves, but takes back no person's rejection of the very same data. The caller holds the
+    store's lock. Raises what ``settle`` raises, and DocumentError: "changed" where the file is no longer the
+    one that was settled, "exists" where a chat template lies there that a person has changed.
+    """
+    found = merge_plan(settled.planned, store, settled.take)
+    plan, old = found.plan, found.old
+    if plan.digest != settled.plan.digest:
+        path = store.path(plan.name)
+        raise DocumentError("changed", path=path, name=plan.name, now=plan.digest, seen=settled.plan.digest)
+    receipt = _receipt(found)
+    if review is not None and receipt.state(plan.digest) in ("draft", "stale"):
+        receipt = receipt.with_review(review, plan.built.data)
+    path, template = store.path(plan.name), template_file.meant(plan.built.data, plan.chat_template)
+    if template is not None:
+        template_file.check_free(None if old is None else old.data, path, template)
+    whole = template is None or template_file.holds(path, template)
+    if old is None or old.receipt is None or old.text != found.text or not whole:
+        store.write(found.text, receipt, template)
+        if old is not None and not template_file.named(plan.built.data):
+            template_file.forget(old.data, path)
+    elif old.receipt.to_text() != receipt.to_text():
+        store.write_receipt(plan.name, receipt)
+    return receipt
+
+
+def _receipt(settled: Settled) -> Receipt:
+    """The plan's receipt with what the last one says and still holds."""
+    receipt, old = settled.planned.receipt(), settled.old
+    kept = None if old is None else old.receipt
+    if old is None or kept is None:
+        return replace(receipt, digest=settled.plan.digest)
+    receipt = replace(receipt.with_past(kept), digest=settled.plan.digest)
+    if settled.plan.digest == old.digest:
+        receipt = replace(receipt, digest=kept.digest, imported_at=kept.imported_at)
+        return receipt.with_standing(kept)
+    edited = settled.base is not None and old.digest != digest(settled.base)
+    return receipt.with_standing(kept) if edited else receipt

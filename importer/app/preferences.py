@@ -1,0 +1,179 @@
+"""The values that the user set, read and checked before they win over everything."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Any
+
+from importer import config
+from importer.config_file import field_paths, schema
+from importer.config_file.diff import ABSENT, same
+from importer.config_file.field_paths import FACTS, OPTIONS, PARAMETERS, SAMPLING, TOP_LEVEL
+from importer.config_file.store import StoredDocument
+from importer.decisions.decision import Preferences, Target
+from importer.errors import DocumentError, Setting, UsageError
+from importer.reasons import Reason
+
+RESERVED = ("name", "importer", "options", "artifacts", "parameters", "parameters.model")
+DESCRIBING = ("backend", "description", "known_usecases", "template")  # no decisions
+DEVICE = "device"  # the name under which a device and its memory are unset
+KINDS = ("chat", "base", "guard", "ocr", "translation")
+
+
+class PreferenceReason(StrEnum):
+    """Why a preference is not valid."""
+
+    FORM = "form"
+    SET_TOO = "set-too"
+    NOT_ONE_OF = "not-one-of"
+    NO_PARSER = "no-parser"
+    EMPTY_STEP = "empty-step"
+    NOT_SET_SO = "not-set-so"
+    CONTROL = "control"
+    NEAR = "near"
+    NONE_NEAR = "none-near"
+
+
+def parse(assignments: Iterable[str], backend: str | None = None, unset: Iterable[str] = ()) -> Preferences:
+    """``key=value`` strings as preferences; values are YAML scalars or flow collections.
+
+    The backend ``auto`` takes back an earlier word on it, as ``unset`` does for its keys. Raises UsageError,
+    "unknown-setting" for a key that no document has.
+    """
+    values: dict[str, Any] = {} if backend is None else {"backend": backend}
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
+        if not equals or not key:
+            raise _refused(Setting.SET, assignment, PreferenceReason.FORM, given=assignment)
+        values[_key(key.strip(), Setting.SET)] = _value(key, text)
+    dropped = {key if key == DEVICE else _key(key.strip(), Setting.UNSET) for key in unset}
+    if both := sorted(dropped & values.keys()):
+        raise _refused(Setting.UNSET, both[0], PreferenceReason.SET_TOO, key=both[0])
+    if values.get("backend") == "auto":
+        del values["backend"]
+        dropped.add("backend")
+    return Preferences(_checked(values), frozenset(dropped))
+
+
+def recalled(typed: Preferences, stored: StoredDocument | None) -> Preferences:
+    """What is typed now, and before it what earlier imports of the same document were told.
+
+    A backend that a person wrote into the file counts as said: all other values depend on it. Raises
+    UsageError("bad-value") where the receipt holds what cannot have been said.
+    """
+    receipt = None if stored is None else stored.receipt
+    if stored is None or receipt is None or receipt.request is None:
+        return typed
+    earlier = dict(receipt.request.get("preferences", {}))
+    backend, wrote = stored.data.get("backend"), receipt.wrote
+    if wrote is not None and backend in config.NAMES and backend != wrote.get("backend"):
+        earlier["backend"] = backend
+    kept = {key: value for key, value in earlier.items() if key not in typed.unset}
+    return Preferences({**_checked(kept), **typed.values}, typed.unset)
+
+
+def written(document: Mapping[str, Any], wrote: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What a person's file says, by the names of preferences, where the importer did not write the same."""
+    said, ours = dict(_said(document)), {} if wrote is None else dict(_said(wrote))
+    return {key: value for key, value in said.items() if not same(value, ours.get(key, ABSENT))}
+
+
+def _said(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    if document.get("backend") in config.NAMES:
+        yield "backend", document["backend"]
+    for key, value in _map(document, "parameters").items():
+        if key in PARAMETERS:
+            yield f"parameters.{key}", value
+    for key in TOP_LEVEL:
+        if key in document and key not in (*RESERVED, *DESCRIBING):
+            inner = document[key] if key == "engine_args" and isinstance(document[key], Mapping) else None
+            named = {key: document[key]} if inner is None else {f"{key}.{k}": v for k, v in inner.items()}
+            yield from ((path, v) for path, v in named.items() if path.count(".") < 2)
+    for key in OPTIONS:
+        if any(option.key == key for option in field_paths.of(document)):
+            yield key, field_paths.parser(document, key)
+    yield from ((k, v) for k, v in _map(document, "importer").items() if k in FACTS)
+
+
+def _map(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = document.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _checked(values: dict[str, Any]) -> dict[str, Any]:
+    """Values that a decision can have; raises UsageError("bad-value")."""
+    for key, known in (("kind", KINDS), ("backend", config.NAMES)):
+        if key in values and values[key] not in known:
+            raise _refused(Setting.SET, values[key], PreferenceReason.NOT_ONE_OF, key=key, known=known)
+    for key in OPTIONS:
+        if values.get(key) == "none":
+            values[key] = None
+        elif values.get(key) is not None and not isinstance(values[key], str):
+            raise _refused(Setting.SET, values[key], PreferenceReason.NO_PARSER, key=key)
+    return values
+
+
+def _refused(setting: Setting, value: object, reason: PreferenceReason, **fields: object) -> UsageError:
+    return UsageError("bad-value", setting=setting, value=value, problem=Reason(reason, **fields))
+
+
+def _key(key: str, setting: Setting) -> str:
+    if key in SAMPLING:
+        return f"parameters.{key}"
+    head, *rest = key.split(".")
+    if "" in (head, *rest):
+        raise _refused(setting, key, PreferenceReason.EMPTY_STEP, key=key)
+    if key in RESERVED or (head in RESERVED and head != "parameters"):
+        raise _refused(setting, key, PreferenceReason.NOT_SET_SO, key=key)
+    known = head in TOP_LEVEL if head != "parameters" else rest[0] in PARAMETERS
+    if key in OPTIONS or key in FACTS or known:
+        return key
+    names = get_close_matches(rest[-1] if rest else head, [*OPTIONS, *FACTS, *PARAMETERS, *TOP_LEVEL], 3)
+    near = Reason(PreferenceReason.NEAR, names=names) if names else Reason(PreferenceReason.NONE_NEAR)
+    raise UsageError("unknown-setting", setting=setting, name=key, near=near)
+
+
+def _value(key: str, text: str) -> Any:
+    """JSON where it is JSON (so that 1e-1 is a number), else YAML of one line, else the text itself."""
+    from importer import yaml_reader
+
+    if any(c not in "\n\t" and unicodedata.category(c) in ("Cc", "Cs") for c in text):
+        raise _refused(Setting.SET, text, PreferenceReason.CONTROL, key=key)
+    for load in (json.loads,) if "\n" in text else (json.loads, yaml_reader.read):
+        try:
+            value = load(text)
+            json.dumps(value, allow_nan=False)
+        except (ValueError, TypeError, RecursionError):
+            continue
+        return value
+    return text
+
+
+def check_parsers(preferences: Preferences, target: Target) -> None:
+    """A parser the user names must exist in the target engine; raises UsageError("unknown-parser")."""
+    for key in OPTIONS:
+        name = preferences.values.get(key)
+        if name is not None and not target.has(key, name):
+            near = get_close_matches(name, target.parsers[key], 5, 0.4) or sorted(target.parsers[key])[:5]
+            raise UsageError(
+                "unknown-parser",
+                engine=target.backend,
+                version=target.version,
+                field=key.replace("_", " "),
+                name=name,
+                near=", ".join(near),
+            )
+
+
+def check_document(data: Mapping[str, Any], preferences: Preferences) -> None:
+    """What the user set must fit the document's schema; raises UsageError("bad-value")."""
+    if preferences.values:
+        try:
+            schema.check("document", data, "the document")
+        except DocumentError as error:
+            problem = error.details["problem"]
+            raise UsageError("bad-value", setting=Setting.SET, problem=problem) from None

@@ -1,0 +1,272 @@
+"""A document planned again from what its receipt says was asked for, and compared with what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from importer import __version__
+from importer.app.decide import ImportRequest
+from importer.app.import_ import Plan, build_plan, merge_plan, resolve_and_decide
+from importer.app.recheck_causes import Side, reasons
+from importer.app.session import ImportSession
+from importer.app.target import bind
+from importer.config_file import field_paths
+from importer.config_file.build import kept, warnings
+from importer.config_file.diff import ABSENT, Change, Path, differences, same
+from importer.config_file.field_paths import FACTS, OPTIONS, path_of
+from importer.config_file.merge import Conflict
+from importer.config_file.name_allocator import Names
+from importer.config_file.receipt import Receipt, evidence_json
+from importer.config_file.review import change_json
+from importer.config_file.store import Store, StoredDocument
+from importer.decisions.decision import Decision, Target
+from importer.errors import DocumentError, ImporterError, RepositoryError, UsageError
+from importer.hub.local import AllowedFolders
+from importer.messages import render
+from importer.reasons import Reason
+from importer.signals.evidence import is_warning
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeCause:
+    """What is another one now: model, commit, backend, engine's version, device or importer's version."""
+
+    what: str
+    before: str | None
+    after: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        """As ``--json`` prints it."""
+        return {"what": self.what, "before": self.before, "after": self.after}
+
+
+@dataclass(frozen=True, slots=True)
+class Yours:
+    """What a person has written over what the importer wrote; an import keeps it or tells a conflict."""
+
+    value: Any
+
+    def to_json(self) -> dict[str, Any]:
+        """``yours`` is left out where they took the key away."""
+        return {"covered": True} | ({} if self.value is ABSENT else {"yours": self.value})
+
+
+@dataclass(frozen=True, slots=True)
+class Altered:
+    """A decision with another value, or with the same one and a warning that was not there."""
+
+    key: str
+    before: Any
+    after: Any
+    why: tuple[Reason, ...]
+    yours: Yours | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As ``--json`` prints it."""
+        said = {
+            "key": self.key,
+            "before": self.before,
+            "after": self.after,
+            "why": [render(reason) for reason in self.why],
+        }
+        return said | ({"covered": False} if self.yours is None else self.yours.to_json())
+
+
+@dataclass(frozen=True, slots=True)
+class MovedRevision:
+    """A change of the document's data that is no decision: a commit, a version, a finding."""
+
+    change: Change
+    yours: Yours | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As ``--json`` prints it."""
+        return change_json(self.change) | ({"covered": False} if self.yours is None else self.yours.to_json())
+
+
+@dataclass(frozen=True, slots=True)
+class RecheckFinding:
+    """One document. ``request`` is its receipt's; ``refused`` says why it could not be imported again.
+
+    ``conflicts`` are values that a person and an import now have changed, each to another.
+    """
+
+    name: str
+    model: str | None
+    request: Mapping[str, Any]
+    causes: tuple[ChangeCause, ...] = ()
+    decisions: tuple[Altered, ...] = ()
+    moved: tuple[MovedRevision, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    refused: ImporterError | None = None
+
+    @property
+    def changed(self) -> bool:
+        """Whether an import now would write anything else, warn of anything new, or be refused."""
+        return bool(self.decisions or self.moved or self.refused)
+
+    def to_json(self, worded: Callable[[ImporterError], Mapping[str, Any]]) -> dict[str, Any]:
+        """As JSON; ``worded`` gives a failure's kind, message and next step."""
+        no = self.refused
+        return {
+            "schema": 1,
+            "name": self.name,
+            "model": self.model,
+            "changed": self.changed,
+            "causes": [c.to_json() for c in self.causes],
+            "decisions": [d.to_json() for d in self.decisions],
+            "document": [m.to_json() for m in self.moved],
+            "conflicts": [c.to_json() for c in self.conflicts],
+            "refused": None if no is None else worded(no),
+        }
+
+
+GONE: Mapping[str, Any] = {"value": None, "why": (), "reasons": ()}  # a decision that nobody makes
+
+
+def recheck(
+    store: Store, name: str, bench: ImportSession, places: AllowedFolders, *, offline: bool = False
+) -> RecheckFinding:
+    """What an import now would alter in a document; writes nothing, and may be run side by side.
+
+    Raises DocumentError for what cannot be read, HubError and UsageError for what cannot be reached.
+    """
+    stored = store.load(name)
+    receipt = stored.need_receipt()
+    wrote = receipt.wrote
+    if receipt.request is None or wrote is None:
+        raise DocumentError("no-receipt", path=stored.path, problem="it does not say what was asked for")
+    try:
+        request = ImportRequest.from_json(receipt.request, offline=offline).after(stored)
+        planned = _plan(request, receipt, store, bench, places)
+        conflicts = _conflicts(planned, store)
+    except (RepositoryError, UsageError) as error:
+        if error.kind == "no-such-directory":
+            raise
+        return RecheckFinding(stored.name, stored.model, receipt.request, refused=error)
+    edits = differences(wrote, stored.data)
+    altered = tuple(_altered(stored, receipt, planned, edits))
+    paths = [_place(a.key) for a in altered]
+    moved = tuple(
+        MovedRevision(change, _yours(stored, change.path, edits))
+        for change in differences(wrote, planned.built.data)
+        if not any(_touch(change.path, path) for path in paths)
+    )
+    causes = tuple(_causes(receipt, planned))
+    return RecheckFinding(stored.name, stored.model, receipt.request, causes, altered, moved, conflicts)
+
+
+def _plan(
+    request: ImportRequest, receipt: Receipt, store: Store, bench: ImportSession, places: AllowedFolders
+) -> Plan:
+    """Under the name that the document has; a directory is where it was, wherever this process is."""
+    found = request if receipt.directory is None else replace(request, reference=receipt.directory)
+    decided = resolve_and_decide(found, bench, places)
+    return build_plan(replace(decided, request=replace(request, name=receipt.name)), Names(store))
+
+
+def _conflicts(planned: Plan, store: Store) -> tuple[Conflict, ...]:
+    try:
+        merge_plan(planned, store)
+    except DocumentError as error:
+        found = error.details.get("conflicts")
+        return tuple(found) if isinstance(found, list) else ()
+    return ()
+
+
+def _causes(receipt: Receipt, planned: Plan) -> Iterator[ChangeCause]:
+    engine, target = receipt.engine, planned.target
+    pairs = {
+        "model": (receipt.model_id, planned.snapshot.model_id),
+        "commit": (receipt.revision, planned.snapshot.revision),
+        "backend": (engine["name"], target.backend),
+        "engine": (engine.get("version"), target.version),
+        "device": (_device(receipt.fit), _device(planned.fit.to_json())),
+        "importer": (receipt.importer, __version__),
+    }
+    for what, (before, after) in pairs.items():
+        if before != after:
+            yield ChangeCause(what, before, after)
+
+
+def _device(fit: Mapping[str, Any] | None) -> str | None:
+    """What a document was fitted to, in words."""
+    device = (fit or {}).get("device")
+    if not isinstance(device, Mapping) or not isinstance(device.get("memory"), int):
+        return None
+    return f"{device.get('count')} × {device.get('name')} with {device['memory'] / 2**30:.1f} GiB"
+
+
+def _altered(
+    stored: StoredDocument, receipt: Receipt, planned: Plan, edits: tuple[Change, ...]
+) -> Iterator[Altered]:
+    decided = {key: kept(decision) for key, decision in planned.decisions.items()}
+    evidence = evidence_json(planned.evidence)
+    target = _recorded(receipt)
+    for key in dict.fromkeys((*receipt.decisions, *decided)):
+        old = Side(
+            receipt.decisions.get(key, GONE),
+            [e for e in receipt.evidence if e["key"] == key], target, receipt.importer,
+        )  # fmt: skip
+        new = Side(
+            decided.get(key, GONE), [e for e in evidence if e["key"] == key], planned.target, __version__
+        )
+        if same(old.value, new.value):
+            why = _new_warnings(old.decision, planned.decisions.get(key))
+        else:
+            why = reasons(key, old, new, _why(planned.decisions.get(key)))
+        if why:
+            yield Altered(key, old.value, new.value, why, _yours(stored, _place(key), edits))
+
+
+def _why(decision: Decision | None) -> tuple[Reason, ...]:
+    return () if decision is None else decision.why
+
+
+def _new_warnings(old: Mapping[str, Any], new: Decision | None) -> tuple[Reason, ...]:
+    """Warnings that were not there. A receipt without kinds tells only whether there was any."""
+    found = tuple(reason for reason in _why(new) if is_warning(reason))
+    if "reasons" not in old:
+        return () if any(warnings(old)) else found
+    return tuple(reason for reason in found if reason.to_json() not in old["reasons"])
+
+
+def _recorded(receipt: Receipt) -> Target:
+    """The engine that the document was written for, with its parsers where they are still known."""
+    name, version = receipt.engine["name"], receipt.engine.get("version")
+    try:
+        return bind(name, version, ask=False).target
+    except UsageError:
+        return Target(name, version)
+
+
+def _place(key: str) -> Path:
+    """Where the document holds a decision."""
+    if key in OPTIONS:
+        return (field_paths.KEY, key)
+    return ("importer", key) if key in FACTS else path_of(key) or (key,)
+
+
+def _yours(stored: StoredDocument, path: Path, edits: tuple[Change, ...]) -> Yours | None:
+    """What the person wrote at a path, where they touched it."""
+    reordered = (field_paths.KEY,)  # the whole list is told where only its order or white space was edited
+    touched = [edit for edit in edits if _touch(edit.path, path) and edit.path != reordered]
+    if not touched:
+        return None
+    exact = next((edit for edit in touched if edit.path == path), None)
+    return Yours(_at(stored.data, path) if exact is None else exact.after)
+
+
+def _touch(one: Path, other: Path) -> bool:
+    """Whether one path is the other or leads to it."""
+    shorter = min(len(one), len(other))
+    return one[:shorter] == other[:shorter]
+
+
+def _at(data: Mapping[str, Any], path: Path) -> Any:
+    value: Any = data
+    for step in path:
+        value = value.get(step, ABSENT) if isinstance(value, Mapping) else ABSENT
+    return value

@@ -1,0 +1,136 @@
+"""Why a decision is another one now: the recorded evidence beside the new; pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from importer.config_file.diff import shown
+from importer.config_file.field_paths import OPTIONS
+from importer.decisions.decision import Target
+from importer.decisions.parsers import Unavailable
+from importer.proof.result import ProofReason
+from importer.reasons import Reason
+from importer.signals.evidence import Rule
+
+Facts = Sequence[Mapping[str, Any]]  # evidence as it stands in receipts
+UNPROVED = (
+    ProofReason.NOT_PROVED, Unavailable.NOTHING_RENDERED, Unavailable.NOT_RUN_HERE, Unavailable.NOT_INSTALLED,
+)  # fmt: skip
+
+
+class RecheckReason(StrEnum):
+    """What changed that a decision rests on."""
+
+    BACKEND = "backend"
+    NO_SUCH_PARSER = "no-such-parser"
+    NEW_PARSER = "new-parser"
+    NOT_PROVED = "not-proved"
+    NOT_READ = "not-read"
+    READ_OTHERWISE = "read-otherwise"
+    NEW = "new"
+    CHANGED = "changed"
+    GONE = "gone"
+    OTHER_IMPORTER = "other-importer"
+    WEIGHED_OTHERWISE = "weighed-otherwise"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One decision at one time: itself, the facts on it, and the engine it was made for."""
+
+    decision: Mapping[str, Any]
+    facts: Facts
+    target: Target
+    importer: str
+
+    @property
+    def value(self) -> Any:
+        """``None`` where nothing was decided."""
+        return self.decision.get("value")
+
+    def proof(self) -> Mapping[str, Any] | None:
+        """What the engine's parsers read, where they were asked."""
+        found = next((f for f in self.facts if f["rule"] == Rule.PROOF), None)
+        return found if found is not None and found["value"].get("asked") else None
+
+
+def reasons(key: str, old: Side, new: Side, why: Sequence[Reason]) -> tuple[Reason, ...]:
+    """What changed that this decision rests on, whose own reasons now are ``why``; never empty."""
+    found = [*_registries(key, old, new), *_proofs(old, new, why), *_facts(old, new)]
+    if not found and old.target.backend != new.target.backend:
+        found = [Reason(RecheckReason.BACKEND, backend=new.target.backend)]
+    if not found and not new.facts:
+        found = list(why[:1])
+    return tuple(found) or (_weighed(old, new),)
+
+
+def _registries(key: str, old: Side, new: Side) -> Iterator[Reason]:
+    """A name that one version of the engine has and the other lacks."""
+    if key not in OPTIONS or old.target.backend != new.target.backend:
+        return
+    if old.value is not None and not new.target.has(key, old.value):
+        yield Reason(RecheckReason.NO_SUCH_PARSER, engine=_engine(new), field=key, parser=old.value)
+    if new.value is not None and not old.target.has(key, new.value):
+        yield Reason(
+            RecheckReason.NEW_PARSER, engine=_engine(new), field=key, parser=new.value, before=_engine(old)
+        )
+
+
+def _proofs(old: Side, new: Side, why: Sequence[Reason]) -> Iterator[Reason]:
+    before, after = old.proof(), new.proof()
+    if after is None:
+        if before is not None:
+            unproved = [reason for reason in why if reason.kind in UNPROVED]
+            yield from unproved or [Reason(RecheckReason.NOT_PROVED)]
+        return
+    refuted = after["value"].get("refuted", {}).get(old.value)
+    if refuted:
+        yield Reason(RecheckReason.NOT_READ, engine=after["source"], parser=old.value, problem=refuted)
+    elif before is None or before["value"].get("reads") != after["value"].get("reads"):
+        yield Reason(RecheckReason.READ_OTHERWISE, says=after["says"])
+
+
+def _facts(old: Side, new: Side) -> Iterator[Reason]:
+    """What a file or a table says otherwise, says for the first time, or says no more."""
+    gone = _unmatched(old.facts, new.facts)
+    for fact in _unmatched(new.facts, old.facts):
+        was = next((g for g in gone if (g["rule"], g["source"]) == (fact["rule"], fact["source"])), None)
+        if was is None:
+            yield Reason(RecheckReason.NEW, says=fact["says"])
+        else:
+            gone.remove(was)
+            now, then = _brief(fact, was)
+            yield Reason(RecheckReason.CHANGED, source=fact["source"], now=now, then=then)
+    for fact in gone:
+        yield Reason(RecheckReason.GONE, says=fact["says"])
+
+
+def _unmatched(facts: Facts, others: Facts) -> list[Mapping[str, Any]]:
+    """Facts that have no equal among the others, wording aside; the proof is told by itself."""
+    known = {_identity(f) for f in others}
+    return [f for f in facts if f["rule"] != Rule.PROOF and _identity(f) not in known]
+
+
+def _identity(fact: Mapping[str, Any]) -> str:
+    return json.dumps([fact["rule"], fact["source"], fact["value"], fact["quote"]], sort_keys=True)
+
+
+def _brief(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, str]:
+    """Each in as few words as tell them apart: their quotes, else their values."""
+    if one["quote"] and other["quote"] and one["quote"] != other["quote"]:
+        return str(one["quote"]), str(other["quote"])
+    return shown(one["value"]), shown(other["value"])
+
+
+def _weighed(old: Side, new: Side) -> Reason:
+    if old.importer != new.importer:
+        return Reason(RecheckReason.OTHER_IMPORTER, now=new.importer, then=old.importer)
+    return Reason(RecheckReason.WEIGHED_OTHERWISE)
+
+
+def _engine(side: Side) -> str:
+    return f"{side.target.backend} {side.target.version}"

@@ -1,0 +1,79 @@
+"""What an import needs running: a sandbox for texts, and a parser worker per engine, all kept warm."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from importer.analysis import ANALYSE, FOR_ENGINE, Analysis, EngineQuestion, Facts, Question, too_costly
+from importer.decisions.decision import Target
+from importer.proof.result import Proof
+from importer.sandbox import OverLimit, Sandbox
+
+if TYPE_CHECKING:
+    from importer.chat_template.samples import TemplateAnalysis
+    from importer.engines.parsers import ParserWorker, Tokens
+
+
+class ImportSession:
+    """Shared by all imports of a run; safe to use from several threads. A context manager.
+
+    ``proves``   whether the parsers of an installed engine are asked.
+    ``sandbox``  what reads the repositories' texts; one child at a time unless another is given.
+    """
+
+    def __init__(self, *, proves: bool = True, sandbox: Sandbox | None = None) -> None:
+        self.proves = proves
+        self.sandbox = sandbox or Sandbox()
+        self._stack = ExitStack()
+        self._proving = Lock()
+        self._workers: dict[tuple[str, str | None], ParserWorker] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+        self.sandbox.close()
+
+    def wake(self) -> None:
+        """Start the sandbox now: it is awake by the time a snapshot has been found."""
+        self.sandbox.start()
+
+    def analyse(self, question: Question) -> Analysis:
+        """What the files say. Raises RepositoryError, UsageError("bad-value"), SandboxError."""
+        found = self.sandbox.call(ANALYSE, question, question.snapshot.label)
+        if isinstance(found, OverLimit):
+            raise too_costly(question.snapshot, found)
+        return found
+
+    def bind(self, bound: EngineQuestion) -> Facts:
+        """The same for one engine. Raises RepositoryError, SandboxError."""
+        found = self.sandbox.call(FOR_ENGINE, bound, bound.snapshot.label)
+        if isinstance(found, OverLimit):
+            raise too_costly(bound.snapshot, found)
+        return found
+
+    def prove(
+        self, study: TemplateAnalysis, tokens: Tokens, declared: bool, target: Target, python: Path
+    ) -> Proof:
+        """Ask the engine's parsers; from the cache where this template was asked before."""
+        from importer.engines.parsers import ParserWorker
+        from importer.proof.cache import cached
+        from importer.proof.prove import prove
+
+        key = target.backend, target.plugin
+
+        def ask() -> Proof:
+            with self._proving:
+                if key not in self._workers:
+                    worker = ParserWorker(target.backend, python, plugin=target.plugin)
+                    self._workers[key] = self._stack.enter_context(worker)
+                return prove(study, tokens, declared, self._workers[key])
+
+        return cached(study, tokens, declared, target, ask)

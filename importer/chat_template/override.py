@@ -1,0 +1,106 @@
+"""A template that the user gives in place of the model's own: a convention of ours, or a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from importer.chat_template.conventions import CONVENTIONS
+from importer.chat_template.find import MAX_CHARACTERS, Template
+from importer.chat_template.render import Renders
+from importer.chat_template.vocabulary import Vocabulary
+from importer.errors import Setting, UsageError
+from importer.reasons import Reason
+
+NONE = "none"  # the name of the model's own
+FILE = "file"  # the name of a template that is neither the model's nor ours
+
+
+class OverrideReason(StrEnum):
+    """Why a template cannot be taken in place of the model's own."""
+
+    CHARACTERS = "characters"
+    EMPTY = "empty"
+    NOTHING_TO_DRESS = "nothing-to-dress"
+    NOT_TEXT = "not-text"
+    NO_FILE = "no-file"
+    TOO_LONG = "too-long"
+    UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateOverride:
+    """``name`` is a convention's, or ``file``: then ``text`` is what stood in the file at ``source``.
+
+    ``none`` takes back what an earlier import was given.
+    """
+
+    name: str
+    source: str
+    text: str = ""
+
+    @property
+    def word(self) -> str:
+        """The name or the path, so that it can be given again."""
+        return self.source if self.name == FILE else self.name
+
+
+def by_name(name: str) -> TemplateOverride:
+    """A convention of ours, or ``none``."""
+    return TemplateOverride(name, f"the convention {name}")
+
+
+def read(word: str | None) -> TemplateOverride | None:
+    """The template of this name or file, ``None`` without one. Raises UsageError("bad-value")."""
+    if word is None:
+        return None
+    if word == NONE or word in CONVENTIONS:
+        return by_name(word)
+    text = _file(word)
+    if not text.strip():
+        raise _refused(word, Reason(OverrideReason.EMPTY))
+    if len(text) > MAX_CHARACTERS:
+        raise _refused(word, Reason(OverrideReason.TOO_LONG, limit=MAX_CHARACTERS))
+    return TemplateOverride(FILE, str(Path(word).absolute()), text)
+
+
+def again(word: str | None, text: str | None) -> TemplateOverride | None:
+    """What an earlier import was given; ``text`` is what lies beside its document, wherever it came from."""
+    if word is None or (word not in CONVENTIONS and text is None):
+        return None
+    return by_name(word) if word in CONVENTIONS else TemplateOverride(FILE, word, text or "")
+
+
+def template_of(
+    given: TemplateOverride, own: Template | None, vocabulary: Vocabulary, renderer: Renders
+) -> Template:
+    """The template to serve with; raises UsageError("bad-value") where the model's own cannot be dressed."""
+    from importer.chat_template.conventions.wrap import wrap
+
+    if given.name == FILE:
+        text = given.text
+    elif own is None:
+        raise _refused(given.name, Reason(OverrideReason.NOTHING_TO_DRESS))
+    else:
+        text = wrap(own, given.name, vocabulary, renderer)
+    if any(char == "\0" or "\ud800" <= char <= "\udfff" for char in text):
+        raise _refused(given.word, Reason(OverrideReason.CHARACTERS))
+    return Template(text, given.source)
+
+
+def _file(word: str) -> str:
+    path = Path(word)
+    try:
+        if not path.is_file():
+            raise _refused(word, Reason(OverrideReason.NO_FILE, known=(*CONVENTIONS, NONE)))
+        with path.open(encoding="utf-8") as file:
+            return file.read(MAX_CHARACTERS + 1)
+    except UnicodeDecodeError:
+        raise _refused(word, Reason(OverrideReason.NOT_TEXT)) from None
+    except OSError as error:
+        raise _refused(word, Reason(OverrideReason.UNREADABLE, problem=error.strerror)) from None
+
+
+def _refused(word: str, problem: Reason) -> UsageError:
+    return UsageError("bad-value", setting=Setting.TEMPLATE, value=word, problem=problem)

@@ -1,0 +1,27 @@
+"""Where things live: folders and the few environment variables that move them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+# Where the Hub's token may stand.
+TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_TOKEN", "HF_TOKEN_PATH")
+
+
+def home() -> Path:
+    """Engines and caches: ``IMPORTER_HOME``, else the platform's data directory."""
+    given = os.environ.get("IMPORTER_HOME")
+    if given:
+        return Path(given).expanduser()
+    from platformdirs import user_data_path
+
+    return user_data_path("importer", appauthor=False)
+
+
+def flag(name: str) -> bool:
+    """Whether an environment variable is switched on, read as huggingface_hub reads its own."""
+    return os.environ.get(name, "").strip().upper() in {"1", "ON", "YES", "TRUE"}
+
+
+NAMES = ("vllm", "mlx", "mlx-vlm", "vllm-mlx")

@@ -1,0 +1,226 @@
+"""From decisions to the document's data: LocalAI's keys, and our block under ``importer``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from importer.config_file import field_paths
+from importer.config_file.field_paths import FACTS, OPTIONS, SAMPLING, UNWRITTEN, path_of
+from importer.config_file.yaml_edit.render import block, printable
+from importer.config_file.yaml_edit.source_map import UnreadableYaml, parse_yaml
+from importer.decisions.decision import Decision, Decisions
+from importer.errors import DocumentError, one_line
+from importer.messages import Text, render, rendered
+from importer.reasons import key_of
+from importer.signals.evidence import Severity
+from importer.yaml_reader import compose
+
+LONGEST = 100  # characters
+
+
+def comment(decision: Decision) -> str:
+    """One short line: the status, the first reason, and the first number that lost to another."""
+    first = one_line(render(decision.why[0])) if decision.why else ""
+    beside = _beside(decision)
+    room = LONGEST - len(beside)
+    text = f"{decision.status}: {first}"
+    return (text if len(text) <= room else text[: room - 3].rstrip() + "…") + beside
+
+
+def _beside(decision: Decision) -> str:
+    """The first number that was offered and lost."""
+    lost = [o for o in decision.overruled if type(o.value) in (int, float)]
+    return f"; not {lost[0].value} ({lost[0].source:.30})" if lost else ""
+
+
+WARNING = key_of(Severity.WARNING)
+# How a warning's text begins in receipts that have no kinds.
+MARK = "warning: "
+
+
+def to_json(decision: Decision, instead: Mapping[str, Text] | None = None) -> dict[str, Any]:
+    """The frozen form: value, status, why, overruled; ``instead`` holds a front end's own sentences."""
+    return {
+        "value": decision.value,
+        "status": decision.status,
+        "why": [render(reason, instead) for reason in decision.why],
+        "overruled": [
+            {"value": o.value, "source": o.source, "why": render(o.why, instead)} for o in decision.overruled
+        ],
+    }
+
+
+def kept(decision: Decision) -> dict[str, Any]:
+    """The same with ``reasons``, the kinds and fields of ``why``, which a recheck compares."""
+    return to_json(decision) | {"reasons": [reason.to_json() for reason in decision.why]}
+
+
+def warnings(decision: Mapping[str, Any]) -> Iterator[str]:
+    """What a decision in a receipt warns of; receipts that have no kinds mark it in the text."""
+    if "reasons" in decision:
+        for reason, text in zip(decision["reasons"], decision["why"], strict=False):
+            if reason["kind"] == WARNING:
+                yield rendered(reason.get("reason", {})) or text
+        return
+    yield from (text[len(MARK) :] for text in decision["why"] if text.startswith(MARK))
+
+
+SCHEMA = 1
+USECASES = {"base": ["completion"]}
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSubject:
+    """Which model the document is for.
+
+    ``model`` is what the engine is told: a Hub id, or a directory.
+    """
+
+    name: str
+    reference: str
+    model: str
+    model_id: str | None
+    revision: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """The document's data, and for each YAML path the comment that says why."""
+
+    data: dict[str, Any]
+    comments: Mapping[tuple[str | int, ...], str]
+
+
+def build(
+    subject: DocumentSubject, decisions: Decisions, engine: Mapping[str, Any], findings: Mapping[str, Any]
+) -> Built:
+    """Lay the decisions out as LocalAI reads them.
+
+    ``engine`` is ``{"name", "version"}`` and more for our block; ``findings`` are further entries there.
+    """
+    kind = decisions["kind"].value if "kind" in decisions else "chat"
+    data: dict[str, Any] = {
+        "name": subject.name,
+        "description": f"Imported from {subject.model_id or subject.model}",
+        "backend": engine["name"],
+        "known_usecases": _usecases(decisions),
+        "parameters": {"model": subject.model},
+    }
+    comments: dict[tuple[str | int, ...], str] = {}
+    if kind != "base":
+        data["template"] = {"use_tokenizer_template": True}
+    entries: list[str] = []
+    for key in OPTIONS:
+        decision = decisions[key]
+        if decision.value is not None:
+            comments[field_paths.KEY, len(entries)] = comment(decision)
+            entries.append(field_paths.write(key, decision.value))
+    if entries:
+        data[field_paths.KEY] = entries
+    for key in _ordered(decisions):
+        path = path_of(key)
+        decision = decisions[key]
+        by_itself = key in UNWRITTEN and decision.status == "engine-default"
+        if path is not None and decision.value is not None and not by_itself:
+            put(data, path, decision.value)
+            comments[_first(path, decision.value)] = comment(decision)
+    if subject.model_id is not None and subject.revision is not None:
+        source = {"type": "huggingface", "repo": subject.model_id, "revision": subject.revision}
+        data["artifacts"] = [{"name": "model", "target": "model", "source": source}]
+    data["importer"] = _block(subject, decisions, engine, findings)
+    return Built(data, comments)
+
+
+def _usecases(decisions: Decisions) -> list[str]:
+    """As LocalAI names them: what sees has vision, what hears takes more than that."""
+    kind = decisions["kind"].value if "kind" in decisions else "chat"
+    takes = decisions["modalities"].value if "modalities" in decisions else None
+    found = [*USECASES.get(str(kind), ["chat"])]
+    for usecase, needs in (("vision", {"image", "video"}), ("multimodal", {"audio"})):
+        if needs & {*(takes or ())}:
+            found.append(usecase)
+    return found
+
+
+def _first(path: tuple[str, ...], value: Any) -> tuple[str | int, ...]:
+    """Where a comment can stand: at the value, or at the first inside it."""
+    if isinstance(value, dict) and value:
+        key = next(iter(value))
+        return _first((*path, key), value[key])
+    return (*path, 0) if isinstance(value, list) else path
+
+
+def _ordered(decisions: Decisions) -> list[str]:
+    """Sampling in LocalAI's order first, then the rest as decided."""
+    sampling = [f"parameters.{k}" for k in SAMPLING if f"parameters.{k}" in decisions]
+    return sampling + [k for k in decisions if k not in sampling]
+
+
+def _block(
+    subject: DocumentSubject, decisions: Decisions, engine: Mapping[str, Any], findings: Mapping[str, Any]
+) -> dict[str, Any]:
+    block: dict[str, Any] = {"schema": SCHEMA, "reference": subject.reference}
+    if subject.model_id is not None:
+        block |= {"model_id": subject.model_id, "revision": subject.revision}
+    block |= {k: decisions[k].value for k in FACTS if k in decisions and decisions[k].value is not None}
+    unset = [
+        k
+        for k in SAMPLING
+        if f"parameters.{k}" in decisions and decisions[f"parameters.{k}"].status == "none"
+    ]
+    if unset:
+        block["unset"] = unset
+    unsaid = {k: decisions[k].status for k in OPTIONS if decisions[k].value is None}
+    if unsaid:
+        block["no_parser"] = unsaid
+    block["engine"] = {k: v for k, v in engine.items() if v is not None}
+    return block | dict(findings)
+
+
+def put(data: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+    """Set a nested key, making the maps on the way."""
+    for step in path[:-1]:
+        inner = data.get(step)
+        if not isinstance(inner, dict):
+            inner = data[step] = {}
+        data = inner
+    data[path[-1]] = value
+
+
+SCHEMA_FILE = ".importer/document.schema.json"
+HEADER = f"# yaml-language-server: $schema={SCHEMA_FILE}\n"
+
+
+def to_text(built: Built) -> str:
+    """Data and comments as YAML; the first line names the JSON Schema for editors."""
+    lines = block(built.data).split("\n")[:-1]
+    for path, line in _ends(compose("\n".join(lines))):
+        if path in built.comments and "#" not in lines[line]:
+            lines[line] += f"  # {printable(built.comments[path])}"
+    return HEADER + "\n".join(lines) + "\n"
+
+
+def _ends(
+    node: yaml.Node | None, path: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], int]]:
+    """Each path whose value ends on one line, with that line's number."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            yield from _ends(value, (*path, key.value))
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            yield from _ends(value, (*path, index))
+    elif isinstance(node, yaml.ScalarNode) and node.start_mark.line == node.end_mark.line:
+        yield path, node.end_mark.line
+
+
+def read(text: str, path: object) -> dict[str, Any]:
+    """Parse a document's text; raises DocumentError("invalid") with the line."""
+    try:
+        return parse_yaml(text)
+    except UnreadableYaml as error:
+        raise DocumentError("invalid", path=path, problem=error.problem.reason) from None

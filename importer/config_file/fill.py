@@ -1,0 +1,186 @@
+"""What a hand-written document leaves out, added to its text; everything that it sets stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from importer.config_file import field_paths
+from importer.config_file.diff import Path, keyed
+from importer.config_file.merge import interleaved, remarks
+from importer.config_file.yaml_edit.edit import rewrite
+
+
+class Draft:
+    """``plan`` is what an import of the same model would write; ``added`` what was taken of it, by path.
+
+    An option's path is ``("options", key)`` and its value the whole entry.
+    """
+
+    def __init__(self, document: Mapping[str, Any], plan: Mapping[str, Any]) -> None:
+        self._document = document
+        self._flags = {
+            o.key.lstrip("-").replace("-", "_") for o in field_paths.of(document) if o.key.startswith("--")
+        }
+        self.plan = plan
+        self.added: dict[Path, Any] = {}
+
+    def offer(self, *keys: str) -> None:
+        """Offer what the plan has under these keys of its top, each value by itself."""
+        for key in keys:
+            if key in self.plan:
+                for path, value in _leaves((key,), self.plan[key]):
+                    self.offer_value(path, value)
+
+    def offer_value(self, path: Path, value: Any) -> None:
+        """Offer a value of a hook's own."""
+        if not self._is_set(path):
+            self.added.setdefault(path, value)
+
+    def _is_set(self, path: Path) -> bool:
+        """Whether the document says something at a path: zero, false, null and empty ones are said, too.
+
+        An engine's flag among the options (``--max-model-len=4096``) says the value of its name.
+        """
+        if path[0] in ("engine_args", path[-1]) and path[-1] in self._flags:
+            return True
+        if path[0] == field_paths.KEY and field_paths.KEY in self._document:
+            entries = keyed((field_paths.KEY,), self._document[field_paths.KEY])
+            return not entries or path[1] in entries
+        inner: Any = self._document
+        for step in path:
+            if not isinstance(inner, Mapping) or not (inner or inner is self._document):
+                return True
+            if step not in inner:
+                return False
+            inner = inner[step]
+        return True
+
+
+def _leaves(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
+    """Values by their paths; maps key by key, options entry by entry, other lists whole."""
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from _leaves((*path, key), inner)
+    elif path == (field_paths.KEY,):
+        yield from (((field_paths.KEY, field_paths.parse(entry).key), entry) for entry in value)
+    else:
+        yield path, value
+
+
+def offer_names(draft: Draft) -> None:
+    """LocalAI's own keys for that."""
+    draft.offer("name", "description", "known_usecases", "template")
+
+
+def offer_sampling(draft: Draft) -> None:
+    """``parameters`` and the stop words, which are of the model and not of an engine."""
+    draft.offer("parameters", "stopwords")
+
+
+def offer_origin(draft: Draft) -> None:
+    """LocalAI's artifacts and the importer's own block."""
+    draft.offer("artifacts", "importer")
+
+
+def offer_unnamed(draft: Draft) -> None:
+    """A backend that is there and empty stays empty."""
+    draft.offer("backend")
+
+
+def offer_parsers(draft: Draft) -> None:
+    """As ``options``, each by its key."""
+    draft.offer(field_paths.KEY)
+
+
+def offer_engine(draft: Draft) -> None:
+    """Everything else that an import would write for this engine."""
+    draft.offer(*draft.plan)
+
+
+Hook = Callable[[Draft], None]
+
+EVERY = "*"  # every backend, before all others
+UNNAMED = ""  # documents that leave the choice of a backend open
+
+# As LocalAI keys its own hooks; several under one key run in this order.
+HOOKS: tuple[tuple[str, Hook], ...] = (
+    (EVERY, offer_names),
+    (EVERY, offer_sampling),
+    (EVERY, offer_origin),
+    (UNNAMED, offer_unnamed),
+    ("vllm", offer_parsers),
+    ("vllm", offer_engine),
+    ("mlx", offer_parsers),
+    ("mlx", offer_engine),
+    ("mlx-vlm", offer_parsers),
+    ("mlx-vlm", offer_engine),
+    ("vllm-mlx", offer_parsers),
+    ("vllm-mlx", offer_engine),
+)
+
+
+def hooks(backend: str, *, named: bool, among: tuple[tuple[str, Hook], ...] = HOOKS) -> Iterator[Hook]:
+    """Those for a document: every backend's, then the unnamed one's where it names none, then its own."""
+    for key in (EVERY, *(() if named else (UNNAMED,)), backend):
+        yield from (hook for registered, hook in among if registered == key)
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """The text and its data after the additions; ``added`` by path, and by path the comments that say why."""
+
+    text: str
+    data: dict[str, Any]
+    added: Mapping[Path, Any]
+    why: Mapping[Path, str]
+
+
+def fill(
+    text: str,
+    data: Mapping[str, Any],
+    plan: str,
+    planned: Mapping[str, Any],
+    backend: str,
+    path: object = "It",
+) -> Filled:
+    """Add to ``text`` what its ``data`` leave out of an import's ``plan``, with the plan's comments.
+
+    ``backend`` is the one that was planned for. Raises DocumentError("cannot-edit").
+    """
+    draft = Draft(data, planned)
+    for hook in hooks(backend, named=bool(data.get("backend"))):
+        hook(draft)
+    whole = _with(data, _nested(draft.added), planned)
+    comments = remarks(plan)
+    why = {place: comments[place] for place in comments if any(place[: len(p)] == p for p in draft.added)}
+    return Filled(rewrite(text, whole, why, path), whole, draft.added, why)
+
+
+def _nested(added: Mapping[Path, Any]) -> dict[str, Any]:
+    """Values by path as the maps and the list of options that they make."""
+    data: dict[str, Any] = {}
+    for path, value in added.items():
+        inner = data
+        if path[0] == field_paths.KEY:
+            data.setdefault(field_paths.KEY, []).append(value)
+            continue
+        for step in path[:-1]:
+            inner = inner.setdefault(str(step), {})
+        inner[str(path[-1])] = value
+    return data
+
+
+def _with(mine: Mapping[str, Any], added: Mapping[str, Any], planned: Mapping[str, Any]) -> dict[str, Any]:
+    """Both together: the order of ``mine``, and each addition behind the key it follows in the plan."""
+    whole: dict[str, Any] = {}
+    for key in interleaved(mine, [k for k in (*planned, *added) if k in mine or k in added]):
+        if key not in added:
+            whole[key] = mine[key]
+        elif isinstance(mine.get(key), Mapping):
+            inner = planned.get(key)
+            whole[key] = _with(mine[key], added[key], inner if isinstance(inner, Mapping) else {})
+        else:
+            whole[key] = [*mine[key], *added[key]] if key in mine else added[key]
+    return whole

@@ -1,0 +1,148 @@
+"""The receipt beside a document: what was decided on what evidence, who reviewed it, what a run showed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+from importer.config_file.diff import digest
+from importer.config_file.yaml_edit.source_map import UnreadableYaml
+from importer.config_file.yaml_edit.source_map import parse_yaml as parse_text
+from importer.messages import render
+from importer.reasons import Reason
+from importer.signals.evidence import Evidence
+
+SCHEMA = 1
+KEPT = 4  # whole runs on other engines that are kept beside the last one
+State = Literal["draft", "approved", "stale", "rejected"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewEntry:
+    """What a person said of a document: ``approved`` or ``rejected``, who, when (UTC), and a note."""
+
+    state: Literal["approved", "rejected"]
+    by: str
+    at: str
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Bound to the digest of the YAML's data: edit the YAML, and review and validation no longer count.
+
+    ``review``      a person's last word, or ``{"state": "pending"}``: state, by, at, digest, note.
+    ``validation``  the last whole report of the validation room with the digest it ran on, or ``None``.
+    ``earlier``     the last whole report of each other engine or version, the newest first.
+    ``partial``     the last report of some probes only, or of a server that runs elsewhere: no validation.
+    ``base``        the document's text as the importer wrote it last, before any person's edit.
+    ``request``     what was asked for, so that it can be asked again.
+    ``approved``    the version approved last: its word and its ``data``.
+    ``history``     every word that was said, the oldest first.
+    ``fit``         the device, what the model takes of its memory, and what was chosen for it.
+    ``files``       the files that engines read beside the weights, by name their hashes.
+    """
+
+    name: str
+    reference: str
+    model_id: str | None
+    revision: str | None
+    directory: str | None
+    digest: str
+    imported_at: str
+    importer: str
+    engine: Mapping[str, Any]
+    decisions: Mapping[str, Any]
+    evidence: Sequence[Mapping[str, Any]]
+    unknown: Mapping[str, str]
+    review: Mapping[str, Any]
+    validation: Mapping[str, Any] | None = None
+    proof: Mapping[str, Any] | None = None
+    base: str | None = None
+    request: Mapping[str, Any] | None = None
+    approved: Mapping[str, Any] | None = None
+    history: Sequence[Mapping[str, Any]] = ()
+    fit: Mapping[str, Any] | None = None
+    earlier: Sequence[Mapping[str, Any]] = ()
+    partial: Mapping[str, Any] | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def runs(self) -> list[Mapping[str, Any]]:
+        """The whole reports, the newest first."""
+        return [*([] if self.validation is None else [self.validation]), *self.earlier]
+
+    @property
+    def wrote(self) -> dict[str, Any] | None:
+        """The data of ``base``, where it can be read."""
+        try:
+            return None if self.base is None else parse_text(self.base)
+        except UnreadableYaml:
+            return None
+
+    def to_text(self) -> str:
+        """The file's text: indented JSON, keys in the order above."""
+        data = {"schema": SCHEMA} | {f: getattr(self, f) for f in self.__dataclass_fields__}
+        return json.dumps(data, indent=1, ensure_ascii=False, default=list) + "\n"
+
+    def state(self, digest: str) -> State:
+        """What the person's last word makes of data with this digest: an edit opens the question anew."""
+        said, seen = self.review["state"], self.review.get("digest") == digest
+        if said == "approved":
+            return "approved" if seen else "stale"
+        return "rejected" if said == "rejected" and seen else "draft"
+
+    def with_review(self, word: ReviewEntry, data: Mapping[str, Any]) -> Receipt:
+        """The same receipt after one more word on ``data``, which is kept where it was approved."""
+        review = {**asdict(word), "digest": digest(data)}
+        approved = {**review, "data": data} if word.state == "approved" else self.approved
+        return replace(self, review=review, approved=approved, history=[*self.history, review])
+
+    def with_past(self, old: Receipt) -> Receipt:
+        """A new import's receipt, with the words that people said on the versions before, and their runs."""
+        return replace(self, approved=old.approved, history=old.history, earlier=old.runs[:KEPT])
+
+    def with_standing(self, old: Receipt) -> Receipt:
+        """The receipt of a new import whose data are as they were: review and runs are those of ``old``."""
+        return replace(
+            self, review=old.review, validation=old.validation, earlier=old.earlier, partial=old.partial
+        )
+
+    def with_validation(self, report: Mapping[str, Any], digest: str) -> Receipt:
+        """The same receipt with a run's report; what is partial is kept apart and takes no other's place."""
+        run = {"digest": digest, **report}
+        if run.get("partial"):
+            return replace(self, partial=run)
+        others = [r for r in self.runs if r["engine"] != run["engine"]]
+        return replace(self, validation=run, earlier=others[:KEPT])
+
+
+def parse(data: Mapping[str, Any]) -> Receipt:
+    """The receipt in ``data``, which has been checked against its schema."""
+    return Receipt(**{f: data[f] for f in Receipt.__dataclass_fields__ if f in data})
+
+
+def evidence_json(evidence: Sequence[Evidence]) -> list[dict[str, Any]]:
+    """Evidence as it stands in a receipt."""
+    return [
+        {
+            "rule": e.rule,
+            "key": e.key,
+            "value": _plain(e.value),
+            "source": e.source,
+            "says": render(e.reason),
+            "quote": e.quote,
+        }
+        for e in evidence
+    ]
+
+
+def _plain(value: Any) -> Any:
+    """The value with its reasons as sentences: a proof says of each parser why it was refuted."""
+    if isinstance(value, Reason):
+        return render(value)
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list) else value

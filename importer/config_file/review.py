@@ -1,0 +1,107 @@
+"""A review: what a person is shown of a document, and what becomes of what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Any
+
+from importer.config_file import build, schema
+from importer.config_file.diff import ABSENT, Change, differences, dotted
+from importer.config_file.receipt import Receipt, ReviewEntry
+from importer.config_file.schema import problems
+from importer.config_file.store import Store, StoredDocument
+from importer.config_file.validation_status import validation
+from importer.errors import DocumentError
+from importer.messages import render
+from importer.reasons import Reason
+from importer.signals.evidence import Rule
+
+
+class ReviewReason(StrEnum):
+    """What a reviewer has to look at."""
+
+    UNKNOWN_KEY = "unknown-key"
+    READS_LESS = "reads-less"
+    STALE = "stale"
+    PROBE = "probe"
+
+
+def say(store: Store, name: str, word: ReviewEntry, seen: str | None = None) -> StoredDocument:
+    """Put a person's word on a document into its receipt; the document as it was then.
+
+    ``seen`` is the digest of what they looked at. Raises DocumentError: "changed" where the document holds
+    other data by now, "invalid" where an approval would be of a document that the schema forbids.
+    """
+    with store.locked():
+        stored = store.load(name)
+        if seen is not None and stored.digest != seen:
+            raise DocumentError("changed", path=stored.path, name=name, now=stored.digest, seen=seen)
+        if word.state == "approved":
+            stored.check()
+        receipt = stored.need_receipt().with_review(word, stored.data)
+        store.write_receipt(name, receipt)
+    return StoredDocument(stored.path, stored.text, stored.data, stored.digest, receipt)
+
+
+def row(stored: StoredDocument) -> dict[str, Any]:
+    """The document in a list: its model, its backend and its two states."""
+    block, receipt = stored.data.get("importer"), stored.receipt
+    return {
+        "name": stored.name,
+        "model": stored.model,
+        "revision": block.get("revision") if isinstance(block, Mapping) else None,
+        "backend": stored.data.get("backend"),
+        "review": receipt.state(stored.digest) if receipt else "no receipt",
+        "validation": validation(receipt, stored.data, stored.digest).state if receipt else "never",
+    }
+
+
+def page(stored: StoredDocument) -> dict[str, Any]:
+    """Everything that a reviewer is shown, evidence aside. Raises DocumentError("no-receipt")."""
+    receipt = stored.need_receipt()
+    approved = receipt.approved
+    return {
+        **row(stored),
+        "path": str(stored.path),
+        "digest": stored.digest,
+        "problems": [str(p) for p in problems(stored.text)],
+        "decisions": receipt.decisions,
+        "fit": receipt.fit,
+        "proof": [str(e["says"]) for e in receipt.evidence if e["rule"] == Rule.PROOF],
+        "warnings": list(_warnings(stored, receipt)),
+        "unknown": receipt.unknown,
+        "edited": None if (wrote := receipt.wrote) is None else _changes(wrote, stored.data),
+        "approved": None if approved is None else {k: v for k, v in approved.items() if k != "data"},
+        "differences": None if approved is None else _changes(approved["data"], stored.data),
+        "word": receipt.review,
+        "history": receipt.history,
+    }
+
+
+def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [change_json(change) for change in differences(before, after)]
+
+
+def change_json(change: Change) -> dict[str, Any]:
+    """``path``, ``before``, ``after``; a side that is not there is left out, for null is a value."""
+    sides = {"before": change.before, "after": change.after}
+    return {"path": dotted(change.path)} | {k: v for k, v in sides.items() if v is not ABSENT}
+
+
+def _warnings(stored: StoredDocument, receipt: Receipt) -> Iterator[str]:
+    for key, decision in receipt.decisions.items():
+        yield from (f"{key}: {text}" for text in build.warnings(decision))
+    for key in schema.strangers(stored.data):
+        yield render(Reason(ReviewReason.UNKNOWN_KEY, key=key))
+    block = stored.data.get("importer")
+    streaming = block.get("streaming") if isinstance(block, Mapping) else None
+    for key, finding in streaming.items() if isinstance(streaming, Mapping) else ():
+        yield render(Reason(ReviewReason.READS_LESS, key=key, finding=str(finding)))
+    held = validation(receipt, stored.data, stored.digest)
+    if held.state == "stale" and held.why is not None:
+        yield render(Reason(ReviewReason.STALE, why=held.why))
+    for outcome in held.run["outcomes"] if held.run is not None and not held.run["passed"] else ():
+        if outcome["outcome"] in ("fail", "inconclusive"):
+            probe, ended, why = (str(outcome[name]) for name in ("probe", "outcome", "reason"))
+            yield render(Reason(ReviewReason.PROBE, probe=probe, outcome=ended, reason=why))

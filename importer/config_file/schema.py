@@ -1,0 +1,204 @@
+"""The frozen schemas: the document, its receipt, the line that --json prints, and what others read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+from itertools import takewhile
+from typing import Any
+
+from importer.config_file.diff import Path
+from importer.config_file.yaml_edit.source_map import SourceMap, UnreadableYaml, YamlProblem, parse_yaml
+from importer.errors import DocumentError
+from importer.reasons import Reason
+
+NAMES = (
+    "document", "receipt", "report", "localai-model", "localai-gallery", "compose", "inferenceservice",
+    "tool", "validation", "comparison", "review", "recheck",
+)  # fmt: skip
+
+
+class SchemaReason(StrEnum):
+    """What a schema has against a value."""
+
+    AT = "at"
+    AT_TOP = "at-top"
+    UNDER_PARAMETERS = "under-parameters"
+    UNKNOWN_KEY = "unknown-key"
+    UNKNOWN_KEY_NEAR = "unknown-key-near"
+
+
+@cache
+def text(name: str) -> str:
+    """The schema's own text; ``name`` is one of ``NAMES``."""
+    return files("importer").joinpath("data", f"{name}.schema.json").read_text(encoding="utf-8")
+
+
+@cache
+def load(name: str) -> Mapping[str, Any]:
+    """The schema as data."""
+    schema: Mapping[str, Any] = json.loads(text(name))
+    return schema
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaFault:
+    """What the schema has against the value at a path; the validator's own words are text."""
+
+    path: tuple[str | int, ...]
+    says: Reason | str
+
+
+def faults(name: str, data: object) -> Iterator[SchemaFault]:
+    """Everything that the schema has against ``data``; each unknown key by itself.
+
+    A key at the top of a document is LocalAI's business where it is no slip of one that is known here.
+    """
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import best_match
+
+    for outer in Draft202012Validator(load(name)).iter_errors(data):
+        error = best_match([outer]) or outer  # of several forms a value may have, the nearest
+        path = tuple(error.absolute_path)
+        if error.validator == "additionalProperties" and error.validator_value is False:
+            known = list(error.schema.get("properties", {}))
+            odd = [k for k in error.instance if k not in known and (path or name != "document" or _slip(k))]
+            yield from (SchemaFault((*path, k), _unknown(k, known)) for k in odd)
+        else:
+            yield SchemaFault(path, _short(error.message))
+
+
+def check(name: str, data: object, path: object) -> None:
+    """Validate ``data``; raises DocumentError("invalid") naming the key."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import best_match
+
+    error = best_match(Draft202012Validator(load(name)).iter_errors(data))
+    if error is not None:
+        raise DocumentError(
+            "invalid", path=path, problem=at(tuple(error.absolute_path), _short(error.message))
+        )
+
+
+def at(path: tuple[str | int, ...], problem: Reason | str) -> Reason:
+    """A problem with its place in the data."""
+    if not path:
+        return Reason(SchemaReason.AT_TOP, problem=problem)
+    return Reason(SchemaReason.AT, where=".".join(map(str, path)), problem=problem)
+
+
+def strangers(document: Mapping[str, Any]) -> list[str]:
+    """Keys at the top of a document that nobody here knows and that are no slips: kept, and told."""
+    known = load("document")["properties"]
+    return [key for key in document if key not in known and not _slip(key)]
+
+
+def _slip(key: str) -> bool:
+    """Whether a key at the top is a known one mistyped by one letter, or belongs under ``parameters``."""
+    inner, known, longest = _known()
+    if key in inner:
+        return True
+    near = {name for form in _shortened(key) for name in known.get(form, ())} if len(key) <= longest else ()
+    return any(_one_letter(key, name) for name in near)
+
+
+@cache
+def _known() -> tuple[AbstractSet[str], Mapping[str, Sequence[str]], int]:
+    """Names under ``parameters``; all names by each of their shortened forms; how long a slip can be."""
+    properties = load("document")["properties"]
+    inner = properties["parameters"]["properties"]
+    forms: dict[str, list[str]] = {}
+    for name in (*properties, *inner):
+        for form in _shortened(name):
+            forms.setdefault(form, []).append(name)
+    return frozenset(inner), forms, max(map(len, (*properties, *inner))) + 1
+
+
+def _shortened(word: str) -> AbstractSet[str]:
+    """The word, and the word without each of its letters: words one slip apart share one of these."""
+    return {word, *(word[:at] + word[at + 1 :] for at in range(len(word)))}
+
+
+def _one_letter(key: str, name: str) -> bool:
+    """Whether one letter is wrong, missing or too many, or two beside each other are swapped."""
+    if abs(len(key) - len(name)) > 1:
+        return False
+    start = _shared(key, name)
+    end = _shared(key[start:][::-1], name[start:][::-1])
+    one, other = key[start : len(key) - end], name[start : len(name) - end]
+    return max(len(one), len(other)) == 1 or (len(one) == 2 and one == other[::-1])
+
+
+def _shared(one: str, other: str) -> int:
+    """How many letters both begin with."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _unknown(key: str, known: Sequence[str]) -> Reason:
+    if "parameters" in known and key in load("document")["properties"]["parameters"]["properties"]:
+        return Reason(SchemaReason.UNDER_PARAMETERS)
+    if near := get_close_matches(key, known, 3):
+        return Reason(SchemaReason.UNKNOWN_KEY_NEAR, near=near)
+    return Reason(SchemaReason.UNKNOWN_KEY)
+
+
+def _short(message: str) -> str:
+    """The schema quotes the whole value; its ends tell what it is."""
+    return message if len(message) < 300 else f"{message[:100]} … {message[-100:]}"
+
+
+LONGEST = 480  # characters of all problems in one sentence
+
+
+class DocumentReason(StrEnum):
+    """What is wrong with a document."""
+
+    PROBLEMS = "problems"
+    PROBLEMS_AND_MORE = "problems-and-more"
+
+
+def problems(text: str, filled_in: Mapping[str, Any] | None = None) -> list[YamlProblem]:
+    """What is wrong, in the order of the lines; of a text that is no YAML only the first thing.
+
+    ``filled_in`` stands for what the text leaves out.
+    """
+    try:
+        data = {**(filled_in or {}), **parse_yaml(text)}
+    except UnreadableYaml as error:
+        return [error.problem]
+    return sorted((problem for _, problem in document_faults(text, data)), key=lambda p: (p.line, p.column))
+
+
+def document_faults(text: str, data: Mapping[str, Any]) -> Iterator[tuple[Path, YamlProblem]]:
+    """What the schema has against the data of a text, one after the other as they are found."""
+    places = SourceMap(text)
+    for fault in faults("document", data):
+        yield fault.path, places.problem(fault.path, fault.says)
+
+
+def checked(text: str, path: object) -> dict[str, Any]:
+    """The text's data; raises DocumentError("invalid") with every problem and its line."""
+    found = problems(text)
+    if found:
+        raise DocumentError("invalid", path=path, problem=reason(found))
+    return parse_yaml(text)
+
+
+def reason(found: list[YamlProblem]) -> Reason:
+    """Problems in one reason, as many as a sentence has room for."""
+    room, shown = LONGEST, 0
+    for problem in found:
+        room -= len(str(problem))
+        if room < 0 and shown:
+            break
+        shown += 1
+    problems = [problem.reason for problem in found[:shown]]
+    if shown == len(found):
+        return Reason(DocumentReason.PROBLEMS, problems=problems)
+    return Reason(DocumentReason.PROBLEMS_AND_MORE, problems=problems, more=len(found) - shown)

@@ -1,0 +1,278 @@
+"""A folder of documents: ``<name>.yaml`` beside ``<name>.receipt.json``."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from importer.config_file import schema, template_file
+from importer.config_file.build import SCHEMA_FILE, read
+from importer.config_file.diff import digest
+from importer.config_file.receipt import Receipt, parse
+from importer.config_file.schema import checked
+from importer.config_file.yaml_edit.source_map import TextReason
+from importer.errors import DocumentError
+from importer.hub.local import read_plain, why
+from importer.hub.reference import is_directory
+from importer.reasons import Reason
+
+
+def write_all(contents: Mapping[Path, str]) -> None:
+    """Write every file or none: all are written beside their places first, then renamed.
+
+    Raises DocumentError("not-a-folder") and DocumentError("cannot-write").
+    """
+    staged: list[tuple[Path, Path]] = []
+    try:
+        for path, text in contents.items():
+            staged.append((_stage(path, text), path))
+        for temporary, path in staged:
+            temporary.replace(path)
+    except OSError as error:
+        raise DocumentError(
+            "cannot-write", path=error.filename or path, problem=error.strerror or error
+        ) from None
+    finally:
+        for temporary, _ in staged:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+
+def make_folder(folder: Path) -> None:
+    """Create ``folder``; raises DocumentError where a file stands in its place."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise DocumentError("not-a-folder", path=folder) from None
+    except OSError as error:
+        raise DocumentError("cannot-write", path=folder, problem=error.strerror or error) from None
+
+
+def _stage(path: Path, text: str) -> Path:
+    make_folder(path.parent)
+    temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(6)}.part")
+    # The caller's umask decides who may read a new file: engines run under other users.
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            with suppress(OSError):  # a new file has no mode to keep
+                os.fchmod(descriptor, stat.S_IMODE(path.stat().st_mode))
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
+    return temporary
+
+
+LONGEST = 16 * 1024 * 1024  # bytes of a document: a long one has ten thousand
+LONGEST_RECEIPT = 256 * 1024 * 1024  # with the raw exchanges of its validations
+
+
+class StoreReason(StrEnum):
+    """Why a document's files cannot be used."""
+
+    NO_RECEIPT = "no-receipt"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A document on disk: text, data and their digest, and its receipt if there is a readable one."""
+
+    path: Path
+    text: str
+    data: dict[str, Any]
+    digest: str
+    receipt: Receipt | None
+
+    @property
+    def name(self) -> str:
+        """The file's name without its ending."""
+        return self.path.stem
+
+    @property
+    def model(self) -> str | None:
+        """What it was made from, an id or a directory: by the receipt, else by its own words."""
+        if self.receipt is not None:
+            return self.receipt.model_id or self.receipt.directory
+        block, parameters = self.data.get("importer"), self.data.get("parameters")
+        said = [block.get("model_id")] if isinstance(block, dict) else []
+        said += [parameters.get("model")] if isinstance(parameters, dict) else []
+        return next((s for s in said if isinstance(s, str)), None)
+
+    @property
+    def backend(self) -> str:
+        """The engine that serves it; where the file leaves that open, the one that it was filled in for."""
+        block = self.data.get("importer")
+        engine = block.get("engine") if isinstance(block, dict) else None
+        return str(self.data["backend"] or (engine["name"] if isinstance(engine, dict) else ""))
+
+    @property
+    def reference(self) -> str:
+        """The model as it can be resolved from anywhere: a directory is meant from the file's own folder.
+
+        A word without a slash is a directory there, as LocalAI has it.
+        """
+        model = str(self.data["parameters"]["model"])
+        if model.startswith("~") or not (is_directory(model) or "/" not in model):
+            return model
+        return str((self.path.parent / model).absolute())
+
+    def check(self) -> None:
+        """Raises DocumentError: "invalid" with every problem and its line, or "chat-template"."""
+        checked(self.text, self.path)
+        self.chat_template()
+
+    def chat_template(self) -> template_file.ChatTemplate | None:
+        """The template that is not the model's own; raises DocumentError("chat-template")."""
+        return template_file.of(self.data, self.path)
+
+    def need_receipt(self) -> Receipt:
+        """The receipt; raises DocumentError("no-receipt")."""
+        if self.receipt is None:
+            raise DocumentError("no-receipt", path=self.path, problem=Reason(StoreReason.NO_RECEIPT))
+        return self.receipt
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The documents in one folder."""
+
+    folder: Path
+
+    def path(self, name: str) -> Path:
+        """Where the document ``name`` lies."""
+        return self.folder / f"{name}.yaml"
+
+    def load(self, name: str) -> StoredDocument:
+        """Read a document and its receipt; raises DocumentError."""
+        stored = self.find(name)
+        if stored is None:
+            raise DocumentError("no-such-document", name=name, folder=self.folder)
+        return stored
+
+    def find(self, name: str) -> StoredDocument | None:
+        """The document, or None where there is no such file in this very folder."""
+        if name != Path(name).name or not os.path.exists(self.path(name)):  # noqa: PTH110 - never raises
+            return None
+        return load(self.path(name))
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """One writer at a time, so that a name which is free stays free until it is written.
+
+        Raises DocumentError where the folder cannot be made.
+        """
+        make_folder(self.folder)
+        descriptor = os.open(self.folder, os.O_RDONLY)
+        try:
+            with suppress(OSError):  # some network file systems have no locks
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def names(self) -> list[str]:
+        """Every document's name, sorted; whether it can be read shows when it is.
+
+        Raises DocumentError("not-a-folder"); a folder that is not there has none.
+        """
+        try:
+            with os.scandir(self.folder) as entries:
+                return sorted(e.name.removesuffix(".yaml") for e in entries if _is_document(e.name))
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            if error.errno == errno.ENOTDIR:
+                raise DocumentError("not-a-folder", path=self.folder) from None
+            raise DocumentError("invalid", path=self.folder, problem=error.strerror) from None
+
+    def write(self, text: str, receipt: Receipt, template: str | None = None) -> Path:
+        """Write document, receipt, the schema for editors and the template it names; all or nothing."""
+        make_folder(self.folder)
+        path = self.path(receipt.name)
+        contents = {path: text, receipt_path(path): receipt.to_text()}
+        if template is not None:
+            contents = {template_file.place(path): template, **contents}
+        schema_file = self.folder / SCHEMA_FILE
+        if not _holds(schema_file, schema.text("document")):
+            contents = {schema_file: schema.text("document"), **contents}
+        write_all(contents)
+        return path
+
+    def amend(self, name: str, change: Callable[[Receipt], Receipt]) -> None:
+        """Replace the receipt as it is now, if there is a readable one, whatever became of the document."""
+        with self.locked():
+            receipt = _receipt(receipt_path(self.path(name)))
+            if receipt is not None:
+                self.write_receipt(name, change(receipt))
+
+    def write_receipt(self, name: str, receipt: Receipt) -> None:
+        """Replace the receipt of the document ``name`` alone."""
+        write_all({receipt_path(self.path(name)): receipt.to_text()})
+
+
+def load(path: Path) -> StoredDocument:
+    """Read the document at ``path``; raises DocumentError("no-such-document") and ("invalid")."""
+    try:
+        text = read_plain(path, LONGEST).decode()  # its own line ends stay, whoever writes it back
+    except FileNotFoundError:
+        raise DocumentError("no-such-document", name=path.name, folder=path.parent) from None
+    except (OSError, UnicodeDecodeError) as error:
+        problem = why(error) if isinstance(error, OSError) else Reason(TextReason.NOT_UTF8)
+        raise DocumentError("invalid", path=path, problem=problem) from None
+    data = read(text, path)
+    return StoredDocument(path, text, data, digest(data), _receipt(receipt_path(path)))
+
+
+def _is_document(name: str) -> bool:
+    return name.endswith(".yaml") and not name.startswith(".")
+
+
+def _holds(path: Path, text: str) -> bool:
+    try:
+        return path.read_text(encoding="utf-8") == text
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def named(name: str, folder: str) -> tuple[Store, StoredDocument]:
+    """What NAME|FILE means: a document of ``folder``, or the file itself. Raises DocumentError."""
+    path = Path(name)
+    is_file = path.suffix in {".yaml", ".yml"} or path.parent != Path()
+    store = Store(path.parent if is_file else Path(folder))
+    return store, load(path) if is_file else store.load(name)
+
+
+def receipt_path(path: Path) -> Path:
+    """The receipt's place beside a document."""
+    return path.with_name(f"{path.stem}.receipt.json")
+
+
+def receipt_at(path: Path) -> Receipt:
+    """The receipt in a file, whatever lies beside it; raises DocumentError("no-receipt")."""
+    found = _receipt(path)
+    if found is None:
+        raise DocumentError("no-receipt", path=path, problem=Reason(StoreReason.NO_RECEIPT))
+    return found
+
+
+def _receipt(path: Path) -> Receipt | None:
+    try:
+        data = json.loads(read_plain(path, LONGEST_RECEIPT))
+        schema.check("receipt", data, path)
+    except (OSError, ValueError, RecursionError, DocumentError):
+        return None
+    return parse(data)

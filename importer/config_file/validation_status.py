@@ -1,0 +1,74 @@
+"""Whether a validation holds: the newest whole run on the document's own engine, of its data as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Literal
+
+from importer.reasons import Reason
+
+if TYPE_CHECKING:
+    from importer.config_file.receipt import Receipt
+
+BUILDS = ("", "-cpu", "-cuda")  # under which names one engine is installed
+
+
+class HoldingReason(StrEnum):
+    """Why a validation does not hold, or did not pass."""
+
+    EDITED = "edited"
+    FAILED = "failed"
+    OTHER_ENGINE = "other-engine"
+    OTHER_VERSION = "other-version"
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationStatus:
+    """``state``, ``why`` it is stale or failed, and the ``run`` that tells, where it was on that engine."""
+
+    state: Literal["never", "passed", "failed", "stale"]
+    why: Reason | None = None
+    run: Mapping[str, Any] | None = None
+
+
+def validation(receipt: Receipt, data: Mapping[str, Any], digest: str) -> ValidationStatus:
+    """What the runs in a receipt say of a document with these data, whose digest is ``digest``."""
+    if not receipt.runs:
+        return ValidationStatus("never")
+    others = [_other_engine(data, run) for run in receipt.runs]
+    if None not in others:
+        return ValidationStatus("stale", others[0])
+    run = receipt.runs[others.index(None)]
+    if run.get("digest") != digest:
+        return ValidationStatus("stale", Reason(HoldingReason.EDITED), run)
+    if run["passed"]:
+        return ValidationStatus("passed", None, run)
+    bad = tuple(o["probe"] for o in run.get("outcomes", ()) if o["outcome"] in ("fail", "inconclusive"))
+    return ValidationStatus("failed", Reason(HoldingReason.FAILED, probes=bad), run)
+
+
+def builds(backend: object) -> set[str]:
+    """The names under which a document's engine may be installed."""
+    return {f"{backend}{build}" for build in BUILDS}
+
+
+def _other_engine(data: Mapping[str, Any], run: Mapping[str, Any]) -> Reason | None:
+    """Why a run was not of the engine that the document is for; ``None`` where it was, or nobody says."""
+    ran = run.get("engine") or {}
+    block = data.get("importer")
+    meant = (block.get("engine") if isinstance(block, Mapping) else None) or {}
+    backend = data.get("backend") or meant.get("name")
+    if None not in (backend, ran.get("name")) and ran["name"] not in builds(backend):
+        return Reason(HoldingReason.OTHER_ENGINE, ran=ran["name"], meant=backend)
+    if meant.get("version") and ran.get("version") and _release(meant["version"]) != _release(ran["version"]):
+        return Reason(
+            HoldingReason.OTHER_VERSION, engine=ran["name"], ran=ran["version"], meant=meant["version"]
+        )
+    return None
+
+
+def _release(version: str) -> str:
+    """Without the build: 0.32.0+cpu is 0.32.0."""
+    return version.partition("+")[0]

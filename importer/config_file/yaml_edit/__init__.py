@@ -1,0 +1,1 @@
+"""Edits of a YAML text that leave every other byte as it stands."""

@@ -1,0 +1,91 @@
+"""Changes to a YAML text that a person wrote, touching nothing else.
+
+Comments, order, quoting, blank lines, line ends, anchors and indentation stay as they are outside of the
+values that change. Every result is read again: it holds exactly the wanted data and every comment, or the
+edit is refused.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from importer.config_file.build import read
+from importer.config_file.diff import Path, same
+from importer.config_file.yaml_edit.cst import Layout, Node, is_block, steps
+from importer.config_file.yaml_edit.patch import Cuts, EditReason, EditRefused, Patch
+from importer.config_file.yaml_edit.render import printable
+from importer.errors import DocumentError
+from importer.reasons import Reason
+from importer.yaml_reader import YamlError
+
+Notes = Mapping[Path, str | None]
+
+
+def rewrite(text: str, wanted: Mapping[str, Any], notes: Notes | None = None, path: object = "It") -> str:
+    """``text`` with the data ``wanted``; raises DocumentError("cannot-edit") where that is not safe.
+
+    ``notes`` are comments on the lines of their paths: what stands there is replaced, or taken away where the
+    note is ``None``. All other comments stay; one whose value goes gets a line of its own. Keys that are new
+    stand behind the key they follow in ``wanted``.
+    """
+    notes = notes or {}
+    have = read(text, path)
+    try:
+        layout = Layout(text)
+        remarks = layout.remarks()
+        ours = {remarks[p].start for p in notes if p in remarks}
+        done = text if same(have, wanted) else Patch(layout, ours).operate(have, wanted)
+        done = _annotated(done, notes)
+        _check(layout, ours, done, wanted)
+    except EditRefused as refused:
+        raise DocumentError("cannot-edit", path=path, problem=refused.reason) from None
+    except RecursionError:
+        raise DocumentError("cannot-edit", path=path, problem=Reason(EditReason.TOO_DEEP)) from None
+    return done
+
+
+def _check(before: Layout, ours: set[int], after: str, wanted: Mapping[str, Any]) -> None:
+    try:
+        data = read(after, "the result")
+    except DocumentError as error:
+        raise EditRefused(EditReason.BROKEN_BY, problem=error.details["problem"]) from None
+    if not same(data, wanted):
+        raise EditRefused(EditReason.OTHER_VALUES)
+    kept = Counter(c.text for c in before.comments if c.start not in ours)
+    kept.subtract(c.text for c in Layout(after).comments)
+    if any(count > 0 for count in kept.values()):
+        raise EditRefused(EditReason.COMMENT_LOST)
+
+
+def _annotated(text: str, notes: Notes) -> str:
+    """The text with the notes on their lines; one whose value does not end a line is left out."""
+    try:
+        layout = Layout(text)
+    except YamlError:
+        raise EditRefused(EditReason.BROKEN) from None
+    cuts = Cuts(text)
+    for path, slot in _places(layout, (), layout.root):
+        if path not in notes:
+            continue
+        note, old, at = notes[path], layout.remark(slot), layout.remark_place(slot)
+        if old is not None and note is not None:
+            cuts.replace(old.start, old.end, f"# {printable(note)}")
+        elif old is not None:
+            cuts.replace(layout.behind_words(at, old.start), old.end, "")
+        elif note is not None and not text[at : layout.line_end(at)].strip():
+            cuts.replace(layout.line_end(at), layout.line_end(at), f"  # {printable(note)}")
+    return cuts.applied()
+
+
+def _places(layout: Layout, path: Path, node: yaml.Node) -> Iterator[tuple[Path, Node]]:
+    """Every value in block style that a note can be written on."""
+    if not is_block(node):
+        return
+    slots = layout.slots(node)
+    for slot, step in zip(slots, steps(path, node, slots), strict=True):
+        yield (*path, *step), slot
+        yield from _places(layout, (*path, *step), slot.node)

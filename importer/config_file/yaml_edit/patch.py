@@ -1,0 +1,375 @@
+"""One walk through a text, its data and the wanted data side by side, that cuts only what has to change."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from enum import StrEnum
+from itertools import takewhile
+from typing import Any
+
+import yaml
+
+from importer.config_file.diff import Path, same
+from importer.config_file.yaml_edit.cst import BREAKS, MERGE, Alias, Layout, Node, aligned, is_block, labels
+from importer.config_file.yaml_edit.render import YamlStyle, block, inline
+from importer.reasons import Reason
+
+
+class EditReason(StrEnum):
+    """Why an edit cannot be made."""
+
+    MEET = "meet"
+    NOTHING_LEFT = "nothing-left"
+    EMPTY_DASH = "empty-dash"
+    BROKEN = "broken"
+    BROKEN_BY = "broken-by"
+    OTHER_VALUES = "other-values"
+    COMMENT_LOST = "comment-lost"
+    TOO_DEEP = "too-deep"
+
+
+class EditRefused(Exception):
+    """An edit that cannot be made."""
+
+    def __init__(self, kind: EditReason, **fields: object) -> None:
+        self.reason = Reason(kind, **fields)
+        super().__init__(kind)
+
+
+class Cuts:
+    """Replacements in a text, none of which may overlap."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._cuts: list[tuple[int, int, str]] = []
+
+    def replace(self, start: int, end: int, by: str) -> None:
+        """Note a replacement; of several at one place the first stays first."""
+        if start < end or by:
+            self._cuts.append((start, end, by))
+
+    def applied(self) -> str:
+        """The text with all of them; raises Refused where two overlap."""
+        done, reached = [], 0
+        for start, end, by in sorted(self._cuts, key=lambda c: c[:2]):
+            if start < reached:
+                raise EditRefused(EditReason.MEET)
+            done += [self._text[reached:start], by]
+            reached = end
+        return "".join([*done, self._text[reached:]])
+
+
+class Patch:
+    """``ours``: where the comments begin that go with their lines; all others stay."""
+
+    def __init__(self, layout: Layout, ours: set[int]) -> None:
+        self._layout = layout
+        self._text = layout.text
+        self._ours = ours
+        self._cuts = Cuts(layout.text)
+        self._style = _style(layout)
+        self._fates: dict[int, tuple[Any, Any]] = {}
+        self._closed = False
+
+    def operate(self, have: Any, want: Any) -> str:
+        """The new text; raises Refused. Whether it holds ``want`` is for the caller to check."""
+        root = self._layout.root
+        if not want or not (is_block(root) or _alike((), root, have, want)):
+            raise EditRefused(EditReason.NOTHING_LEFT)
+        self._foresee(root, have, want, ())
+        self._map(root, have, want, ())
+        return self._cuts.applied()
+
+    def _foresee(self, node: yaml.Node, have: Any, want: Any, path: Path) -> None:
+        """What becomes of every node, so that an alias knows whether what it names will change."""
+        self._fates[id(node)] = have, want
+        if not _alike(path, node, have, want):
+            return
+        slots = self._layout.slots(node)
+        if isinstance(node, yaml.MappingNode):
+            own = {str(s.step): s.node for s in slots if not _merges(s)}
+            pairs: list[tuple[yaml.Node, Any, Any, Path]]
+            pairs = [(n, have[k], want[k], (k,)) for k, n in own.items() if k in want]
+        else:
+            names = labels(path, have)
+            pairs = [
+                (slots[i].node, have[i], want[j], names[i])
+                for i, j in aligned(path, have, want)
+                if i is not None and j is not None
+            ]
+        for inner, one, other, step in pairs:
+            if not isinstance(inner, Alias):
+                self._foresee(inner, one, other, (*path, *step))
+
+    def _value(self, slot: Node, have: Any, want: Any, path: Path, *, flow: bool) -> None:
+        """``flow``: whether the value stands inside of brackets."""
+        node = slot.node
+        if isinstance(node, Alias):
+            fate = self._fates.get(id(node.value))
+            if fate is None or not same(fate[1], want):
+                self._replace(slot, want, flow=flow)
+        elif not _alike(path, node, have, want):
+            if not same(have, want):
+                self._replace(slot, want, flow=flow)
+        elif isinstance(node, yaml.MappingNode):
+            self._map(node, have, want, path)
+        else:
+            self._list(node, have, want, path)
+
+    def _map(self, node: yaml.Node, have: dict[str, Any], want: dict[str, Any], path: Path) -> None:
+        slots = self._layout.slots(node)
+        merged = [s for s in slots if _merges(s)]
+        own = {str(s.step): s for s in slots if not _merges(s)}
+        borrowed = have.keys() - own.keys()
+        expands = bool(merged) and (not borrowed <= want.keys() or self._changes(merged, want))
+        for key, slot in own.items():
+            if key in want:
+                self._value(slot, have[key], want[key], (*path, key), flow=not is_block(node))
+        stay = [s for s in slots if (not expands if _merges(s) else s.step in want)]
+        known = own.keys() if expands else own.keys() | {k for k in borrowed if same(have[k], want[k])}
+        before = stay[-1] if stay else None
+        for key, value in want.items():
+            if key in own:
+                before = own[key]
+            elif key not in known:
+                self._add(node, slots, before, {key: value})
+        self._remove(node, slots, stay)
+
+    def _changes(self, merged: list[Node], want: dict[str, Any]) -> bool:
+        """Whether what ``<<`` names changes or holds a key too many; then its keys are written out."""
+        values = [s.node for s in merged]
+        named = [n for v in values for n in (v.value if isinstance(v, yaml.SequenceNode) else [v])]
+        fates = [self._fates.get(id(n.value)) for n in named if isinstance(n, Alias)]
+        return any(fate is None or not same(*fate) or not fate[0].keys() <= want.keys() for fate in fates)
+
+    def _list(self, node: yaml.Node, have: list[Any], want: list[Any], path: Path) -> None:
+        slots, names = self._layout.slots(node), labels(path, have)
+        stay: list[Node] = []
+        for i, j in aligned(path, have, want):
+            if i is not None and j is not None:
+                self._value(slots[i], have[i], want[j], (*path, *names[i]), flow=not is_block(node))
+                stay.append(slots[i])
+            elif j is not None:
+                self._add(node, slots, stay[-1] if stay else None, [want[j]])
+        self._remove(node, slots, stay)
+
+    # Additions
+
+    def _add(self, node: yaml.Node, slots: list[Node], before: Node | None, entry: Any) -> None:
+        """One more entry, behind ``before``; without it at the end of a map, at the front of a list."""
+        front = before is None and isinstance(node, yaml.SequenceNode)
+        quote = _quote((before or slots[0]).node) if isinstance(entry, list) else None
+        if not is_block(node):
+            said = (
+                inline(entry, flow=True)[1:-1] if quote is None else inline(entry[0], flow=True, quote=quote)
+            )
+            at = slots[0].start if front else (before or slots[-1]).node.end_mark.index
+            self._cuts.replace(at, at, f"{said}, " if front else f", {said}")
+            return
+        column = self._layout.column(slots[0].start)
+        lines = _indented(block(entry, self._style), column)
+        if quote is not None and isinstance(entry[0], str):
+            lines = [f"{' ' * column}- {inline(entry[0], quote=quote)}"]
+        if not front:
+            self._put_lines(self._below(before or slots[-1]), lines)
+        elif self._layout.begins_line(slots[0].start):
+            self._put_lines(self._layout.line_start(slots[0].start), lines)
+        else:
+            said = self._layout.newline.join([*lines, " " * column])
+            self._cuts.replace(slots[0].start, slots[0].start, said.lstrip(" "))
+
+    def _below(self, slot: Node) -> int:
+        """The line behind an entry, and behind comments that are indented into it."""
+        at = self._layout.next_line(self._layout.content_end(slot.node))
+        while is_block(slot.node):
+            line = self._text[at : self._layout.line_end(at)]
+            words = line.lstrip(" ")
+            if not words.startswith("#") or len(line) - len(words) <= self._layout.column(slot.start):
+                break
+            at = self._layout.next_line(at)
+        return at
+
+    def _put_lines(self, at: int, lines: list[str]) -> None:
+        if not lines:
+            return
+        newline = self._layout.newline
+        unended = at == len(self._text) and not self._text.endswith(tuple(BREAKS))
+        said = newline.join(lines)
+        self._cuts.replace(at, at, newline + said if unended else said + newline)
+        if unended and not self._closed:
+            self._closed = True
+            self._close_text()
+
+    def _close_text(self) -> None:
+        """A literal text that ends the file without a line break has none in its value, and gets none now."""
+        node = self._layout.root
+        while slots := self._layout.slots(node):
+            node = slots[-1].node
+        sign = self._layout.sign(node)
+        if sign is not None and self._text[sign - 1] not in "+-":
+            self._cuts.replace(sign, sign, "-")
+
+    # Removals
+
+    def _remove(self, node: yaml.Node, slots: list[Node], stay: list[Node]) -> None:
+        if not is_block(node):
+            self._remove_inline(node, slots, stay)
+            return
+        first, stays = 0, set(stay)
+        if not self._layout.begins_line(slots[0].start):
+            first = len(list(takewhile(lambda s: s not in stays, slots)))
+            self._remove_behind_dash(slots, first)
+        for slot in slots[first:]:
+            if slot not in stays:
+                start = self._layout.line_start(slot.start)
+                end = self._layout.next_line(self._layout.content_end(slot.node))
+                self._cuts.replace(start, end, self._comments_of(start, end, self._layout.column(slot.start)))
+
+    def _remove_behind_dash(self, slots: list[Node], count: int) -> None:
+        """Entries that begin on the line of what holds them: the first that stays takes their place."""
+        if count == len(slots):
+            raise EditRefused(EditReason.EMPTY_DASH)
+        start, stays = slots[0].start, slots[count].start
+        if count:
+            line = self._layout.line_start(stays)
+            kept = self._comments_of(start, line, self._layout.column(start))
+            self._cuts.replace(start, line if kept else stays, kept.lstrip(" "))
+
+    def _remove_inline(self, node: yaml.Node, slots: list[Node], stay: list[Node]) -> None:
+        """Each entry with the comma behind it; for a last one that has none, that of the last which stays."""
+        stays = set(stay)
+        limits = [*(s.start for s in slots[1:]), node.end_mark.index]
+        ends = [max(s.node.end_mark.index, s.behind) for s in slots]
+        commas = [self._layout.comma(end, limit) for end, limit in zip(ends, limits, strict=True)]
+        for slot, end, comma in zip(slots, ends, commas, strict=True):
+            last = commas[-1] is None and slots[-1] not in stays and slot is stay[-1]
+            if slot not in stays:
+                self._cuts.replace(slot.start, end, "")
+                self._rescue(slot.start, end, self._layout.column(slot.start))
+            if comma is not None and (last or slot not in stays):
+                self._cuts.replace(comma, self._layout.behind_spaces(comma + 1), "")
+
+    def _comments_of(self, start: int, end: int, column: int) -> str:
+        """A person's comments in a stretch that goes, each on a line of its own."""
+        lines = []
+        for comment in self._layout.comments_in(start, end):
+            if comment.start not in self._ours:
+                line = self._layout.line_start(comment.start)
+                alone = line >= start and self._layout.begins_line(comment.start)
+                lead = self._text[line : comment.start] if alone else " " * column
+                lines.append(lead + comment.text + self._layout.newline)
+        return "".join(lines)
+
+    def _rescue(self, start: int, end: int, column: int) -> None:
+        """Put a person's comments in a stretch that goes below it."""
+        kept = self._comments_of(start, end, column)
+        self._put_lines(self._layout.next_line(end), kept.split(self._layout.newline)[:-1])
+
+    # Replacements
+
+    def _replace(self, slot: Node, want: Any, *, flow: bool) -> None:
+        if is_block(slot.node):
+            self._replace_block(slot, want)
+            return
+        node, layout = slot.node, self._layout
+        start, end = layout.value_start(node), layout.content_end(node)
+        self._untag(node, start)
+        nested = _holds(want) and not flow and slot.key is not None and not _flows(node)
+        said = "" if nested else inline(want, flow=flow, quote=_quote(node))
+        header = layout.remark(slot)
+        if layout.sign(node) is not None:
+            said += f"  {header.text}" if header is not None else ""
+        else:
+            self._rescue(start, end, layout.column(slot.start))
+        if not nested:
+            self._cuts.replace(start, end, self._spaced(slot, start, said))
+            return
+        bare = start == node.start_mark.index and not said
+        self._cuts.replace(slot.behind if bare else start, end, said)
+        self._put_lines(layout.next_line(end), self._nested(slot, want))
+
+    def _replace_block(self, slot: Node, want: Any) -> None:
+        """A block gives way to one line or to another block."""
+        layout = self._layout
+        begin, end = layout.slots(slot.node)[0].start, layout.content_end(slot.node)
+        column = layout.column(slot.start) + self._style.step
+        self._untag(slot.node, layout.value_start(slot.node))
+        if not layout.begins_line(begin):
+            self._cuts.replace(begin, end, inline(want))
+            self._rescue(begin, end, column)
+            return
+        top, bottom = layout.next_line(slot.behind), layout.next_line(end)
+        kept = self._comments_of(top, bottom, column)
+        if _holds(want) and slot.key is not None:
+            kept += layout.newline.join([*self._nested(slot, want), ""])
+        else:
+            behind = layout.remark_place(slot)
+            self._cuts.replace(behind, behind, f" {inline(want)}")
+        self._cuts.replace(top, bottom, kept)
+
+    def _nested(self, slot: Node, want: Any) -> list[str]:
+        """The lines below the key."""
+        return _indented(block({"k": want}, self._style), self._layout.column(slot.start))[1:]
+
+    def _untag(self, node: yaml.Node, end: int) -> None:
+        """Take away a tag, which was the old value's; an anchor stays, since others may name it."""
+        said = self._text[node.start_mark.index : end]
+        if "!" in said and not isinstance(node, Alias):
+            anchors = [f"{word} " for word in said.split() if word.startswith("&")]
+            self._cuts.replace(node.start_mark.index, end, "".join(anchors))
+
+    def _spaced(self, slot: Node, start: int, said: str) -> str:
+        """A value needs a space before it, and a colon where a bare key had none."""
+        if slot.key is not None and slot.behind == slot.key.end_mark.index:
+            return f": {said}"
+        return said if self._text[start - 1] in " \t[{," + BREAKS else f" {said}"
+
+
+def _indented(text: str, column: int) -> list[str]:
+    return [" " * column + line if line else line for line in text.split("\n")[:-1]]
+
+
+def _style(layout: Layout) -> YamlStyle:
+    """The indentation of the first nested map and of the first list under a key."""
+    step = dashes = None
+    waiting = deque([layout.root])
+    while waiting and (step is None or dashes is None):
+        for slot in layout.slots(waiting.popleft()):
+            if slot.key is None or not is_block(slot.node):
+                continue
+            deeper = layout.column(layout.slots(slot.node)[0].start) - layout.column(slot.start)
+            if isinstance(slot.node, yaml.MappingNode):
+                step = step or deeper
+            elif dashes is None:
+                dashes = deeper
+            waiting.append(slot.node)
+    return YamlStyle(step if step is not None and 2 <= step <= 9 else 2, bool(dashes))
+
+
+def _alike(path: Path, node: yaml.Node, have: Any, want: Any) -> bool:
+    """Whether a value changes entry by entry: something in it stays."""
+    if isinstance(node, yaml.MappingNode) and isinstance(want, Mapping):
+        return bool(have.keys() & want.keys())
+    if isinstance(node, yaml.SequenceNode) and isinstance(want, list):
+        return any(None not in pair for pair in aligned(path, have, want))
+    return False
+
+
+def _merges(slot: Node) -> bool:
+    return slot.key is not None and slot.key.tag == MERGE
+
+
+def _holds(value: Any) -> bool:
+    """Whether it is a map or a list with something in it."""
+    return isinstance(value, Mapping | list) and bool(value)
+
+
+def _flows(node: yaml.Node) -> bool:
+    """Whether it is a map or a list in brackets with something in it."""
+    return isinstance(node, yaml.CollectionNode) and bool(node.flow_style) and bool(node.value)
+
+
+def _quote(node: yaml.Node) -> str | None:
+    """The sign that a text is quoted with."""
+    return node.style if isinstance(node, yaml.ScalarNode) and node.style in ("'", '"') else None

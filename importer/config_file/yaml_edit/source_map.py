@@ -1,0 +1,126 @@
+"""A document's text and the places in it: what is wrong is said with the line that it stands on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import yaml
+
+from importer import yaml_reader
+from importer.config_file.diff import Path, dotted
+from importer.messages import render
+from importer.reasons import Reason
+from importer.yaml_reader import YamlError
+
+
+class TextReason(StrEnum):
+    """What is wrong with a text."""
+
+    ON_LINE = "on-line"
+    OF_PATH = "of-path"
+    NOT_A_MAP = "not-a-map"
+    KEY_NO_TEXT = "key-no-text"
+    NO_NUMBER = "no-number"
+    NO_TEXT = "no-text"
+    NO_JSON = "no-json"
+    NOT_UTF8 = "not-utf8"
+
+
+@dataclass(frozen=True, slots=True)
+class YamlProblem:
+    """What is wrong at one place of a text; lines and columns count from 1. A parser's own words are text."""
+
+    line: int
+    column: int
+    says: Reason | str
+
+    @property
+    def reason(self) -> Reason:
+        """The same with its line."""
+        return Reason(TextReason.ON_LINE, line=self.line, problem=self.says)
+
+    def __str__(self) -> str:
+        return render(self.reason)
+
+
+class UnreadableYaml(Exception):
+    """The text is no data that JSON has; ``problem`` says what and where."""
+
+    def __init__(self, problem: YamlProblem) -> None:
+        self.problem = problem
+        super().__init__(str(problem))
+
+
+def parse_yaml(text: str) -> dict[str, Any]:
+    """The data of a document's text; raises Unreadable."""
+    try:
+        data = yaml_reader.read(text)
+    except YamlError as error:
+        raise UnreadableYaml(YamlProblem(error.line, error.column, error.reason)) from None
+    if not isinstance(data, dict):
+        raise UnreadableYaml(YamlProblem(1, 1, Reason(TextReason.NOT_A_MAP)))
+    for path, says in _unspeakable(data):
+        raise UnreadableYaml(SourceMap(text).problem(path, says))
+    return data
+
+
+class SourceMap:
+    """Where the paths of a text's data stand. The text is one that ``parse`` has read."""
+
+    def __init__(self, text: str) -> None:
+        self._root = yaml_reader.compose(text)
+        self._maps: dict[int, dict[str, tuple[yaml.Mark, yaml.Node]]] = {}
+
+    def problem(self, path: Path, says: Reason | str) -> YamlProblem:
+        """``says`` about a path, at its key; of a path that is not there at the last step that is."""
+        mark, node = None, self._root
+        for step in path:
+            found = self._step(node, step)
+            if found is None:
+                break
+            mark, node = found
+        said = Reason(TextReason.OF_PATH, path=dotted(path), problem=says) if path else says
+        return YamlProblem(1, 1, said) if mark is None else YamlProblem(mark.line + 1, mark.column + 1, said)
+
+    def _step(self, node: yaml.Node | None, step: str | int) -> tuple[yaml.Mark, yaml.Node] | None:
+        """The key's place and its value's node; the last of repeated keys is the one that counts."""
+        if isinstance(node, yaml.MappingNode):
+            if id(node) not in self._maps:
+                named = ((key, value) for key, value in node.value if isinstance(key.value, str))
+                self._maps[id(node)] = {key.value: (key.start_mark, value) for key, value in named}
+            return self._maps[id(node)].get(str(step))
+        if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+            return node.value[step].start_mark, node.value[step]
+        return None
+
+
+def _unspeakable(data: object) -> Iterator[tuple[Path, Reason]]:
+    """What keeps data from being JSON, as digests, receipts and engines need it; the first is enough."""
+    waiting: list[tuple[Path, object]] = [((), data)]
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, dict):
+            for key in value:
+                if not isinstance(key, str):
+                    yield (*path, str(key)), Reason(TextReason.KEY_NO_TEXT, key=str(key))
+            waiting += [((*path, key), key) for key in value]
+            waiting += [((*path, key), inner) for key, inner in value.items()]
+        elif isinstance(value, list):
+            waiting += [((*path, index), inner) for index, inner in enumerate(value)]
+        elif (says := _no_json(value)) is not None:
+            yield path, says
+
+
+def _no_json(value: object) -> Reason | None:
+    if isinstance(value, float) and not math.isfinite(value):
+        return Reason(TextReason.NO_NUMBER, value=value)
+    if isinstance(value, str):
+        odd = any("\ud800" <= c <= "\udfff" for c in value)
+        return Reason(TextReason.NO_TEXT, value=value) if odd else None
+    if value is None or isinstance(value, bool | int | float):
+        return None
+    return Reason(TextReason.NO_JSON, value=f"{value!s:.80}", type=type(value).__name__)

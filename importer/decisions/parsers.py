@@ -1,0 +1,274 @@
+"""Which parser: the user, then proof over claims, then claims alone, else abstain.
+
+The proof refutes names and chooses among them. It cannot show that a model was trained to call tools or
+to think, so a family known to have none stands against a passing proof, and both are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+
+from importer.decisions.decision import (
+    Abstained,
+    Chosen,
+    Decision,
+    KnownNone,
+    Preferences,
+    RejectedCandidate,
+    Target,
+)
+from importer.decisions.precedence import WeighReason, by_user, ranked, status_of
+from importer.reasons import Reason
+from importer.signals.evidence import Evidence, Rule, Source, warning
+
+FILE = "file"  # a template that is neither the model's nor built on it
+
+
+class ForeignReason(StrEnum):
+    """What a template in place of the model's own means."""
+
+    TOOLS_GIVEN = "tools-given"
+    OF_A_FILE = "of-a-file"
+    OF_OURS = "of-ours"
+    WOULD_OFFER = "would-offer"
+
+
+def given_template(
+    key: str, template: str, claims: Sequence[Evidence], decide: Callable[[Sequence[Evidence]], Decision]
+) -> Decision:
+    """The decision under a template that the user gave: who knows the model to have no tools is overruled.
+
+    The model's own turns stay as they are under a template of ours, and with them how it reasons.
+    """
+    if key != "tool_parser":
+        return _claimed(decide(claims), template) if template == FILE else decide(claims)
+    silent = [e for e in claims if e.value is None]
+    decision = decide([e for e in claims if e.value is not None])
+    lost = tuple(
+        RejectedCandidate(None, e.source, Reason(ForeignReason.TOOLS_GIVEN, said=e.reason)) for e in silent
+    )
+    return _claimed(replace(decision, overruled=decision.overruled + lost), template)
+
+
+def _claimed(decision: Decision, template: str) -> Decision:
+    if not isinstance(decision, Chosen) or decision.status == "user":
+        return decision
+    ours = Reason(ForeignReason.OF_OURS, template=template)
+    note = Reason(ForeignReason.OF_A_FILE) if template == FILE else ours
+    return replace(decision, status="claimed", why=(note, *decision.why))
+
+
+def with_offer(decision: Decision, target: Target) -> Decision:
+    """A model without tools, with what would offer it some; nothing is applied unasked."""
+    if decision.value is not None or not target.templates:
+        return decision
+    offer = Reason(ForeignReason.WOULD_OFFER, templates=target.templates)
+    return replace(decision, why=(*decision.why, offer))
+
+
+NAMED_BY_FAMILY = (Rule.FAMILY_TABLE, Rule.BASE_MODEL_FAMILY)
+
+
+class ParserReason(StrEnum):
+    """Why a parser was chosen, refuted or left out."""
+
+    BASE_MODEL = "base-model"
+    GUARD_MODEL = "guard-model"
+    OCR_MODEL = "ocr-model"
+    TRANSLATION_MODEL = "translation-model"
+    HEARD_LATER = "heard-later"
+    USER_REFUTED = "user-refuted"
+    PROOF_AGREES = "proof-agrees"
+    NOT_REGISTERED = "not-registered"
+    KNOWN_TO_HAVE_NONE = "known-to-have-none"
+    READ_NOT_TRAINED = "read-not-trained"
+    REFUTED = "refuted"
+    NONE_READS = "none-reads"
+    ONLY_LIBERAL = "only-liberal"
+    FORBIDDEN = "forbidden"
+    TAKEN_BY_ITSELF = "taken-by-itself"
+    TAKES_ANOTHER = "takes-another"
+
+
+class Unavailable(StrEnum):
+    """Why no proof, or no parser, can be given."""
+
+    NOTHING_KNOWN = "nothing-known"
+    NOTHING_RENDERED = "nothing-rendered"
+    NOT_RUN_HERE = "not-run-here"
+    NOT_INSTALLED = "not-installed"
+
+
+SILENT_KINDS: Mapping[str, Reason] = {
+    "base": Reason(ParserReason.BASE_MODEL),
+    "guard": Reason(ParserReason.GUARD_MODEL),
+    "ocr": Reason(ParserReason.OCR_MODEL),
+    "translation": Reason(ParserReason.TRANSLATION_MODEL),
+}
+LATER = Reason(ParserReason.HEARD_LATER)
+
+
+def decide_parser(
+    key: str, facts: Sequence[Evidence], preferences: Preferences, target: Target, kind: str
+) -> Decision:
+    """The parser for ``key`` (``tool_parser`` or ``reasoning_parser``) on ``target``."""
+    proof = next((e for e in facts if e.rule is Rule.PROOF), None)
+    claims = ranked(e for e in facts if e.rule.names_parsers)
+    if key in preferences.values:
+        return _user(preferences.values[key], claims, proof)
+    if kind in SILENT_KINDS:
+        return KnownNone((SILENT_KINDS[kind],), _others(None, claims, SILENT_KINDS[kind]))
+    if preferences.template is not None:
+        return given_template(
+            key, preferences.template, claims, lambda c: _heard(key, facts, c, proof, target)
+        )
+    decision = _heard(key, facts, claims, proof, target)
+    return decision if key != "tool_parser" else with_offer(decision, target)
+
+
+def _heard(
+    key: str, facts: Sequence[Evidence], claims: Sequence[Evidence], proof: Evidence | None, target: Target
+) -> Decision:
+    """What the claims and the proof say, nobody else having spoken."""
+    usable, lacking = _loadable(key, claims, target)
+    none = next((e for e in claims if e.value is None and e.rule in NAMED_BY_FAMILY), None)
+    if none is not None and not any(_stronger(e, none) for e in usable):
+        return _known_none(none, claims, proof)
+    if proof is not None and proof.value["asked"]:
+        return _proved(key, usable, claims, proof, target, lacking)
+    note = _unproved(target) if proof is None else proof.reason
+    if usable:
+        first = usable[0]
+        lost = _others(first.value, claims, LATER) + lacking
+        return Chosen(first.value, status_of(first.rule), (*_agreeing(first, usable), note), lost)
+    silent = next((e for e in claims if e.value is None), None)
+    if silent is not None:
+        return _known_none(silent, claims, None)
+    return Abstained((_nothing_known(key, facts), note), lacking)
+
+
+def _user(value: object, claims: Sequence[Evidence], proof: Evidence | None) -> Decision:
+    lost = _others(value, claims, Reason(WeighReason.USER_DECIDES))
+    said: tuple[Reason, ...] = ()
+    if proof is not None and value is not None:
+        refuted = proof.value["refuted"].get(value)
+        if refuted:
+            said = (warning(Reason(ParserReason.USER_REFUTED, problem=refuted)),)
+        elif value in proof.value["reads"]:
+            said = (Reason(ParserReason.PROOF_AGREES),)
+    return by_user(value, lost, said)
+
+
+def _loadable(
+    key: str, claims: Sequence[Evidence], target: Target
+) -> tuple[list[Evidence], tuple[RejectedCandidate, ...]]:
+    """Claims whose parser this engine version has; a name that it lacks is never written."""
+    usable = [e for e in claims if e.value is not None and target.has(key, str(e.value))]
+    unknown = Reason(ParserReason.NOT_REGISTERED, engine=_engine(target), field=key)
+    lacking = tuple(
+        RejectedCandidate(e.value, e.source, unknown)
+        for e in claims
+        if e.value is not None and not target.has(key, str(e.value))
+    )
+    return usable, lacking
+
+
+def _stronger(claim: Evidence, none: Evidence) -> bool:
+    """A repository's own claim, or the model's own family, is heard before its base model's family."""
+    return claim.rule in NAMED_BY_FAMILY and claim.rule.rank < none.rule.rank
+
+
+def _known_none(none: Evidence, claims: Sequence[Evidence], proof: Evidence | None) -> KnownNone:
+    lost = _others(None, claims, Reason(ParserReason.KNOWN_TO_HAVE_NONE, source=none.source))
+    reads = () if proof is None else tuple(proof.value["reads"])
+    if reads:
+        untrained = Reason(ParserReason.READ_NOT_TRAINED, parsers=reads)
+        lost += (RejectedCandidate(reads[0], Source.PROOF, untrained),)
+    return KnownNone((none.reason,), lost)
+
+
+def _proved(
+    key: str,
+    usable: Sequence[Evidence],
+    claims: Sequence[Evidence],
+    proof: Evidence,
+    target: Target,
+    lacking: tuple[RejectedCandidate, ...],
+) -> Decision:
+    """The first claim that reads the template; where nobody claims, the best reader that needs a marker."""
+    reads: list[str] = proof.value["reads"]
+    refuted: dict[str, Reason] = proof.value["refuted"]
+    lost = lacking + tuple(
+        RejectedCandidate(e.value, e.source, Reason(ParserReason.REFUTED, problem=refuted[e.value]))
+        for e in usable
+        if e.value in refuted
+    )
+    if not reads:
+        return Abstained((proof.reason, Reason(ParserReason.NONE_READS, engine=target.backend)), lost)
+    for claim in usable:
+        alike = (r for r in reads if target.same_class(key, r, str(claim.value)))
+        name = claim.value if claim.value in reads else next(alike, None)
+        if name is not None:
+            why = (proof.reason, *_agreeing(claim, usable), *_about_engine(name, proof, target))
+            return Chosen(name, "proved", why, lost + _others(name, usable, LATER, refuted))
+    silent = next((e for e in claims if e.value is None), None)
+    if silent is not None:
+        return KnownNone((silent.reason, proof.reason), lost)
+    strict = [name for name in reads if name not in proof.value["liberal"]]
+    if not strict:
+        return Abstained((proof.reason, Reason(ParserReason.ONLY_LIBERAL)), lost)
+    return Chosen(strict[0], "proved", (proof.reason, *_about_engine(strict[0], proof, target)), lost)
+
+
+def _about_engine(name: str, proof: Evidence, target: Target) -> tuple[Reason, ...]:
+    """What the engine itself does to a parser that reads the template."""
+    forbidden: dict[str, str] = proof.value.get("forbidden", {})
+    if name not in forbidden:
+        return _by_itself(name, proof, target)
+    free = tuple(r for r in proof.value["reads"] if r not in forbidden and r not in proof.value["liberal"])
+    told = Reason(ParserReason.FORBIDDEN, engine=_engine(target), words=forbidden[name], free=free)
+    return (warning(told),)
+
+
+def _by_itself(name: str, proof: Evidence, target: Target) -> tuple[Reason, ...]:
+    """For an engine that is not told its parsers: whether it takes this one."""
+    if "inferred" not in proof.value:
+        return ()
+    taken = proof.value["inferred"]
+    if taken == name:
+        return (Reason(ParserReason.TAKEN_BY_ITSELF, engine=target.backend),)
+    return (warning(Reason(ParserReason.TAKES_ANOTHER, engine=target.backend, parser=taken)),)
+
+
+def _agreeing(first: Evidence, claims: Sequence[Evidence]) -> tuple[Reason, ...]:
+    return tuple(dict.fromkeys(e.reason for e in claims if e.value == first.value))
+
+
+def _others(
+    value: object, claims: Sequence[Evidence], why: Reason, told: Mapping[str, Reason] | None = None
+) -> tuple[RejectedCandidate, ...]:
+    told = told or {}
+    return tuple(
+        RejectedCandidate(e.value, e.source, why)
+        for e in claims
+        if e.value != value and str(e.value) not in told
+    )
+
+
+def _nothing_known(key: str, facts: Sequence[Evidence]) -> Reason:
+    notes = tuple(e.reason for e in facts if e.rule is Rule.TEMPLATE)
+    return Reason(Unavailable.NOTHING_KNOWN, notes=notes, field=key)
+
+
+def _unproved(target: Target) -> Reason:
+    if target.proves:
+        return Reason(Unavailable.NOTHING_RENDERED)
+    if not target.runs:
+        return Reason(Unavailable.NOT_RUN_HERE, engine=target.backend)
+    return Reason(Unavailable.NOT_INSTALLED, engine=target.backend)
+
+
+def _engine(target: Target) -> str:
+    return f"{target.backend} {target.version}"

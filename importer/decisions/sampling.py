@@ -1,0 +1,233 @@
+"""Sampling: the set for the way the model answers, the other set beside it, and how long an answer may be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from typing import Any
+
+from importer.chat_template.samples import Thinking
+from importer.decisions.decision import (
+    Abstained,
+    Chosen,
+    Decision,
+    Decisions,
+    KnownNone,
+    Preferences,
+    RejectedCandidate,
+    Target,
+)
+from importer.decisions.precedence import WeighReason, by_user, decide_setting, overruled, ranked, status_of
+from importer.reasons import Reason
+from importer.signals.evidence import Evidence, Rule
+from importer.signals.sampling_values import MODES_KEY, RANGES, GenerationReason
+
+MODES = {True: "thinking", False: "non_thinking"}
+KEYS = tuple(f"parameters.{key}" for key in RANGES)
+LENGTH = "parameters.max_tokens"
+PARSER = "reasoning_parser"
+OTHERS = "generation_config."  # what transformers can do and no engine does
+# Tokens of an answer where a server would cut it off: with a thought, as vendors advise it, and without.
+ROOM = {True: 32_768, False: 8_192}
+CUTS = {"mlx": 512, "mlx-vlm": 2048}  # tokens after which a server ends every answer unless told otherwise
+
+
+class SamplingReason(StrEnum):
+    """Why sampling values were chosen or left out."""
+
+    FOR_OTHER_ANSWERS = "for-other-answers"
+    BOTH_WAYS_DIFFER = "both-ways-differ"
+    SETS_OF_BOTH_WAYS = "sets-of-both-ways"
+    FILLS_CONTEXT = "fills-context"
+    CUT_BY_SERVER = "cut-by-server"
+
+
+def is_sampling(key: str) -> bool:
+    """Whether a fact's key is decided here."""
+    return key in KEYS or key.startswith((f"{MODES_KEY}.", OTHERS))
+
+
+def thinks(thinking: Thinking | None, decisions: Decisions, backend: str) -> bool | None:
+    """Whether an answer begins with a thought when a request says nothing; ``None``: not known."""
+    if thinking is None:
+        return None
+    variables = _variables(decisions)
+    parser = decisions[PARSER].value is not None
+    if thinking.switch in variables:
+        return _switched(thinking, variables[thinking.switch])
+    if backend == "mlx-vlm" and thinking.switch == "enable_thinking":
+        return parser  # its server tells the template so, whatever the template's own default is
+    if thinking.markers is None or thinking.default is not None:
+        return thinking.default if thinking.markers else False
+    return parser if thinking.switch is None else None
+
+
+def _variables(decisions: Decisions) -> dict[str, Any]:
+    """What the document tells the template, set as a whole or one by one."""
+    whole = decisions["chat_template_kwargs"].value if "chat_template_kwargs" in decisions else None
+    single = {
+        k.partition(".")[2]: d.value for k, d in decisions.items() if k.startswith("chat_template_kwargs.")
+    }
+    return {**(whole if isinstance(whole, Mapping) else {}), **single}
+
+
+def _switched(thinking: Thinking, value: Any) -> bool | None:
+    for way, setting in ((True, thinking.on), (False, thinking.off)):
+        if setting is not None and setting.get(str(thinking.switch), ...) == value:
+            return way
+    return value if isinstance(value, bool) else None
+
+
+def decide_sampling(
+    evidence: Sequence[Evidence],
+    preferences: Preferences,
+    target: Target,
+    decisions: Decisions,
+    thinking: Thinking | None,
+) -> dict[str, Decision]:
+    """Every sampling value that anybody spoke on, and both sets where thinking has one of its own.
+
+    ``decisions`` are all others, made before.
+    """
+    facts = [e for e in evidence if is_sampling(e.key)]
+    way = thinks(thinking, decisions, target.backend)
+    usual = thinks(thinking, {PARSER: decisions[PARSER]}, "")
+    decided: dict[str, Decision] = {}
+    for key in KEYS:
+        spoken = _spoken(facts, key, way, usual)
+        if key == LENGTH:
+            decision = _length(spoken, preferences, target, decisions, way)
+        else:
+            decision = _value(key, spoken, facts, preferences)
+        if decision is not None:
+            decided[key] = decision
+    sets = _sets(facts, usual)
+    if any(way is None or mode != MODES[way] for mode in sets):
+        decided[MODES_KEY] = _both(sets, facts, way)
+    for fact in facts:
+        if fact.key.startswith(OTHERS):
+            decided[fact.key] = Abstained((fact.reason,))
+    return decided
+
+
+def _spoken(facts: Sequence[Evidence], key: str, way: bool | None, usual: bool | None) -> list[Evidence]:
+    """What is said of the way the model answers, then what is said of any way.
+
+    The vendor's file speaks for the model's usual way: where the document takes the other, and that has a
+    value of its own, the file is heard last.
+    """
+    name = key.removeprefix("parameters.")
+    own = [e for e in facts if way is not None and e.key == f"{MODES_KEY}.{MODES[way]}.{name}"]
+    plain = [e for e in facts if e.key == key]
+    if own and way is not None and usual is (not way):
+        plain = [_of_the_other_way(e, usual) if e.rule is Rule.GENERATION_CONFIG else e for e in plain]
+    return [*(replace(e, key=key) for e in own), *plain]
+
+
+def _of_the_other_way(fact: Evidence, usual: bool) -> Evidence:
+    reason = Reason(SamplingReason.FOR_OTHER_ANSWERS, reason=fact.reason, mode=MODES[usual])
+    return replace(fact, rule=Rule.GENERATION_CONFIG_USUAL, reason=reason)
+
+
+def _value(
+    key: str, spoken: Sequence[Evidence], facts: Sequence[Evidence], preferences: Preferences
+) -> Decision | None:
+    """Like any setting, but what is unclear or unusable is only shown."""
+    heard = ranked(e for e in spoken if e.rule.status is not None)
+    shown = [e for e in spoken if e.rule.status is None]
+    if key in preferences.values:
+        value = preferences.values[key]
+        return by_user(value, overruled(value, [*heard, *shown], Reason(WeighReason.USER_DECIDES)))
+    lost = tuple(RejectedCandidate(e.value, e.source, e.reason) for e in shown)
+    if heard:
+        found = decide_setting(key, heard, preferences)
+        return replace(found, overruled=(*found.overruled, *lost))
+    refused = [e for e in shown if e.rule is Rule.GENERATION_CONFIG_UNUSABLE]
+    if refused:
+        return KnownNone(tuple(e.reason for e in refused), lost)
+    if shown:
+        return Abstained(tuple(e.reason for e in shown), lost)
+    return _undecided(key, facts)
+
+
+def _undecided(key: str, facts: Sequence[Evidence]) -> Decision | None:
+    """Only the sets of both ways speak, and the way is not known: agreement is enough."""
+    name = key.removeprefix("parameters.")
+    said = [e for e in facts if e.key.startswith(f"{MODES_KEY}.") and e.key.endswith(f".{name}")]
+    if len({e.key for e in said}) < 2:
+        return None
+    if len({e.value for e in said}) == 1:
+        return decide_setting(key, said, Preferences())
+    return Abstained((Reason(SamplingReason.BOTH_WAYS_DIFFER), *(e.reason for e in said)))
+
+
+def _sets(facts: Sequence[Evidence], usual: bool | None) -> dict[str, dict[str, Any]]:
+    """For each way of answering that is spoken of, its values, by the same order of who is heard."""
+    sets: dict[str, dict[str, Any]] = {}
+    for way, mode in MODES.items():
+        own = [e for e in facts if e.key.startswith(f"{MODES_KEY}.{mode}.")]
+        if not own:
+            continue
+        general = [e for e in facts if e.key in KEYS and e.rule is Rule.CARD]
+        file = [e for e in facts if e.rule is Rule.GENERATION_CONFIG and way is usual]
+        ordered = ranked([*own, *general, *file])
+        said = {e.key.rpartition(".")[2]: e.value for e in reversed(ordered)}
+        sets[mode] = {k: said[k] for k in RANGES if k in said and k != "max_tokens"}
+    return sets
+
+
+def _both(sets: Mapping[str, Mapping[str, Any]], facts: Sequence[Evidence], way: bool | None) -> Decision:
+    said = [e for e in facts if e.key.startswith(f"{MODES_KEY}.")]
+    first = ranked(said)[0]
+    mode = None if way is None else MODES[way]
+    reason = Reason(SamplingReason.SETS_OF_BOTH_WAYS, source=first.source, mode=mode)
+    return Chosen(dict(sets), status_of(first.rule), (reason,))
+
+
+def _length(
+    spoken: Sequence[Evidence],
+    preferences: Preferences,
+    target: Target,
+    decisions: Decisions,
+    way: bool | None,
+) -> Decision | None:
+    """How many tokens an answer may have, prompt left out.
+
+    transformers' own limits are shown and never taken: they are small, and vLLM would cut every answer there.
+    vLLM fills the context by itself; the servers on mlx end an answer early unless told otherwise.
+    """
+    limits = [e for e in spoken if e.rule is Rule.GENERATION_CONFIG_LENGTH]
+    advised = ranked(e for e in spoken if e.rule.status is not None)
+    if LENGTH in preferences.values:
+        value = preferences.values[LENGTH]
+        return by_user(value, overruled(value, [*advised, *limits], Reason(WeighReason.USER_DECIDES)))
+    lost = tuple(RejectedCandidate(e.value, e.source, e.reason) for e in limits)
+    kind = decisions["kind"].value if "kind" in decisions else "chat"
+    cut = CUTS.get(target.backend) if kind != "base" else None  # a base model does not end by itself
+    if cut is None:
+        fills = Reason(SamplingReason.FILLS_CONTEXT)
+        lost += tuple(
+            RejectedCandidate(e.value, e.source, Reason(WeighReason.LOST, why=fills, said=e.reason))
+            for e in advised
+        )
+        stated = any(e.reason.kind is GenerationReason.NEW_TOKENS for e in limits)
+        return KnownNone((fills,), lost) if stated else Abstained((fills,), lost) if lost else None
+    context = _context(decisions)
+    wanted = int(advised[0].value) if advised else ROOM[way is not False]
+    room = min(wanted, context // 2) if context else wanted
+    if room <= cut:
+        return None
+    ends = Reason(SamplingReason.CUT_BY_SERVER, engine=target.backend, tokens=cut)
+    if advised and room == wanted:
+        return Chosen(room, status_of(advised[0].rule), (advised[0].reason, ends), lost)
+    return Chosen(room, "engine-default", (ends,), lost)
+
+
+def _context(decisions: Decisions) -> int | None:
+    """Tokens that prompt and answer share."""
+    for key in ("engine_args.max_kv_size", "max_model_len"):
+        value = decisions[key].value if key in decisions else None
+        if isinstance(value, int):
+            return value
+    return None

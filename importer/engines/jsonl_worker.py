@@ -1,0 +1,101 @@
+"""A child process that answers in JSON lines: bounded waiting, and an end that takes its children along."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from importer import launcher
+from importer.engines.deaths import Accident
+from importer.launcher import PIPE, Purpose
+from importer.reasons import Reason
+
+
+class WorkerLostError(Exception):
+    """The process died or hung."""
+
+    def __init__(self, kind: Accident, **fields: object) -> None:
+        super().__init__(kind)
+        self.reason = Reason(kind, **fields)
+
+
+class RefusedError(Exception):
+    """The process answered that it cannot do what was asked, and lives on."""
+
+
+class JsonLinesWorker:
+    """One process. It reads requests on standard input; standard error is kept for the last words."""
+
+    def __init__(self, command: Sequence[str], purpose: Purpose, extra: Mapping[str, str]) -> None:
+        """Start the process with ``extra`` variables; raises OSError where that fails."""
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        try:
+            self._process = launcher.start(
+                command, purpose, stdin=PIPE, stdout=PIPE, stderr=self._log, extra=extra
+            )
+        except OSError:
+            self._log.close()
+            raise
+        self._input, self._output = self._process.stdin, self._process.stdout
+        self._buffer = b""
+        self._number = 0
+
+    def ask(self, operation: str, patience: float, **fields: Any) -> Iterator[Any]:
+        """Ask, and yield each item, waiting at most ``patience`` seconds for it.
+
+        Raises LostError or RefusedError. What is left unread of an answer is skipped by the next question.
+        """
+        self._number += 1
+        number = self._number
+        request = json.dumps({"id": number, "op": operation, **fields}) + "\n"
+        try:
+            if self._input is not None:
+                self._input.write(request.encode())
+                self._input.flush()
+        except OSError:
+            raise self._died() from None
+        while True:
+            answer = self._answer(patience)
+            if answer["id"] != number:
+                continue
+            if "error" in answer:
+                raise RefusedError(answer["error"])
+            if "done" in answer:
+                return
+            yield answer["item"]
+
+    def close(self) -> int:
+        """End the process with its whole group; returns its exit status, negative for a signal."""
+        with contextlib.suppress(OSError):
+            self._log.close()
+        return launcher.end(self._process)
+
+    def _answer(self, patience: float) -> Mapping[str, Any]:
+        deadline = time.monotonic() + patience
+        with selectors.DefaultSelector() as selector:
+            if self._output is not None:
+                selector.register(self._output, selectors.EVENT_READ)
+            while b"\n" not in self._buffer:
+                ready = selector.select(max(0.0, deadline - time.monotonic()))
+                if not ready:
+                    raise WorkerLostError(Accident.HANG, seconds=patience)
+                chunk = os.read(ready[0][0].fd, 1 << 16)
+                if not chunk:
+                    raise self._died()
+                self._buffer += chunk
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        answer: Mapping[str, Any] = json.loads(line)
+        return answer
+
+    def _died(self) -> WorkerLostError:
+        code = launcher.ended(self._process, 2)
+        self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - 2000))
+        words = self._log.read().decode(errors="replace").split("\n")
+        last = next((line.strip() for line in reversed(words) if line.strip()), "")
+        return WorkerLostError(Accident.DEATH, status=code, words=last[:200])

@@ -1,0 +1,384 @@
+"""One GET: the Hub client's session and token, every redirect checked, retried as the server asks."""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from importer import __version__
+from importer.errors import HubError, Setting, UsageError
+from importer.hub import endpoint
+from importer.reasons import Reason
+
+HEAD_READS = 1000  # of the socket until an answer's headers are whole: 64 KiB each, interim answers included
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """How long one request may take, in seconds.
+
+    ``connect``  to connect. ``read``  between two reads. ``whole``  for all tries and redirects together, and
+    ``waits``  for the pauses between the tries, the first of which lasts ``pause``.
+    """
+
+    connect: float = 10.0
+    read: float = 20.0
+    whole: float = 120.0
+    waits: float = 60.0
+    pause: float = 0.2
+    tries: int = 5
+
+
+class Clock:
+    """What is left of ``patience.whole``; pauses between tries do not count."""
+
+    def __init__(self, patience: Deadline) -> None:
+        self.patience = patience
+        self._end = time.monotonic() + patience.whole
+        self._reads = 0
+
+    @property
+    def left(self) -> float:
+        """Seconds; none or less where the time is over."""
+        return self._end - time.monotonic()
+
+    def rest(self, seconds: float) -> None:
+        """Sleep before the next try."""
+        time.sleep(seconds)
+        self._end += seconds
+
+    def head(self) -> None:
+        """The next answer's headers are waited for."""
+        self._reads = HEAD_READS
+
+    def body(self) -> None:
+        """The headers are there; what follows is counted in bytes."""
+        self._reads = -1
+
+    def read(self) -> None:
+        """Count one more read. Raises TimeoutError where there may be none."""
+        if self._reads == 0 or self.left <= 0:
+            self._end = min(self._end, time.monotonic())
+            raise TimeoutError
+        self._reads -= 1
+
+
+class Timeout:
+    """A timeout that shrinks: at most ``seconds``, and what the clock has left when somebody looks.
+
+    The HTTP library hands it to ``socket.settimeout`` before each read, also of headers and interim answers,
+    and that takes whatever is an index: whole seconds.
+    """
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self._clock, self._seconds = clock, seconds
+
+    def __index__(self) -> int:
+        self._clock.read()
+        return max(1, math.ceil(min(self._seconds, self._clock.left)))
+
+
+SLACK = 64 * 1024  # bytes: what gzip may add to what cannot be packed
+GZIP = ("gzip", "x-gzip")
+PLAIN = ("", "identity")
+
+
+class BodyReason(StrEnum):
+    """Why a body cannot be used."""
+
+    CODING = "coding"
+    DAMAGED = "damaged"
+    CUT = "cut"
+
+
+class TooLarge(Exception):
+    """The body is longer than the limit."""
+
+
+class UnreadableBody(Exception):
+    """The body is not what its headers say; ``cut`` where it ends too early."""
+
+    def __init__(self, kind: BodyReason, **fields: object) -> None:
+        super().__init__()
+        self.reason, self.cut = Reason(kind, **fields), kind is BodyReason.CUT
+
+
+def read(chunks: Iterable[bytes], coding: str, limit: int, clock: Clock) -> bytes:
+    """Return the decoded body of at most ``limit`` bytes; ``chunks`` are as they came over the wire.
+
+    Raises TooLarge, Unreadable, and TimeoutError where the clock has run out.
+    """
+    if coding not in (*PLAIN, *GZIP):
+        raise UnreadableBody(BodyReason.CODING, coding=coding[:40])
+    unpack = zlib.decompressobj(wbits=31) if coding in GZIP else None
+    body, arrived = bytearray(), 0
+    for chunk in chunks:
+        clock.read()
+        arrived += len(chunk)
+        if arrived > limit + SLACK:
+            raise TooLarge
+        try:
+            body += chunk if unpack is None else unpack.decompress(chunk, limit + 1 - len(body))
+        except zlib.error:
+            raise UnreadableBody(BodyReason.DAMAGED) from None
+        if len(body) > limit:
+            raise TooLarge
+    if unpack is not None and not unpack.eof:
+        raise UnreadableBody(BodyReason.CUT)
+    return bytes(body)
+
+
+HOPS = 4
+REDIRECTS = {301, 302, 303, 307, 308}
+EXHAUSTED = re.compile(r";\s*r\s*=\s*0\s*;\s*t\s*=\s*(\d{1,9})\b")  # RateLimit: "api";r=0;t=55
+HOPELESS = {"ConnectError", "ConnectTimeout", "ProxyError", "UnsupportedProtocol", "LocalProtocolError"}
+CUT = {"RemoteProtocolError", "ReadError"}
+PATIENCE = Deadline()
+
+log = logging.getLogger("importer.hub")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class WaitReason(StrEnum):
+    """How long to wait before the next try."""
+
+    SECONDS = "seconds"
+    UNTOLD = "untold"
+
+
+class ExchangeReason(StrEnum):
+    """What went wrong below HTTP, or between one answer and the next."""
+
+    NO_CONNECTION = "no-connection"
+    NOT_CONNECTED = "not-connected"
+    SILENT = "silent"
+    SLOW = "slow"
+    CUT = "cut"
+    FAILED = "failed"
+    SHORT = "short"
+    HOPS = "hops"
+    BROKE_OFF = "broke-off"
+
+
+@dataclass(frozen=True, slots=True)
+class HubResponse:
+    """What the server said in the end: never a redirect, a 429 or a 5xx. Header names are lower case."""
+
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    had_token: bool
+
+
+class _Broken(Exception):
+    """The exchange failed below HTTP: ``cut`` after it had begun, ``hopeless`` to try again."""
+
+    def __init__(self, reason: Reason, *, cut: bool = False, hopeless: bool = False) -> None:
+        super().__init__()
+        self.reason, self.cut, self.hopeless = reason, cut, hopeless
+
+
+def get(
+    url: str,
+    *,
+    limit: int,
+    size: int | None = None,
+    span: tuple[int, int] | None = None,
+    patience: Deadline | None = None,
+) -> HubResponse:
+    """GET a URL of the Hub; ``limit`` and the expected ``size`` are bytes of the decoded body.
+
+    ``span`` asks for these bytes only, the last one included; then only an answer with status 206 has a body.
+    Raises HubError (rate-limited, server, network, refused-host, bad-token, bad-answer) and TooLarge.
+    """
+    waited, clock = 0.0, Clock(patience or PATIENCE)
+    tries = clock.patience.tries
+    for tried in range(1, tries + 1):
+        pause = clock.patience.pause * 2 ** (tried - 1)
+        try:
+            answer = _follow(url, limit, size, span, clock)
+        except _Broken as error:
+            if error.hopeless or tried == tries:
+                raise _lost(url, error) from None
+        else:
+            if answer.status not in {408, 429} and answer.status < 500:
+                return answer
+            asked = _asked_pause(answer.headers)
+            pause = pause if asked is None else asked
+            if tried == tries or waited + pause > clock.patience.waits:
+                raise _gave_up(answer, tried, asked)
+        log.info("waiting %.1f s before asking %s again", pause, endpoint.plain(url))
+        clock.rest(pause)
+        waited += pause
+    raise AssertionError("the last try returns or raises")
+
+
+def _lost(url: str, error: _Broken) -> HubError:
+    if error.cut:
+        return HubError("bad-answer", url=endpoint.plain(url), problem=error.reason)
+    return HubError("network", host=urlsplit(endpoint.plain(url)).netloc, problem=error.reason)
+
+
+def _gave_up(answer: HubResponse, tries: int, asked: float | None) -> HubError:
+    if answer.status == 429:
+        return HubError("rate-limited", wait=wait_for(asked), seconds=asked)
+    return HubError("server", status=answer.status, url=endpoint.plain(answer.url), tries=tries)
+
+
+def wait_for(seconds: float | None) -> Reason:
+    """How long a caller has to wait, where the server says so."""
+    return Reason(WaitReason.SECONDS, seconds=seconds) if seconds else Reason(WaitReason.UNTOLD)
+
+
+def _asked_pause(headers: Mapping[str, str]) -> float | None:
+    """Seconds the server asks for: ``RateLimit`` when a quota is used up, else ``Retry-After``."""
+    used_up = [int(seconds) for seconds in EXHAUSTED.findall(headers.get("ratelimit", ""))]
+    if used_up:
+        return float(max(used_up))
+    after = headers.get("retry-after", "").strip()
+    if re.fullmatch(r"[0-9]{1,9}", after):
+        return float(after)
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return max(0.0, parsedate_to_datetime(after).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return None
+
+
+def _follow(
+    url: str, limit: int, size: int | None, span: tuple[int, int] | None, clock: Clock
+) -> HubResponse:
+    """One try, through checked redirects."""
+    for _ in range(HOPS + 1):
+        answer = _exchange(url, limit, size, span, clock)
+        target = answer.headers.get("location")
+        if answer.status not in REDIRECTS or target is None:
+            return answer
+        url = endpoint.redirected(url, target)
+    raise HubError("bad-answer", url=endpoint.plain(url), problem=Reason(ExchangeReason.HOPS, hops=HOPS))
+
+
+def _exchange(
+    url: str, limit: int, size: int | None, span: tuple[int, int] | None, clock: Clock
+) -> HubResponse:
+    from huggingface_hub import get_session
+
+    headers = _headers(url)
+    if span is not None:
+        headers |= {"range": f"bytes={span[0]}-{span[1]}", "accept-encoding": "identity"}
+    connect, between = (Timeout(clock, most) for most in (clock.patience.connect, clock.patience.read))
+    timeout: Any = (connect, between, between, clock.patience.connect)  # connect, read, write, pool
+    clock.head()
+    stream = get_session().stream("GET", url, headers=headers, follow_redirects=False, timeout=timeout)
+    try:
+        with stream as response:
+            clock.body()
+            found = {name.lower(): value for name, value in response.headers.items()}
+            coding = found.get("content-encoding", "").strip().lower()
+            good = response.status_code == (206 if span else 200)
+            body = read(response.iter_raw(), coding, limit, clock) if good else b""
+    except UnreadableBody as error:
+        raise _Broken(error.reason, cut=True, hopeless=not error.cut) from None
+    except (TimeoutError, http_error()) as error:
+        raise _broken(error, clock) from None
+    if good and size is not None and len(body) != size:
+        raise _Broken(Reason(ExchangeReason.SHORT, have=len(body), size=size), cut=True)
+    return HubResponse(url, response.status_code, found, body, "authorization" in headers)
+
+
+def _broken(error: Exception, clock: Clock) -> _Broken:
+    """What happened, by kind: an exception's own words may hold headers."""
+    name, patience = type(error).__name__, clock.patience
+    if clock.left <= 0:
+        return _Broken(Reason(ExchangeReason.SLOW, seconds=patience.whole), hopeless=True)
+    if name == "ConnectError":
+        reason = Reason(ExchangeReason.NO_CONNECTION, says=str(error) or "no connection")
+    elif name == "ConnectTimeout":
+        reason = Reason(ExchangeReason.NOT_CONNECTED, seconds=patience.connect)
+    elif name.endswith("Timeout"):
+        reason = Reason(ExchangeReason.SILENT, seconds=patience.read)
+    elif name in CUT:
+        reason = Reason(ExchangeReason.CUT)
+    else:
+        reason = Reason(ExchangeReason.FAILED, name=name)
+    return _Broken(reason, cut=name in CUT, hopeless=name in HOPELESS)
+
+
+def http_error() -> type[Exception]:
+    """The root of the HTTP library's errors: httpx's or httpx2's, whichever the Hub client stands on."""
+    from huggingface_hub.errors import HfHubHTTPError
+
+    base: type[Exception] = HfHubHTTPError.__bases__[0]
+    return base
+
+
+def _headers(url: str) -> dict[str, str]:
+    """User agent and, for the endpoint's own host only, the token.
+
+    ``build_hf_headers`` would do the same, but asks the Hub for a list of agents first: one more request.
+    """
+    headers = {"user-agent": f"importer/{__version__}", "accept-encoding": "gzip"}
+    token = _token() if endpoint.may_carry_token(url) else None
+    if token is not None:
+        headers["authorization"] = f"Bearer {token}"
+    return headers
+
+
+def _token() -> str | None:
+    from huggingface_hub import constants, get_token
+
+    if constants.HF_HUB_DISABLE_IMPLICIT_TOKEN:
+        return None
+    try:
+        token = get_token()
+    except Exception:  # refreshing or exchanging it failed; the client's words may hold the token
+        raise HubError("bad-token") from None
+    if token is not None and not (token.isascii() and token.isprintable()):
+        raise HubError("bad-token")
+    return token
+
+
+def check_endpoint() -> str:
+    """The endpoint. Raises UsageError where ``HF_ENDPOINT`` is no URL."""
+    url = endpoint.endpoint()
+    try:
+        endpoint.origin(url)
+    except ValueError as error:
+        raise UsageError("bad-value", setting=Setting.ENDPOINT, value=url, problem=error) from None
+    return url
+
+
+def side_by_side(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """``work`` on all items at once, results in order; the first error is raised when all have ended.
+
+    The threads are daemons, so that Ctrl-C need not wait for a server that does not answer.
+    """
+    results: dict[int, Result] = {}
+    errors: dict[int, BaseException] = {}
+
+    def run(place: int) -> None:
+        try:
+            results[place] = work(items[place])
+        except BaseException as error:
+            errors[place] = error
+
+    threads = [threading.Thread(target=run, args=(i,), daemon=True) for i in range(len(items))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[min(errors)]
+    return [results[i] for i in range(len(items))]

@@ -1,0 +1,134 @@
+"""Which Hub is asked, and which hosts a redirect may lead to."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable
+from threading import Lock
+from typing import TypeVar
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+from importer import config
+from importer.errors import HubError
+
+PUBLIC = "https://huggingface.co"
+PUBLIC_HOSTS = ("huggingface.co", "hf.co")
+HOST = re.compile(r"[A-Za-z0-9._:-]+")  # other alphabets arrive as punycode
+LONGEST_TARGET = 8192  # characters of a redirect's target
+PORTS = {"https": 443, "http": 80}
+
+
+def endpoint() -> str:
+    """``HF_ENDPOINT`` as the operator set it, else the public Hub; without a trailing slash."""
+    return (os.environ.get("HF_ENDPOINT", "").strip() or PUBLIC).rstrip("/")
+
+
+def offline() -> bool:
+    """Whether the environment forbids asking the Hub at all."""
+    return config.flag("HF_HUB_OFFLINE") or config.flag("TRANSFORMERS_OFFLINE")
+
+
+def origin(url: str) -> tuple[str, str, int]:
+    """Scheme, lower-case host and port. Raises ValueError where the URL has none of them."""
+    parts = urlsplit(url)
+    if parts.scheme not in PORTS or not HOST.fullmatch(parts.hostname or ""):
+        raise ValueError("it is no http or https URL")
+    return parts.scheme, str(parts.hostname).lower(), parts.port or PORTS[parts.scheme]
+
+
+def is_hub(parts: SplitResult) -> bool:
+    """Whether a URL that a person typed points at the public Hub or at ``HF_ENDPOINT``."""
+    host, port = (parts.hostname or "").lower(), parts.port
+    if host in PUBLIC_HOSTS:
+        return port in {None, 80, 443}
+    try:
+        _, own_host, own_port = origin(endpoint())
+    except ValueError:
+        return False
+    return host == own_host and port in {None, own_port}
+
+
+def may_carry_token(url: str) -> bool:
+    """The token goes to the endpoint's own host, and never from https to http."""
+    return _same_place(url, endpoint())
+
+
+def redirected(url: str, location: str) -> str:
+    """Where a redirect leads: to the endpoint itself or, from the public Hub, to one of its own hosts.
+
+    Raises HubError("refused-host") for every other place.
+    """
+    try:
+        target = urljoin(url, location)
+        if len(target) <= LONGEST_TARGET and (_same_place(target, endpoint()) or _is_public(target)):
+            return target
+    except ValueError:
+        target = url
+    raise HubError("refused-host", url=plain(target))
+
+
+def plain(url: str) -> str:
+    """A URL fit for a message: without user, password, query and fragment, which may hold secrets."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _same_place(url: str, home: str) -> bool:
+    user = urlsplit(url).netloc.rpartition("@")[0]
+    if user not in {"", urlsplit(home).netloc.rpartition("@")[0]}:  # a foreign user name is a disguise
+        return False
+    here, there = origin(url), origin(home)
+    upgraded = (here[0], there[0]) == ("https", "http") and (here[2], there[2]) == (443, 80)
+    return here == there or (upgraded and here[1] == there[1])
+
+
+def _is_public(url: str) -> bool:
+    """Whether a URL is the public Hub's, which is asked at present, on a public address."""
+    scheme, host, port = origin(url)
+    named = host in PUBLIC_HOSTS or host.endswith(tuple(f".{h}" for h in PUBLIC_HOSTS))
+    asked = origin(endpoint())[1] in PUBLIC_HOSTS
+    plain_https = scheme == "https" and port == PORTS[scheme] and "@" not in urlsplit(url).netloc
+    return asked and named and plain_https and not _is_private(host)
+
+
+def _is_private(host: str) -> bool:
+    """Whether a name leads into a private, loopback or link-local network; unresolvable names do not."""
+    import ipaddress
+    import socket
+
+    try:
+        found = socket.getaddrinfo(host, None)
+    except OSError:
+        return False  # behind a proxy names need not resolve here; connecting reports the rest
+    return any(not ipaddress.ip_address(str(entry[4][0]).partition("%")[0]).is_global for entry in found)
+
+
+Result = TypeVar("Result")
+LONGEST_PAUSE = 900.0  # seconds a server may ask for; the Hub's windows are 300 s
+TRIES = 5
+
+
+class Pace:
+    """Shared by the threads of a run: who is told to wait makes all wait."""
+
+    def __init__(self, progress: Callable[[str], None]) -> None:
+        self._progress = progress
+        self._lock = Lock()
+        self._until = 0.0
+
+    def keep(self, work: Callable[[], Result]) -> Result:
+        """``work``, again after the time that the Hub asks for; raises what it raises otherwise."""
+        for left in reversed(range(TRIES)):
+            time.sleep(max(0.0, self._until - time.monotonic()))
+            try:
+                return work()
+            except HubError as error:
+                seconds = error.details.get("seconds")
+                if not left or not isinstance(seconds, float) or seconds > LONGEST_PAUSE:
+                    raise
+                self._progress(f"the Hub asks to wait {seconds:.0f} s")
+                with self._lock:
+                    self._until = max(self._until, time.monotonic() + seconds)
+        raise AssertionError("the last try returns or raises")

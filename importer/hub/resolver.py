@@ -1,0 +1,133 @@
+"""From a reference to a snapshot: one call and at most six small files, or none at all offline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from importer.errors import HubError
+from importer.hub import allowlist, cache, client, endpoint, local
+from importer.hub import cache as clientcache
+from importer.hub import listing as api
+from importer.hub.cache import CachedSnapshot
+from importer.hub.listing import Listing
+from importer.hub.local import AllowedFolders
+from importer.hub.reference import COMMIT, DEFAULT_REVISION, Reference
+from importer.hub.snapshot import RepoFile, Snapshot, UnreadReason
+from importer.reasons import Reason
+
+
+def resolve(reference: Reference, places: AllowedFolders, *, offline: bool = False) -> Snapshot:
+    """Return the snapshot a reference stands for; a directory has to be one of ``places``.
+
+    Raises UsageError, HubError, RepositoryError and ServiceError("no-directories").
+    """
+    if reference.directory is not None:
+        return local.resolve(reference.text, places.folder(reference.directory))
+    repo, revision = str(reference.repo), reference.revision
+    if revision is not None and COMMIT.fullmatch(revision.lower()):
+        revision = revision.lower()
+    if offline or endpoint.offline():
+        return _offline(reference.text, repo, revision or DEFAULT_REVISION)
+    listing = api.ask(repo, revision)
+    stored, refused = _read(listing, cache.load(listing.repo, listing.commit) or CachedSnapshot(listing))
+    cache.store(repo, revision or DEFAULT_REVISION, stored)
+    return _snapshot(reference.text, stored, refused)
+
+
+def _snapshot(text: str, stored: CachedSnapshot, refused: Mapping[str, Reason]) -> Snapshot:
+    """``refused`` are reasons of this time only."""
+    listing = stored.listing
+    wanted, unknown = allowlist.choose(listing.files, listing.repo)
+    unknown = {**dict.fromkeys(wanted, Reason(UnreadReason.NOT_KEPT)), **unknown, **stored.unknown, **refused}
+    return Snapshot(
+        reference=text,
+        model_id=listing.repo,
+        revision=listing.commit,
+        files=listing.files,
+        texts=stored.texts,
+        info=listing.info,
+        directory=clientcache.snapshot(listing.repo, listing.commit),
+        unknown={path: reason for path, reason in unknown.items() if path not in stored.texts},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Unread:
+    """Why a listed file has no text, and whether the same commit will give the same reason again.
+
+    ``error`` is what the Hub means where it refused the file.
+    """
+
+    reason: Reason
+    lasts: bool
+    error: HubError | None = None
+
+
+def _read(listing: Listing, known: CachedSnapshot) -> tuple[CachedSnapshot, dict[str, Reason]]:
+    """The six best files: from our cache, from this disk, and the rest from the Hub side by side.
+
+    Raises HubError where all of them were refused: nobody has read anything then.
+    """
+    wanted, _ = allowlist.choose(listing.files, listing.repo)
+    texts = {path: known.texts[path] for path in wanted if path in known.texts}
+    lasting = {path: known.unknown[path] for path in wanted if path in known.unknown}
+    texts |= _on_disk(listing, [p for p in wanted if p not in texts and p not in lasting])
+    absent = [f for f in listing.files if f.path in wanted and f.path not in {*texts, *lasting}]
+    refused: dict[str, Reason] = {}
+    errors: list[HubError] = []
+    for file, found in zip(absent, client.side_by_side(lambda f: _fetch(listing, f), absent), strict=True):
+        if isinstance(found, str):
+            texts[file.path] = found
+        else:
+            (lasting if found.lasts else refused)[file.path] = found.reason
+            errors += [found.error] if found.error is not None else []
+    if errors and not texts:
+        raise errors[0]
+    return CachedSnapshot(listing, {p: texts[p] for p in wanted if p in texts}, lasting), refused
+
+
+def _on_disk(listing: Listing, paths: list[str]) -> dict[str, str]:
+    """What the Hub client has of this very commit."""
+    directory = clientcache.snapshot(listing.repo, listing.commit)
+    if directory is None:
+        return {}
+    present = tuple(RepoFile(path) for path in paths if (directory / path).exists())
+    return local.read(directory.resolve(), present, listing.repo)[0]
+
+
+def _fetch(listing: Listing, file: RepoFile) -> str | _Unread:
+    url = api.file_url(listing.repo, listing.commit, file.path)
+    try:
+        answer = client.get(url, limit=allowlist.limit(file.path), size=file.size)
+    except client.TooLarge:
+        return _Unread(allowlist.too_large(file.path, listing.repo), lasts=True)
+    if answer.status == 200:
+        text = allowlist.decode(file.path, answer.body, listing.repo)
+        return _Unread(Reason(UnreadReason.NOT_TEXT), lasts=True) if text is None else text
+    reason = Reason(UnreadReason.REFUSED, status=answer.status)
+    if answer.status in {404, 410}:
+        return _Unread(reason, lasts=True)
+    error = api.refusal(answer, listing.repo, listing.commit, file.path)
+    if allowlist.needed(file.path) or error.kind in {"gated", "bad-token"}:
+        raise error
+    return _Unread(reason, lasts=False, error=error)
+
+
+def _offline(text: str, repo: str, revision: str) -> Snapshot:
+    pinned = COMMIT.fullmatch(revision) is not None
+    stored = cache.load(repo, revision) if pinned else cache.last(repo, revision)
+    if stored is not None:
+        return _snapshot(text, stored, {})
+    commit = revision if pinned else clientcache.commit_of(repo, revision)
+    directory = clientcache.snapshot(repo, commit) if commit else None
+    if commit is None or directory is None:
+        raise HubError("not-cached", repo=repo)
+    files = local.with_hashes(directory.resolve(), clientcache.listing(repo, commit, directory))
+    listing = Listing(repo, commit, files, {})
+    wanted, _ = allowlist.choose(listing.files, repo)
+    return _snapshot(
+        text,
+        CachedSnapshot(listing, _on_disk(listing, wanted)),
+        {"README.md": Reason(UnreadReason.NOT_ASKED)},
+    )

@@ -1,0 +1,160 @@
+"""Every tensor of a repository's weights, read from the beginnings of its safetensors files alone."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TypeVar
+
+from importer.errors import HubError, RepositoryError
+from importer.hub import cache, client, endpoint, listing, local, safetensors
+from importer.hub.safetensors import PREFIX, MalformedHeader, Tensor
+from importer.hub.snapshot import RepoFile, Snapshot
+from importer.reasons import Reason
+
+FIRST = 128 * 1024  # bytes asked for at first: most headers and their length are in them
+MOST_FILES = 1024  # models of a trillion parameters come in 200
+TOTAL = 256 * 1024 * 1024  # bytes of all headers together
+AT_A_TIME = 16
+RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18})")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Part = Callable[[RepoFile, int, int], tuple[bytes, int]]  # file, first byte, how many; and the file's size
+
+
+class WeightsReason(StrEnum):
+    """Why the beginnings of weights' files, or answers with them, cannot be used."""
+
+    FILES = "files"
+    TOTAL = "total"
+    TWICE = "twice"
+    EMPTY = "empty"
+    LONGER = "longer"
+    WHOLE = "whole"
+    UNSAID = "unsaid"
+    OTHER = "other"
+
+
+def tensors(snapshot: Snapshot, paths: Sequence[str], *, offline: bool = False) -> dict[str, Tensor]:
+    """The tensors of these files by name; from this disk, our cache, or the Hub unless ``offline``.
+
+    Raises HubError, and RepositoryError("bad-weights") for files that are not what they claim to be.
+    """
+    sizes = {f.path: f.size for f in snapshot.files}
+    files = [RepoFile(path, sizes.get(path)) for path in paths]
+    if len(files) > MOST_FILES:
+        raise _bad(snapshot, files[0].path, Reason(WeightsReason.FILES, limit=MOST_FILES))
+    root = snapshot.directory
+    if root is not None and (snapshot.model_id is None or all((root / f.path).exists() for f in files)):
+        return _read(snapshot, files, lambda file, first, count: _local(snapshot, root, file, first, count))
+    repo, commit = str(snapshot.model_id), str(snapshot.revision)
+    known = cache.load_tensors(repo, commit, paths)
+    if known is None:
+        if offline or endpoint.offline():
+            raise HubError("not-cached", repo=repo)
+        known = _read(
+            snapshot, files, lambda file, first, count: _remote(snapshot, repo, commit, file, first, count)
+        )
+        cache.store_tensors(repo, commit, paths, known)
+    return known
+
+
+def _read(snapshot: Snapshot, files: Sequence[RepoFile], part: Part) -> dict[str, Tensor]:
+    """First the beginning of every file, then the rest of those headers that are longer."""
+
+    def begin(file: RepoFile) -> _Begun:
+        data, size = part(file, 0, FIRST)
+        with _believed(snapshot, file.path):
+            return _Begun(RepoFile(file.path, size), data, PREFIX + safetensors.length(data, size))
+
+    def finish(begun: _Begun) -> bytes:
+        data = begun.data
+        if begun.end > len(data):
+            data += part(begun.file, len(data), begun.end - len(data))[0]
+        return data[PREFIX : begun.end]
+
+    started = [*_batches(begin, files)]
+    if sum(begun.end for begun in started) > TOTAL:
+        raise _bad(snapshot, files[0].path, Reason(WeightsReason.TOTAL, limit=TOTAL))
+    found: dict[str, Tensor] = {}
+    for begun, header in zip(started, _batches(finish, started), strict=True):
+        with _believed(snapshot, begun.file.path):
+            more = safetensors.parse(header, begun.file.size)  # one at a time: JSON takes room
+        twice = found.keys() & more.keys()
+        if twice:
+            raise _bad(snapshot, begun.file.path, Reason(WeightsReason.TWICE, name=min(twice)[:80]))
+        found |= more
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """The beginning of a file, and where its header ends."""
+
+    file: RepoFile
+    data: bytes
+    end: int
+
+
+def _batches(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+    """The results in order; no batch is begun before those of the last one are taken."""
+    for start in range(0, len(items), AT_A_TIME):
+        yield from client.side_by_side(work, items[start : start + AT_A_TIME])
+
+
+def _remote(
+    snapshot: Snapshot, repo: str, commit: str, file: RepoFile, first: int, count: int
+) -> tuple[bytes, int]:
+    """A part of a file on the Hub, cut where the file ends."""
+    if file.size is not None and first >= file.size:
+        raise _bad(snapshot, file.path, Reason(WeightsReason.EMPTY))
+    last = min(first + count, file.size if file.size is not None else first + count) - 1
+    url = listing.file_url(repo, commit, file.path)
+    try:
+        answer = client.get(url, limit=last - first + 1, span=(first, last))
+    except client.TooLarge:
+        raise _unusable(url, WeightsReason.LONGER) from None
+    if answer.status == 200:
+        raise _unusable(url, WeightsReason.WHOLE)
+    if answer.status != 206:
+        raise listing.refusal(answer, repo, commit, file.path)
+    told = RANGE.fullmatch(answer.headers.get("content-range", ""))
+    if told is None:
+        raise _unusable(url, WeightsReason.UNSAID)
+    began, ended, size = map(int, told.groups())
+    if began != first or ended + 1 - began != len(answer.body) or file.size not in {None, size}:
+        raise _unusable(url, WeightsReason.OTHER)
+    return answer.body, size
+
+
+def _local(snapshot: Snapshot, root: Path, file: RepoFile, first: int, count: int) -> tuple[bytes, int]:
+    """A part of a file on this disk."""
+    try:
+        with local.opened(root, file.path) as opened:
+            size = os.fstat(opened.fileno()).st_size
+            opened.seek(first)
+            return opened.read(count), size
+    except OSError as error:
+        problem = local.why(error)
+        raise RepositoryError("unreadable", file=file.path, repo=snapshot.label, problem=problem) from None
+
+
+@contextmanager
+def _believed(snapshot: Snapshot, path: str) -> Iterator[None]:
+    try:
+        yield
+    except MalformedHeader as error:
+        raise _bad(snapshot, path, error.reason) from None
+
+
+def _bad(snapshot: Snapshot, path: str, problem: Reason) -> RepositoryError:
+    return RepositoryError("bad-weights", file=path, repo=snapshot.label, problem=problem)
+
+
+def _unusable(url: str, kind: WeightsReason) -> HubError:
+    return HubError("bad-answer", url=endpoint.plain(url), problem=Reason(kind))

@@ -1,0 +1,273 @@
+"""Heads and widths of one attention layer, by the names that configs give them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from importer.memory.config_keys import HEAD, HEADS, KV_HEADS, Keys
+from importer.memory.layer_kinds import Kind
+from importer.memory.layers import Attention, Cache, Cross, Indexer, Latent, State, StateTensor
+
+# Keys of the layers with a window where they differ from the others (MiMo V2, Step 3.5).
+_WINDOW = ("sliding_window", "sliding_window_size", "attention_window_size", "interleaved_sliding_window")
+# Types whose engines unfold MLA into ordinary keys and values.
+UNFOLDED = {"minicpm3"}
+IMAGE_TOKENS = 6404  # of one image in Llama 3.2 Vision: four tiles of 1,600 patches and one token each
+ENCODER_TOKENS = 1500  # Whisper: 30 s of sound
+
+
+def attention(keys: Keys, layer: int, kind: Kind, hidden: int) -> tuple[Cache, ...]:
+    """What an attention layer keeps; nothing where the layer has no attention after all."""
+    if kind == "cross":
+        return _cross(keys, hidden, keys.size("vision_tokens", default=IMAGE_TOKENS))
+    block = _block(keys, layer)
+    if block is not None and (block.flag("no_op") or block.flag("replace_with_linear")):
+        return ()
+    ratios = keys.numbers("compress_ratios")
+    if ratios:
+        return _compressed(keys, ratios[layer] if layer < len(ratios) else 0)
+    rank = keys.count("kv_lora_rank")
+    if rank and keys.get("use_mla") is not False:
+        return _latent(keys, layer, rank, kind)
+    found = _plain(keys, layer, kind, hidden, block)
+    if keys.get("is_encoder_decoder") is True and keys.count("decoder_layers"):
+        return (found, *_cross(keys, hidden, keys.size("max_source_positions", default=ENCODER_TOKENS)))
+    return (found, *_indexed(keys, layer))
+
+
+def _plain(keys: Keys, layer: int, kind: Kind, hidden: int, block: Keys | None) -> Attention:
+    own = keys.inner("attention_other_setting") if kind == "window" else Keys({}, {})
+    swa = kind == "window"
+    heads = own.count(*HEADS) or (keys.count("swa_num_attention_heads") if swa else None)
+    heads = heads or keys.at(layer, *HEADS) or 1
+    shared = block.count("n_heads_in_group") if block else None
+    kv_heads = heads // shared if shared else own.count(*KV_HEADS)
+    kv_heads = kv_heads or (keys.count("swa_num_key_value_heads") if swa else _global_heads(keys, kind))
+    kv_heads = kv_heads or _kv_heads(keys, layer, heads)
+    head = own.count("head_dim") or keys.count("swa_head_dim" if swa else "global_head_dim")
+    head = head or keys.at(layer, *HEAD) or hidden // heads
+    value = keys.count("swa_v_head_dim" if swa else "v_head_dim") or keys.count("v_head_dim") or head
+    return Attention(
+        heads,
+        kv_heads,
+        head,
+        value,
+        window=window(keys, layer) if swa else None,
+        chunk=keys.count("attention_chunk_size") if kind == "chunk" else None,
+    )
+
+
+def window(keys: Keys, layer: int) -> int | None:
+    """Tokens that a layer with a window sees."""
+    return keys.at(layer, *_WINDOW) or keys.count(*_WINDOW)
+
+
+def _global_heads(keys: Keys, kind: Kind) -> int | None:
+    """Gemma 4: the layers that see everything may have key heads of their own number."""
+    if kind == "full" and keys.get("attention_k_eq_v") is not False:
+        return keys.count("num_global_key_value_heads")
+    return None
+
+
+def _kv_heads(keys: Keys, layer: int, heads: int) -> int:
+    if keys.flag("multi_query") and not keys.flag("new_decoder_architecture"):
+        return 1
+    if keys.get("multi_query_attention") is False:
+        return heads
+    given = keys.at(layer, *KV_HEADS) or keys.inner("attn_config").count(*KV_HEADS)
+    return min(given, heads) if given else heads
+
+
+def _latent(keys: Keys, layer: int, rank: int, kind: Kind) -> tuple[Cache, ...]:
+    heads = keys.at(layer, *HEADS) or 1
+    rope, plain = keys.size("qk_rope_head_dim"), keys.size("qk_nope_head_dim")
+    if keys.word("model_type") in UNFOLDED:
+        return (Attention(heads, heads, rope + plain, rope + plain),)
+    kept = window(keys, layer) if kind == "window" else None
+    indexer = keys.size("index_head_dim") if keys.count("index_topk") and _indexes(keys, layer) else 0
+    unfolded = rank * heads * (plain + keys.size("v_head_dim"))
+    found = Latent(heads, rank, rope, window=kept, indexer=indexer, unfolded=unfolded)
+    return (found, found) if keys.get("zero_expert_num") is not None else (found,)  # LongCat: two in a layer
+
+
+def _indexes(keys: Keys, layer: int) -> bool:
+    """Whether the layer chooses tokens itself; others use what an earlier layer chose."""
+    listed = keys.words("indexer_types")
+    return layer >= len(listed) or listed[layer] != "shared"
+
+
+def _compressed(keys: Keys, ratio: int) -> tuple[Cache, ...]:
+    """DeepSeek V4: a window of every token, and one vector for every ``ratio`` of them."""
+    heads, width = (keys.count(*HEADS) or 1), keys.size("head_dim")
+    near = Latent(heads, width, 0, window=keys.size("sliding_window", default=128))
+    if ratio <= 1:
+        return (near,)
+    indexer = keys.size("index_head_dim") if ratio == min(4, ratio) else 0
+    return (near, Latent(heads, width, 0, every=ratio, indexer=indexer))
+
+
+def _indexed(keys: Keys, layer: int) -> tuple[Cache, ...]:
+    """MiniMax M3: keys that choose blocks, beside ordinary attention."""
+    sparse = keys.inner("sparse_attention_config")
+    width = sparse.count("sparse_index_dim")
+    if not width or not sparse.flag("use_sparse_attention"):
+        return ()
+    return (Indexer(width),) if sparse.at(layer, "sparse_attention_freq") else ()
+
+
+def _cross(keys: Keys, hidden: int, tokens: int) -> tuple[Cache, ...]:
+    heads = keys.count(*HEADS) or 1
+    kv_heads = keys.size("num_key_value_heads", default=heads)
+    return (Cross(heads, kv_heads, keys.size(*HEAD, default=hidden // heads), tokens),)
+
+
+def _block(keys: Keys, layer: int) -> Keys | None:
+    """Nemotron NAS: each layer's own attention."""
+    listed = keys.get("block_configs")
+    if not isinstance(listed, list) or layer >= len(listed) or not isinstance(listed[layer], dict):
+        return None
+    inner = listed[layer].get("attention")
+    return Keys(inner, {}) if isinstance(inner, dict) else None
+
+
+STATE_HEADS = ("mamba_num_heads", "mamba_n_heads", "n_mamba_heads", "num_heads")
+STATE_HEAD = ("mamba_head_dim", "mamba_d_head", "mamba_headdim", "head_dim")
+GROUPS = ("mamba_n_groups", "mamba_ngroups", "n_groups")
+STATES = ("ssm_state_size", "mamba_d_state", "state_size")
+KERNEL = ("conv_kernel", "mamba_d_conv", "conv_kernel_size")
+
+
+def state(keys: Keys, hidden: int) -> State | None:
+    """What a layer of this config keeps, whatever kind of recurrence it is; ``None`` where nothing says."""
+    return next((s for rule in RULES if (s := rule(keys, hidden)) is not None), None)
+
+
+def inner_width(keys: Keys, hidden: int) -> int:
+    """Channels of a Mamba layer."""
+    fixed = keys.count("mamba_d_ssm", "mamba_intermediate_size")
+    if fixed:
+        return fixed
+    heads, head = keys.count(*STATE_HEADS[:3]), keys.count(*STATE_HEAD[:3])
+    expand = keys.get("mamba_expand", "expand")
+    if heads and head and keys.count("mamba_num_heads"):
+        return heads * head
+    if isinstance(expand, int | float) and not isinstance(expand, bool) and 0 < expand <= 64:
+        return int(expand * hidden)
+    return heads * head if heads and head else keys.size("intermediate_size", default=2 * hidden)
+
+
+def _delta(keys: Keys, _hidden: int) -> State | None:
+    """Gated delta net: Qwen3-Next, Qwen3.5, OLMo hybrid."""
+    key_heads, value_heads = keys.count("linear_num_key_heads"), keys.count("linear_num_value_heads")
+    if not key_heads or not value_heads:
+        return None
+    key, value = keys.size("linear_key_head_dim"), keys.size("linear_value_head_dim")
+    remembered = max(keys.size("linear_conv_kernel_dim", default=4) - 1, 0)
+    return State(
+        "delta",
+        (
+            StateTensor(key_heads, 2 * key * remembered, steps=remembered),
+            StateTensor(value_heads, value * remembered, steps=remembered),
+            StateTensor(value_heads, value * key, recurrent=True),
+        ),
+        dtype=_dtype(keys, "mamba_ssm_dtype"),
+    )
+
+
+def _kimi(keys: Keys, _hidden: int) -> State | None:
+    """Kimi delta attention: the recurrence is always kept in 32 bits."""
+    linear = keys.inner("linear_attn_config")
+    heads, head = linear.count("num_heads"), linear.count("head_dim")
+    if not heads or not head:
+        return None
+    remembered = max(linear.size("short_conv_kernel_size", default=4) - 1, 0)
+    return State(
+        "kimi",
+        (
+            StateTensor(heads, 3 * head * remembered, steps=remembered),
+            StateTensor(heads, head * head, recurrent=True),
+        ),
+        dtype="float32",
+    )
+
+
+def _convolution(keys: Keys, hidden: int) -> State | None:
+    """LFM2: a short convolution and nothing else."""
+    length = keys.count("conv_L_cache")
+    if not length:
+        return None
+    channels = keys.size("conv_dim", default=hidden)
+    return State("convolution", (StateTensor(channels, max(length - 1, 0)),))
+
+
+def _mamba2(keys: Keys, hidden: int) -> State | None:
+    states, groups = keys.count(*STATES), keys.count(*GROUPS)
+    heads = keys.count(*STATE_HEADS)
+    if not states or not groups or not heads:
+        return None
+    width = inner_width(keys, hidden)
+    head = keys.count(*STATE_HEAD[:3]) or keys.size("head_dim", default=width // heads)
+    remembered = max(keys.size(*KERNEL, default=4) - 1, 0)
+    return State(
+        "mamba2",
+        (
+            StateTensor(width, remembered, steps=remembered),
+            StateTensor(groups, 2 * states * remembered, steps=remembered),
+            StateTensor(heads, head * states, recurrent=True),
+        ),
+        dtype=_dtype(keys, "mamba_ssm_cache_dtype") or _nemotron(keys),
+    )
+
+
+def _mamba(keys: Keys, hidden: int) -> State | None:
+    states = keys.count(*STATES)
+    if not states:
+        return None
+    width = inner_width(keys, hidden)
+    remembered = max(keys.size(*KERNEL, default=4) - 1, 0)
+    return State("mamba", (StateTensor(width, remembered), StateTensor(width, states, recurrent=True)))
+
+
+def _rwkv(keys: Keys, hidden: int) -> State | None:
+    """RWKV 7: a matrix for each head, and the last token twice."""
+    head = keys.count("head_dim")
+    if keys.get("decay_low_rank_dim") is None or not head:
+        return None
+    return State("rwkv", (StateTensor(hidden, 2), StateTensor(hidden // head, head * head, recurrent=True)))
+
+
+def _griffin(keys: Keys, hidden: int) -> State | None:
+    """RecurrentGemma: a gated linear recurrence over channels."""
+    if not keys.count("attention_window_size"):
+        return None
+    width = keys.count("lru_width") or hidden
+    remembered = max(keys.size("conv1d_width", default=4) - 1, 0)
+    return State("recurrent", (StateTensor(width, remembered), StateTensor(width, 1, recurrent=True)))
+
+
+def _lightning(keys: Keys, hidden: int) -> State | None:
+    """Linear attention without a convolution (MiniMax-01, Ring linear, RWKV): a matrix for each head."""
+    heads = keys.count("num_attention_heads", "num_heads")
+    if not heads:
+        return None
+    head = keys.size("head_dim", default=hidden // heads)
+    return State("lightning", (StateTensor(heads, head * head, recurrent=True),))
+
+
+def _dtype(keys: Keys, name: str) -> str | None:
+    value = keys.word(name)
+    return value if value in {"float32", "bfloat16", "float16"} else None
+
+
+def _nemotron(keys: Keys) -> str | None:
+    """Nemotron-H keeps its states in 32 bits unless its config says otherwise."""
+    return (
+        "float32"
+        if keys.get("mamba_num_heads") is not None and keys.get("mamba_proj_bias") is not None
+        else None
+    )
+
+
+RULES: tuple[Callable[[Keys, int], State | None], ...] = (
+    _delta, _kimi, _convolution, _mamba2, _mamba, _rwkv, _griffin, _lightning,
+)  # fmt: skip

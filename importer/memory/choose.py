@@ -1,0 +1,318 @@
+"""What to write for a device: context length, dtype, how many cards, how much of their memory.
+
+Few rules, in this order:
+
+1. What the user set is an input, and stays.
+2. ``dtype`` is the checkpoint's, unless the device cannot calculate in it or vLLM would not.
+3. The fewest cards that hold the model with its whole context are taken; tensor parallelism as far as heads
+   and blocks divide, pipeline stages for the rest.
+4. vLLM fills its default share of a card; more is taken only where that holds too short a context.
+5. The vendor's context stays where it fits; else the longest that does. Where not even a short one fits,
+   nothing is changed, and the reasons say by how much, and what would hold it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal
+
+from importer.hub.snapshot import Snapshot
+from importer.memory.devices import GIB, Device
+from importer.memory.estimate_types import Amount, Fit, Unknown
+from importer.memory.parallelism import (
+    CACHE,
+    PIPELINE,
+    SHARE,
+    TENSOR,
+    FitRequest,
+    LoadCase,
+    Placed,
+    cache_bytes,
+)
+from importer.memory.shape import Shape
+from importer.memory.weights import Weights
+from importer.messages import render
+from importer.reasons import Reason
+from importer.signals.architecture import FILE, config_of, model_types
+from importer.signals.evidence import Evidence, Rule, Source, warning
+
+
+class AmountReason(StrEnum):
+    """How much of a device may be filled, and with what."""
+
+    OF_NODES = "of-nodes"
+    OF_ONE = "of-one"
+    OF_SEVERAL = "of-several"
+    CACHE = "cache"
+    REST = "rest"
+    WEIGHTS = "weights"
+
+
+def gib(size: float) -> str:
+    """``15.3 GiB``; what is smaller than half of one in MiB, and small change in KiB."""
+    if size >= GIB / 2:
+        return f"{size / GIB:.1f} GiB"
+    return f"{size / 2**20:.0f} MiB" if size >= 2**20 else f"{size / 2**10:.0f} KiB"
+
+
+def usable(device: Device, placed: Placed) -> Reason:
+    """``21.6 GiB of rtx4090``, or ``4 of 8 h100-80g, 72.8 GiB of each,``."""
+    cards, budget = placed.split.cards, gib(placed.budget)
+    if cards == device.count == 1:
+        return Reason(AmountReason.OF_ONE, budget=budget, device=device.name)
+    of = device.count if device.count > cards else None
+    kind = AmountReason.OF_NODES if device.kind == "cpu" else AmountReason.OF_SEVERAL
+    return Reason(kind, cards=cards, of=of, device=device.name, budget=budget)
+
+
+def parts(fit: Fit) -> tuple[Reason, ...]:
+    """``weights 15.3 GiB, KV cache 144 KiB per token, the rest 1.9 to 4.2 GiB``."""
+    weights, cache = fit.term("weights"), fit.term("kv cache")
+    rest = Amount.sum(t.amount for t in fit.terms if t not in {weights, cache})
+    found = []
+    if weights:
+        found.append(Reason(AmountReason.WEIGHTS, size=gib(weights.amount.likely)))
+    if cache:
+        each = gib(cache.amount.likely / max(1, fit.load.context))
+        found.append(Reason(AmountReason.CACHE, size=each))
+    most = gib(max(rest.high, GIB))
+    return (*found, Reason(AmountReason.REST, likely=rest.likely / GIB, high=most))
+
+
+Verdict = Literal["fits", "shortened", "too-large", "unknown"]
+CONTEXT = "max_model_len"
+SHORTEST = 1024  # tokens; a context below that serves nobody
+STEPS = ((4096, 1024), (0, 256))  # from so many tokens on, a context is a multiple of
+SEQUENCES = 8  # for which a processor's KV space has room, where they are short
+CPU_PART = 8  # else it is this part of the memory, or what one sequence needs
+MIB = 2**20
+# Model types that vLLM refuses to run in float16 (_FLOAT16_NOT_SUPPORTED_MODELS in its config/model.py).
+OVERFLOWS = frozenset({"gemma2", "gemma3", "gemma3_text", "glm4"})
+
+
+class FitReason(StrEnum):
+    """Why a model is placed on a device as it is."""
+
+    HOLDS = "holds"
+    WOULD_HOLD_ALL = "would-hold-all"
+    TOO_LARGE = "too-large"
+    WOULD_HOLD = "would-hold"
+    QUANTISED_IS_SMALLER = "quantised-is-smaller"
+    TENSOR_SPLIT = "tensor-split"
+    PIPELINE_SPLIT = "pipeline-split"
+    SHARE = "share"
+    LARGER_SHARE = "larger-share"
+    CACHE = "cache"
+    NO_BFLOAT16 = "no-bfloat16"
+    NO_BFLOAT16_OVERFLOWS = "no-bfloat16-overflows"
+    HALVED = "halved"
+    OVERFLOWS = "overflows"
+    STORED = "stored"
+    NOT_KNOWN = "not-known"
+    NO_LENGTH = "no-length"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was chosen for a device, in one line for a person and as evidence.
+
+    ``wanted``  the context before the fit.
+    ``fit``     the estimate of what was chosen, or of the shortest context where it is too large.
+    ``pool``    of vLLM's cache: bytes of a ``block``, and ``blocks`` of one full sequence.
+    ``holds``   named devices that would hold all of it.
+    """
+
+    device: Device
+    verdict: Verdict
+    reason: Reason
+    evidence: tuple[Evidence, ...] = ()
+    wanted: int | None = None
+    weights: Weights | None = None
+    placed: Placed | None = None
+    fit: Fit | None = None
+    pool: Mapping[str, int] | None = None
+    holds: tuple[Device, ...] = ()
+
+    @property
+    def says(self) -> str:
+        """The reason in one line."""
+        return render(self.reason)
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in receipts."""
+        data: dict[str, Any] = {
+            "device": self.device.to_json(),
+            "verdict": self.verdict,
+            "says": self.says,
+            "wanted": self.wanted,
+            "chosen": {e.key: e.value for e in self.evidence if e.rule is Rule.FIT},
+        }
+        if self.weights is not None:
+            data["weights"] = self.weights.to_json()
+        if self.placed is not None and self.fit is not None:
+            data |= {
+                "cards": self.placed.split.cards,
+                "budget": self.placed.budget,
+                "spare": self.placed.spare,
+                "binding": self.placed.longest.binding,
+                "estimate": self.fit.to_json(),
+            }
+        if self.pool is not None:
+            data["pool"] = dict(self.pool)
+        if self.holds:
+            data["would_hold"] = [device.label for device in self.holds]
+        return data
+
+
+def choose(
+    snapshot: Snapshot,
+    shape: Shape | Unknown,
+    weights: Weights | Unknown,
+    device: Device,
+    backend: str,
+    wanted: FitRequest,
+) -> Choice:
+    """What to write for a repository on ``device``, whose memory is known."""
+    dtype = None if isinstance(shape, Unknown) else _dtype(snapshot, shape, device, backend, wanted)
+    said = () if dtype is None else (dtype,)
+    if isinstance(shape, Unknown):
+        return Choice(device, "unknown", _unknown(device, shape.reason))
+    if isinstance(weights, Unknown):
+        return Choice(device, "unknown", _unknown(device, weights.reason), said)
+    context = wanted.count(CONTEXT) or shape.context
+    if context is None:
+        return Choice(device, "unknown", _unknown(device, Reason(FitReason.NO_LENGTH)), said)
+    told = wanted.get("dtype") if dtype is None else dtype.value
+    case = LoadCase(
+        config_of(snapshot), shape, weights, device, backend, wanted, context, str(told or "auto")
+    )
+    placed = case.best()
+    if placed.longest.context >= context:
+        return _fits(case, placed, said)
+    length = _rounded(placed.longest.context)
+    return (
+        _shortened(case, placed, length, said) if length >= min(SHORTEST, context) else _too_large(case, said)
+    )
+
+
+def _fits(case: LoadCase, placed: Placed, said: tuple[Evidence, ...]) -> Choice:
+    fit = case.fit(case.context, placed.split)
+    says = _holds(case, placed, fit, case.context)
+    facts = [*said, *_settings(case, placed, fit)]
+    if not case.wanted.is_fixed(CONTEXT) and case.wanted.get(CONTEXT) is not None:
+        facts.append(Evidence(Rule.FITS, CONTEXT, case.context, Source.FIT, says))
+    pool = case.pool(fit)
+    return Choice(case.device, "fits", says, tuple(facts), case.context, case.weights, placed, fit, pool)
+
+
+def _shortened(case: LoadCase, placed: Placed, length: int, said: tuple[Evidence, ...]) -> Choice:
+    fit = case.fit(length, placed.split)
+    says = _holds(case, placed, fit, length)
+    facts = [*said, *_settings(case, placed, fit), Evidence(Rule.FIT, CONTEXT, length, Source.FIT, says)]
+    holds = case.would_hold()
+    devices = tuple(device.label for device in holds)
+    all_of_it = Reason(FitReason.WOULD_HOLD_ALL, held=says, devices=devices, tokens=case.context)
+    return Choice(
+        case.device, "shortened", all_of_it if holds else says, tuple(facts), case.context, case.weights,
+        placed, fit, case.pool(fit), holds,
+    )  # fmt: skip
+
+
+def _too_large(case: LoadCase, said: tuple[Evidence, ...]) -> Choice:
+    placed = case.widest()
+    fit, whole = (case.fit(n, placed.split) for n in (min(SHORTEST, case.context), case.context))
+    over = fit.total.likely + placed.spare - placed.budget
+    holds = case.would_hold()
+    devices = tuple(device.label for device in holds)
+    ways = [Reason(FitReason.WOULD_HOLD, devices=devices, tokens=case.context)] if holds else []
+    ways += [] if case.shape.quantisation else [Reason(FitReason.QUANTISED_IS_SMALLER)]
+    says = warning(
+        Reason(
+            FitReason.TOO_LARGE, device=case.device.label, parts=parts(whole), each=placed.split.cards > 1,
+            over=gib(over), budget=gib(placed.budget), ways=tuple(ways),
+        )
+    )  # fmt: skip
+    kept = None if case.wanted.is_fixed(CONTEXT) else case.wanted.get(CONTEXT)
+    heard = case.wanted.get(CONTEXT) is not None  # where nobody names a context, none is written
+    facts = (*said, *([Evidence(Rule.FITS, CONTEXT, kept, Source.FIT, says)] if heard else ()))
+    return Choice(case.device, "too-large", says, facts, case.context, case.weights, placed, fit, holds=holds)
+
+
+def _holds(case: LoadCase, placed: Placed, fit: Fit, tokens: int) -> Reason:
+    return Reason(FitReason.HOLDS, usable=usable(case.device, placed), tokens=tokens, parts=parts(fit))
+
+
+def _settings(case: LoadCase, placed: Placed, fit: Fit) -> list[Evidence]:
+    """What the user left open of the cards and their memory; other engines than vLLM have no such options."""
+    made = _cards(case, placed, fit) if case.backend == "vllm" else ()
+    return [e for e in made if not case.wanted.is_fixed(e.key)]
+
+
+def _cards(case: LoadCase, placed: Placed, fit: Fit) -> Iterator[Evidence]:
+    """How many cards, how much of each, or how much of a processor's memory for the cache."""
+    split, device = placed.split, case.device
+    of = device.count if device.count > split.cards else None
+    if split.tensor > 1:
+        why = Reason(
+            FitReason.TENSOR_SPLIT, cards=split.cards, of=of, device=device.name, heads=case.shape.heads
+        )
+        yield Evidence(Rule.FIT, TENSOR, split.tensor, Source.FIT, why)
+    if split.pipeline > 1:
+        why = Reason(FitReason.PIPELINE_SPLIT, cards=split.cards, of=of, device=device.name)
+        yield Evidence(Rule.FIT, PIPELINE, split.pipeline, Source.FIT, why)
+    if device.is_card:
+        kind = FitReason.LARGER_SHARE if placed.share > device.share else FitReason.SHARE
+        why = Reason(
+            kind, budget=gib(placed.budget), memory=gib(device.memory or 0), device=device.name,
+            usual=device.share,
+        )  # fmt: skip
+        yield Evidence(Rule.FIT, SHARE, placed.share, Source.FIT, why)
+    else:
+        yield _cpu_cache(case, placed, fit)
+
+
+def _cpu_cache(case: LoadCase, placed: Placed, fit: Fit) -> Evidence:
+    """Left to itself, vLLM takes nearly all memory, and refuses to start where that much is not free."""
+    one = cache_bytes(fit)
+    room = max(one, placed.budget - placed.spare - fit.total.likely + one)
+    size = min(room, SEQUENCES * one, max(one, (case.device.memory or 0) // CPU_PART))
+    size = -(-size // MIB) * MIB
+    count = size // one if one else 0
+    reason = Reason(FitReason.CACHE, count=max(1, count), tokens=fit.load.context)
+    return Evidence(Rule.FIT, CACHE, size, Source.FIT, reason)
+
+
+def _dtype(
+    snapshot: Snapshot, shape: Shape, device: Device, backend: str, wanted: FitRequest
+) -> Evidence | None:
+    """The checkpoint's, or the nearest that the device calculates in and that vLLM takes for the model."""
+    if backend != "vllm" or shape.dtype is None or wanted.is_fixed("dtype"):
+        return None
+    overflows = not OVERFLOWS.isdisjoint(model_types(snapshot))
+    stored, short = shape.dtype, {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
+    if stored == "bfloat16" and "bf16" not in device.native:
+        if overflows:
+            reason = Reason(FitReason.NO_BFLOAT16_OVERFLOWS, device=device.name)
+            return Evidence(Rule.FIT, "dtype", "float32", Source.FIT, reason)
+        reason = Reason(FitReason.NO_BFLOAT16, device=device.name)
+        return Evidence(Rule.FIT, "dtype", "float16", Source.FIT, reason)
+    if stored == "float32" or (stored == "float16" and overflows):
+        usual = "bfloat16" if "bf16" in device.native else "float32" if overflows else "float16"
+        kind = FitReason.HALVED if stored == "float32" else FitReason.OVERFLOWS
+        reason = Reason(kind, stored=stored, usual=usual)
+        return Evidence(Rule.FIT, "dtype", usual, Source.FIT, reason)
+    if stored in short:
+        reason = Reason(FitReason.STORED, file=FILE, stored=stored)
+        return Evidence(Rule.CONFIG, "dtype", stored, FILE, reason, stored)
+    return None
+
+
+def _rounded(context: int) -> int:
+    step = next(step for least, step in STEPS if context >= least)
+    return context // step * step
+
+
+def _unknown(device: Device, why: Reason) -> Reason:
+    return Reason(FitReason.NOT_KNOWN, device=device.label, why=why)

@@ -1,0 +1,121 @@
+"""Reading ``config.json`` under the many names its keys have: whole numbers in bounds, never a surprise."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from importer.hub import snapshot
+
+MOST = 1 << 40  # no dimension of a model is larger; a product of a few of them stays a whole number
+MOST_LAYERS = 500  # real models stay under 150
+
+LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers", "decoder_layers")
+HIDDEN = ("hidden_size", "n_embd", "d_model", "dim")
+HEADS = ("num_attention_heads", "n_head", "n_heads", "decoder_attention_heads")
+KV_HEADS = (
+    "num_key_value_heads",
+    "n_head_kv",
+    "num_kv_heads",
+    "multi_query_group_num",
+    "num_attention_groups",
+    "kv_n_heads",
+)
+HEAD = ("head_dim", "kv_channels", "attention_head_dim", "hidden_size_per_head")
+VOCABULARY = ("padded_vocab_size", "vocab_size", "n_vocab")
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """A config and, where it leaves a key out, what transformers takes for its ``model_type``."""
+
+    config: Mapping[str, Any]
+    defaults: Mapping[str, Any]
+    listed: dict[tuple[str, ...], tuple[int, ...]] = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> Keys:
+        """The config with the defaults of its ``model_type``."""
+        kind = config.get("model_type")
+        return cls(config, _defaults().get(kind, {}) if isinstance(kind, str) else {})
+
+    @classmethod
+    def inside(cls, config: Mapping[str, Any], name: str) -> Keys:
+        """A tower's config, with the defaults that its owner's ``model_type`` has for it."""
+        kind, inner = config.get("model_type"), config.get(name)
+        defaults = _defaults().get(f"{kind}/{name}", {})
+        return cls(inner if isinstance(inner, Mapping) else {}, defaults)
+
+    def get(self, *names: str) -> Any:
+        """The first of these that is set and not null; a null in the config hides the default."""
+        return next(self._values(names), None)
+
+    def count(self, *names: str) -> int | None:
+        """The first that is a whole number from 0 to ``MOST``; a number with a zero fraction is whole."""
+        return next((n for v in self._values(names) if (n := whole(v)) is not None), None)
+
+    def _values(self, names: Iterable[str]) -> Iterator[Any]:
+        listed = tuple(names)
+        yield from (v for n in listed if (v := self.config.get(n)) is not None)
+        yield from (v for n in listed if n not in self.config and (v := self.defaults.get(n)) is not None)
+
+    def size(self, *names: str, default: int = 0) -> int:
+        """``count``, or ``default``."""
+        found = self.count(*names)
+        return default if found is None else found
+
+    def flag(self, *names: str) -> bool:
+        """Whether the first that is set is true."""
+        return self.get(*names) is True
+
+    def word(self, *names: str) -> str:
+        """The first that is set, if it is a text; else an empty one."""
+        value = self.get(*names)
+        return value if isinstance(value, str) else ""
+
+    def words(self, *names: str) -> tuple[str, ...]:
+        """The first that is a list of words."""
+        return next((found for name in names if (found := _words(self.get(name)))), ())
+
+    def numbers(self, *names: str) -> tuple[int, ...]:
+        """The first that is a list of whole numbers; true counts as 1. Each layer asks, so it is kept."""
+        if names not in self.listed:
+            self.listed[names] = next((n for name in names if (n := _numbers(self.get(name)))), ())
+        return self.listed[names]
+
+    def inner(self, name: str) -> Keys:
+        """The object under a key; an empty one where there is none."""
+        value = self.get(name)
+        return Keys(value if isinstance(value, Mapping) else {}, {})
+
+    def at(self, layer: int, *names: str) -> int | None:
+        """A count that may be given for each layer."""
+        listed = self.numbers(*names)
+        return listed[layer] if layer < len(listed) else None if listed else self.count(*names)
+
+
+def _words(value: object) -> tuple[str, ...]:
+    listed = snapshot.listed(value)[:MOST_LAYERS]
+    return tuple(listed) if all(isinstance(v, str) for v in listed) else ()
+
+
+def _numbers(value: object) -> tuple[int, ...]:
+    listed = snapshot.listed(value)[:MOST_LAYERS]
+    found = [int(v) if isinstance(v, bool) else whole(v) for v in listed]
+    return () if None in found else tuple(v for v in found if v is not None)
+
+
+def whole(value: object) -> int | None:
+    """A whole number from 0 to ``MOST``, or nothing."""
+    return snapshot.whole(int(value) if isinstance(value, float) and value.is_integer() else value, 0, MOST)
+
+
+@cache
+def _defaults() -> Mapping[str, Mapping[str, Any]]:
+    text = (files("importer") / "data" / "shape_defaults.json").read_text(encoding="utf-8")
+    types = json.loads(text)["types"]
+    return types if isinstance(types, dict) else {}

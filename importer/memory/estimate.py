@@ -1,0 +1,300 @@
+"""From shape, weights and load to the memory of one device, and the longest context of a budget.
+
+Weights and caches are counted. What else an engine takes is not told by any file: those figures are ranges
+after what engines log, see docs/fit.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from math import ceil
+
+from importer.memory import pages
+from importer.memory.estimate_types import (
+    Amount,
+    ContextReason,
+    Fit,
+    Load,
+    Longest,
+    SizeReason,
+    Term,
+    TermReason,
+)
+from importer.memory.layers import Attention, Cache, Cross, Indexer, Latent, Part, State
+from importer.memory.pages import BYTES, computed, kv_name, value_bytes
+from importer.memory.quantised import sizes
+from importer.memory.shape import Shape
+from importer.memory.weights import Weights
+from importer.reasons import Reason
+
+STEP = 256  # tokens by which an array grows
+PREFILL = 2048  # tokens of one step of a prompt, all of which a rotating cache holds for that long
+WIDE_STATES = {"mamba2", "delta", "kimi", "lightning"}  # whose recurrence is kept in 32 bits
+# Types whose windows mlx-lm masks without forgetting anything.
+KEEPS_ALL = {"gemma2", "llama4_text", "phi3", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe"}
+
+
+def sequence(shape: Shape, load: Load) -> tuple[Amount, Amount]:
+    """Bytes of one sequence: keys and values, and states."""
+    value = value_bytes(shape, load)
+    caches = [c for layer in shape.layers for c in layer]
+    mixed = any(isinstance(c, State) or (isinstance(c, Attention) and not c.window) for c in caches)
+    rotates = mixed and shape.model_type not in KEEPS_ALL
+    keys = Amount.sum(_keys(c, load, value, rotates) for c in caches if not isinstance(c, State))
+    states = sum(state_size(c, value) for c in caches if isinstance(c, State))
+    return keys, Amount.exactly(states)
+
+
+def _keys(cache: Cache, load: Load, value: int, rotates: bool) -> Amount:
+    token = _token(cache) * value
+    if isinstance(cache, Cross):
+        return Amount.exactly(token * cache.tokens)
+    limit = None
+    if isinstance(cache, Attention) and rotates:  # where all layers have one window, mlx keeps every token
+        limit = cache.window or cache.chunk
+    limit = limit or load.rotating
+    if limit is None or limit >= load.context:
+        stepped = _stepped(load.context)
+        return Amount.exactly(token * (stepped if limit is None else min(stepped, limit)))
+    most = min(limit + PREFILL - 1, load.context)
+    return Amount(token * limit, token * limit, token * most)
+
+
+def _stepped(tokens: int) -> int:
+    return ceil(tokens / STEP) * STEP
+
+
+def _token(cache: Cache) -> int:
+    """Values that one token has in one layer."""
+    if isinstance(cache, Attention):
+        return cache.kv_heads * (cache.head_size + cache.value_size)
+    if isinstance(cache, Latent):
+        return ceil(Fraction(cache.width, cache.every)) + 2 * cache.indexer
+    if isinstance(cache, Indexer):
+        return cache.width
+    return 2 * cache.kv_heads * cache.head_size if isinstance(cache, Cross) else 0
+
+
+def state_size(cache: State, value: int) -> int:
+    """Bytes of one layer's state; delta nets and Mamba 2 keep their recurrence in 32 bits."""
+    recurrent = 4 if cache.kind in WIDE_STATES else value
+    return sum(t.parts * t.size * (recurrent if t.recurrent else value) for t in cache.tensors)
+
+
+GIB, MIB = 1 << 30, 1 << 20
+VLLM = ("vllm",)
+TEXT_ONLY = ("mlx",)  # mlx-lm loads no towers of vision and sound
+SHORTEST = 16  # tokens; where not even these fit, nothing does
+UNPROVED = 0.15  # for caches that no engine here could be asked about: sparse and compressed attention
+
+# Bytes beside weights and caches. CUDA: context, kernels, workspaces; more where cards talk to each other.
+OVERHEAD = {
+    "cuda": Amount(300 * MIB, 600 * MIB, 1200 * MIB),
+    "rocm": Amount(400 * MIB, 1000 * MIB, 2000 * MIB),
+    "cpu": Amount(900 * MIB, 1500 * MIB, 2500 * MIB),
+    "metal": Amount(200 * MIB, 400 * MIB, 1000 * MIB),
+}
+TALKING = Amount(200 * MIB, 700 * MIB, 1500 * MIB)
+GRAPHS = Amount(100 * MIB, 500 * MIB, 2000 * MIB)
+
+
+def estimate(shape: Shape, weights: Weights, load: Load, backend: str) -> Fit:
+    """What the fullest device holds; ``backend`` as a document names it (``vllm``, ``mlx`` …)."""
+    paged = backend in VLLM
+    if backend in TEXT_ONLY and shape.tower:
+        weights, shape = _without_tower(shape, weights)
+    terms = [_weights(shape, weights, load, paged)]
+    terms += _paged(shape, load) if paged else _growing(shape, load)
+    terms += [_activations(shape, load, paged), _logits(shape, load, paged)]
+    if paged and load.device in {"cuda", "rocm"} and not load.eager:
+        terms.append(Term("graphs", GRAPHS, Reason(TermReason.GRAPHS)))
+    terms.append(_overhead(load))
+    return Fit(backend, load, tuple(terms))
+
+
+def longest(shape: Shape, weights: Weights, load: Load, backend: str, budget: int) -> Longest:
+    """The longest context up to ``load.context`` whose likely total stays within ``budget`` bytes."""
+    whole = estimate(shape, weights, load, backend)
+
+    def at(context: int) -> Fit:
+        return _shorter(shape, whole, context)
+
+    if whole.total.likely <= budget:
+        return Longest(load.context, None, Reason(ContextReason.FITS, tokens=load.context), whole)
+    least = min(SHORTEST, load.context)
+    shortest = at(least)
+    if shortest.total.likely > budget:
+        term = max(shortest.terms, key=lambda t: t.amount.likely)
+        over = shortest.total.likely - budget
+        return Longest(0, term.part, Reason(ContextReason.NONE, over=over, why=term.why), shortest)
+    low, high = least, load.context
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if at(middle).total.likely <= budget else (low, middle)
+    found = at(low)
+    growth = {t.part: t.amount.likely - _of(found, t) for t in whole.terms}
+    part = max(growth, key=lambda p: growth[p])
+    why = Reason(ContextReason.LESS, tokens=load.context, over=growth[part])
+    return Longest(low, part, why, found)
+
+
+def _shorter(shape: Shape, whole: Fit, context: int) -> Fit:
+    """The same with another context, on which nothing but the caches depends."""
+    load = replace(whole.load, context=context)
+    caches = _paged(shape, load) if whole.backend in VLLM else _growing(shape, load)
+    first, *others = (t for t in whole.terms if t.part not in {"kv cache", "states"})
+    return Fit(whole.backend, load, (first, *caches, *others))
+
+
+def _of(fit: Fit, term: Term) -> int:
+    other = fit.term(term.part)
+    return 0 if other is None else other.amount.likely
+
+
+def _weights(shape: Shape, weights: Weights, load: Load, paged: bool) -> Term:
+    """What one device loads of what is published."""
+    plain = BYTES.get(shape.dtype or "", 2)
+    main, drafts = sizes(shape.parts, shape.scheme, plain), sizes(shape.drafts, shape.scheme, plain)
+    shares = [_share(shape, load, plain) if paged else 1.0]
+    notes = []
+    if not load.drafts and drafts:
+        published = weights.amount.likely
+        kept = 1 - weights.drafts / published if weights.drafts is not None else main / (main + drafts)
+        shares.append(kept)
+        notes.append(Reason(TermReason.DRAFTS_LEFT_OUT))
+    cast = _cast(shape, weights, load) if paged else 1.0
+    if cast != 1:
+        shares.append(cast)
+        notes.append(Reason(TermReason.CAST, dtype=computed(shape, load)))
+    share = 1.0
+    for factor in shares:
+        share *= factor
+    devices = load.tensor_parallel * load.pipeline_parallel
+    if devices > 1:
+        notes.append(Reason(TermReason.SHARE, share=shares[0], devices=devices))
+    copies = _unfolded(shape, load) if paged and load.device != "cpu" else 0
+    if copies:
+        notes.append(Reason(TermReason.PROJECTION_TWICE))
+    amount = weights.amount
+    scaled = Amount(*(int(n * share) + copies for n in (amount.low, amount.likely, amount.high)))
+    return Term("weights", scaled, Reason(TermReason.WEIGHTS, parts=(weights.why, *notes)))
+
+
+def _without_tower(shape: Shape, weights: Weights) -> tuple[Weights, Shape]:
+    plain = BYTES.get(shape.dtype or "", 2)
+    size = sizes(shape.tower, shape.scheme, plain)
+    published = weights.amount
+    amount = Amount(*(max(n - size, 0) for n in (published.low, published.likely, published.high)))
+    why = Reason(SizeReason.NO_TOWER, why=weights.why)
+    return replace(weights, amount=amount, why=why), replace(shape, tower=())
+
+
+def _cast(shape: Shape, weights: Weights, load: Load) -> float:
+    """The factor between a value as published and as loaded; quantised values stay as they are."""
+    if shape.scheme is not None:
+        return 1.0
+    stored = max(weights.dtypes, key=lambda t: weights.dtypes[t]) if weights.dtypes else None
+    before = {"F32": 4, "F16": 2, "BF16": 2}.get(stored or "") or BYTES.get(shape.dtype or "", 2)
+    return value_bytes(shape, load) / before
+
+
+def _share(shape: Shape, load: Load, plain: int) -> float:
+    """The part of all parameters that the fullest device holds."""
+    stages = max(load.pipeline_parallel, 1)
+    whole = sizes(shape.parts, shape.scheme, plain)
+    each = {parts: on_device(shape, parts, load, plain) for parts in {block.parts for block in shape.blocks}}
+    layers = sorted((each[block.parts] for block in shape.blocks), reverse=True)
+    first = sum(layers[: ceil(len(layers) / stages)])
+    beside = on_device(shape, (*shape.around, *shape.tower), load, plain)
+    return (first + beside) / whole if whole else 1.0
+
+
+def on_device(shape: Shape, parts: tuple[Part, ...], load: Load, plain: int) -> int:
+    """Bytes of these parameters on one of the devices that share them."""
+    devices = max(load.tensor_parallel, 1)
+    return sum(ceil(sizes((p,), shape.scheme, plain) / min(devices, p.most or devices)) for p in parts)
+
+
+def _unfolded(shape: Shape, load: Load) -> int:
+    caches = [c for layer in shape.layers for c in layer if isinstance(c, Latent)]
+    each = sum(c.unfolded for c in caches) * value_bytes(shape, load)
+    return each // (max(load.tensor_parallel, 1) * max(load.pipeline_parallel, 1))
+
+
+def _paged(shape: Shape, load: Load) -> list[Term]:
+    """Keys and values, and states, as vLLM takes them from its pool; one block of it stays empty."""
+    pool, flight = pages.pool(shape, load), pages.in_flight(load)
+    states = pool.blocks(load.context, flight, states=True) * load.sequences
+    keys = pool.blocks(load.context, flight, states=False) * load.sequences
+    why = Reason(
+        TermReason.PAGES,
+        sequences=load.sequences,
+        tokens=load.context,
+        dtype=kv_name(shape, load),
+        each=pool.sequence(load.context, flight) / max(load.context, 1),
+        kinds=_kinds(shape),
+    )
+    terms = [Term("kv cache", _sure(shape, pool.block * (keys + 1)), why)] if keys else []
+    if states:
+        count = states // max(load.sequences, 1)
+        why = Reason(TermReason.STATE_PAGES, sequences=load.sequences, count=count, size=pool.block)
+        terms.append(Term("states", _sure(shape, pool.block * (states + (0 if keys else 1))), why))
+    return terms
+
+
+def _kinds(shape: Shape) -> tuple[str, ...]:
+    return tuple(f"{n} {kind}" for kind, n in shape.kinds().items())
+
+
+def _sure(shape: Shape, size: int) -> Amount:
+    """Exact, except for kinds that could not be compared with an engine."""
+    caches = [c for layer in shape.layers for c in layer]
+    odd = any(
+        isinstance(c, Indexer) or (isinstance(c, Latent) and (c.indexer or c.every > 1)) for c in caches
+    )
+    return Amount.about(size, UNPROVED) if odd else Amount.exactly(size)
+
+
+def _growing(shape: Shape, load: Load) -> list[Term]:
+    keys, states = sequence(shape, load)
+    terms = []
+    if keys.likely:
+        why = Reason(
+            TermReason.ARRAYS, sequences=load.sequences, tokens=load.context, dtype=computed(shape, load),
+            kinds=_kinds(shape),
+        )  # fmt: skip
+        terms.append(Term("kv cache", _times(keys, load.sequences), why))
+    if states.likely:
+        why = Reason(TermReason.STATE_ARRAYS, sequences=load.sequences, size=states.likely)
+        terms.append(Term("states", _times(states, load.sequences), why))
+    return terms
+
+
+def _times(amount: Amount, count: int) -> Amount:
+    return Amount(amount.low * count, amount.likely * count, amount.high * count)
+
+
+def _activations(shape: Shape, load: Load, paged: bool) -> Term:
+    """One step's tokens, side by side in the widest layer."""
+    tokens = (load.batched_tokens or pages.batched_default(load)) if paged else PREFILL
+    widest = max((b.active for b in shape.blocks), default=0)
+    spread = max((widest - 3 * shape.hidden) / max(load.tensor_parallel, 1), 0) + 3 * shape.hidden
+    size = int(tokens * spread * value_bytes(shape, load))
+    why = Reason(TermReason.ACTIVATIONS, tokens=tokens)
+    return Term("activations", Amount(size // 2, size, 2 * size), why)
+
+
+def _logits(shape: Shape, load: Load, paged: bool) -> Term:
+    """One row for each sequence that may run, calculated, widened to 32 bits, and sorted where asked."""
+    rows = (load.slots or pages.slots_default(load)) if paged else max(load.sequences, 1)
+    each = shape.vocabulary * rows
+    amount = Amount(each * 2, each * 10, each * 20)
+    return Term("logits", amount, Reason(TermReason.LOGITS, rows=rows, values=shape.vocabulary))
+
+
+def _overhead(load: Load) -> Term:
+    base = OVERHEAD[load.device]
+    if load.tensor_parallel * load.pipeline_parallel > 1 and load.device in {"cuda", "rocm"}:
+        return Term("overhead", Amount.sum((base, TALKING)), Reason(TermReason.ENGINE_AND_BUFFERS))
+    return Term("overhead", base, Reason(TermReason.ENGINE))

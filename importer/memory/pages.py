@@ -1,0 +1,319 @@
+"""How vLLM allots memory to caches: pages of equal size, groups of layers, one pool of blocks.
+
+After vLLM 0.32.0, ``v1/core/kv_cache_utils.py``: layers of one kind share a block table; kinds whose pages
+differ are brought to one page size (more tokens to a block, or padding); each kind is cut into groups of as
+many layers as the rarest kind has. A block of the pool holds one page of each layer of a group, so what one
+group needs of a block the others of its size waste.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import ceil
+from typing import Literal
+
+from importer.memory.estimate_types import Load
+from importer.memory.layers import Attention, Cache, Cross, Indexer, Latent, State
+from importer.memory.shape import Shape
+
+BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float": 4, "half": 2}
+# vLLM's names for quantised keys and values: bytes of a value, and of the scale for each head and token.
+QUANTISED: dict[str, tuple[Fraction, int]] = {
+    "int8_per_token_head": (Fraction(1), 4),
+    "fp8_per_token_head": (Fraction(1), 4),
+    "int4_per_token_head": (Fraction(1, 2), 4),
+    "nvfp4": (Fraction(9, 16), 0),  # half a byte, and a scale of one byte for 16 values
+    "nvfp4_4over6": (Fraction(9, 16), 0),
+}
+
+
+def computed(shape: Shape, load: Load) -> str:
+    """The dtype of the calculation; an engine takes bfloat16 where the checkpoint is in 32 bits."""
+    if load.dtype != "auto":
+        return load.dtype
+    return "bfloat16" if shape.dtype in {None, "float32"} else str(shape.dtype)
+
+
+def value_bytes(shape: Shape, load: Load) -> int:
+    """Bytes of one value of the calculation."""
+    return BYTES.get(computed(shape, load), 2)
+
+
+def kv_name(shape: Shape, load: Load) -> str:
+    """What keys and values are kept in: as asked, as the checkpoint wants, else as is calculated."""
+    if load.kv_dtype != "auto":
+        return load.kv_dtype
+    return shape.kv_dtype or computed(shape, load)
+
+
+def kv_bytes(shape: Shape, load: Load) -> tuple[Fraction, int]:
+    """Bytes of one value, and of one scale, which stands once for each head's key and once for its value."""
+    name = kv_name(shape, load)
+    if name in QUANTISED:
+        return QUANTISED[name]
+    if name in BYTES:
+        return Fraction(BYTES[name]), 0
+    return (Fraction(1), 0) if name.startswith("fp8") else (Fraction(value_bytes(shape, load)), 0)
+
+
+Kind = Literal["full", "latent", "window", "chunk", "state", "cross"]
+
+# Tokens of a block, and what the smallest kernel block is a divisor of, by device.
+BLOCK = {"cpu": 128, "cuda": 16, "rocm": 16}
+KERNEL = {"cpu": 32, "cuda": 16, "rocm": 16}
+LATENT_BLOCK = {"cpu": 128, "cuda": 64, "rocm": 1}  # of MLA: FlashMLA's on CUDA
+LATENT_ALIGNED = 128  # tokens, beside states
+SPARSE_FP8 = 656  # bytes of one token of sparse MLA in FP8, scales and rotary part included
+INDEX_SCALE = (128, 4)  # one scale of 4 bytes for so many values of an indexer's key
+
+
+@dataclass(frozen=True, slots=True)
+class KVPage:
+    """One layer's page: ``tokens`` of a block in ``size`` bytes.
+
+    ``reach``  the window, the chunk, the encoder's tokens, or the blocks that a state takes.
+    ``exact``  what else has to be the same for layers to share a block table.
+    """
+
+    kind: Kind
+    tokens: int
+    size: int
+    reach: int = 0
+    exact: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Layers with one block table: how many blocks a sequence takes is the same for all of them."""
+
+    pages: tuple[KVPage, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all its pages in one block."""
+        return sum(p.size for p in self.pages)
+
+    def blocks(self, context: int, in_flight: int) -> int:
+        """Blocks that one sequence of ``context`` tokens takes; ``in_flight`` are scheduled, not settled."""
+        return max(_blocks(p, context, in_flight) for p in self.pages)
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The groups of a model, and the bytes of one block of the pool that they share."""
+
+    groups: tuple[Group, ...]
+    block: int
+
+    def blocks(self, context: int, in_flight: int, states: bool | None = None) -> int:
+        """Blocks of one sequence; only those of states, or only the others, where asked."""
+        chosen = [g for g in self.groups if states is None or (g.pages[0].kind == "state") == states]
+        return sum(g.blocks(context, in_flight) for g in chosen)
+
+    def sequence(self, context: int, in_flight: int) -> int:
+        """Bytes that one sequence takes from the pool."""
+        return self.block * self.blocks(context, in_flight)
+
+    def tokens(self, memory: int, context: int, in_flight: int) -> int:
+        """What vLLM logs as the size of its cache: how many full sequences the memory holds, in tokens."""
+        each = self.blocks(context, in_flight)
+        return int(memory // self.block / each * context) if self.block and each else 0
+
+
+def in_flight(load: Load) -> int:
+    """Tokens that may be scheduled and not settled: one step, on cards two and one more for each stage."""
+    batched = load.batched_tokens or batched_default(load)
+    steps = load.pipeline_parallel if load.device == "cpu" else max(2, load.pipeline_parallel)
+    return batched * max(steps, 1)
+
+
+def batched_default(load: Load) -> int:
+    """``max_num_batched_tokens`` of vLLM's server where nobody sets it (``get_batch_defaults``)."""
+    if load.device == "cpu":
+        return 2048 * load.tensor_parallel * load.pipeline_parallel
+    gib = (load.memory or 0) >> 30
+    return 16384 if gib >= 160 else 8192 if gib >= 70 else 2048
+
+
+def slots_default(load: Load) -> int:
+    """``max_num_seqs`` likewise."""
+    if load.device == "cpu":
+        return 128 * load.tensor_parallel * load.pipeline_parallel
+    return 1024 if (load.memory or 0) >> 30 >= 70 else 256
+
+
+def pool(shape: Shape, load: Load) -> Pool:
+    """The pool of one device."""
+    caches = [c for layer in _stage(shape, load) for c in layer]
+    caches += shape.drafting if load.drafts else ()
+    block = _block(shape, load, caches)
+    pages = [p for c in caches for p in _pages(shape, load, c, block)]
+    if not pages:
+        return Pool((), 0)
+    groups = _groups(_padded(shape, load, pages, block))
+    return Pool(tuple(groups), max(g.size for g in groups))
+
+
+def _stage(shape: Shape, load: Load) -> tuple[tuple[Cache, ...], ...]:
+    """The layers of the fullest pipeline stage: the last ones, as good as any."""
+    count = ceil(len(shape.layers) / max(load.pipeline_parallel, 1))
+    return shape.layers[:count]
+
+
+def _block(shape: Shape, load: Load, caches: Sequence[Cache]) -> int:
+    """Tokens of a block: the engine's own, or as many as a state's page needs."""
+    latent = any(isinstance(c, Latent) for c in caches)
+    usual = LATENT_BLOCK if latent else BLOCK
+    block = load.block_size or usual.get(load.device, 16)
+    token = next((_token(shape, load, c) for c in caches if isinstance(c, Attention | Latent)), 0)
+    state = max((state_size(shape, load, c) for c in caches if isinstance(c, State)), default=0)
+    if not token or not state:
+        return block
+    aligned = max(KERNEL.get(load.device, 16), block, LATENT_ALIGNED if latent else 0)
+    return max(block, aligned * ceil(state / (aligned * token)))
+
+
+def _pages(shape: Shape, load: Load, cache: Cache, block: int) -> list[KVPage]:
+    if isinstance(cache, State):
+        kept = 1 + load.drafts + (_checkpoints(cache, load) if _aligned(shape, load) else 0)
+        return [KVPage("state", block, state_size(shape, load, cache), kept)]
+    token = _token(shape, load, cache)
+    if isinstance(cache, Latent):
+        return _latent(cache, token, block)
+    if isinstance(cache, Indexer):
+        return [KVPage("latent", block, token * block, 0, (cache.width,))]
+    heads = _heads(cache.kv_heads, load)
+    if isinstance(cache, Cross):
+        tokens = max(cache.tokens, load.batched_tokens or batched_default(load))  # what one step may encode
+        return [KVPage("cross", block, token * block, tokens, (heads, cache.head_size))]
+    exact = (heads, cache.head_size, cache.value_size)
+    kernel = KERNEL.get(load.device, 16)
+    if cache.window:
+        tokens = max(kernel, block // kernel * kernel)
+        return [KVPage("window", tokens, token * tokens, cache.window, exact)]
+    if cache.chunk:
+        return [KVPage("chunk", block, token * block, cache.chunk, exact)]
+    return [KVPage("full", block, token * block, 0, exact)]
+
+
+def _latent(cache: Latent, token: int, block: int) -> list[KVPage]:
+    stored = max(block // cache.every, 1)
+    kind: Kind = "window" if cache.window else "latent"
+    found = [KVPage(kind, block, token * stored, cache.window or 0, (cache.width, cache.every))]
+    if cache.indexer:
+        values, scale = INDEX_SCALE
+        width = cache.indexer + ceil(cache.indexer / values) * scale
+        found.append(KVPage("latent", block, width * stored, 0, (width, cache.every)))
+    return found
+
+
+def _token(shape: Shape, load: Load, cache: Cache) -> int:
+    """Bytes that one token has in one layer."""
+    value, scale = kv_bytes(shape, load)
+    if isinstance(cache, Latent):
+        if cache.indexer and kv_name(shape, load) == "fp8_ds_mla":
+            return SPARSE_FP8
+        return ceil(cache.width * value)
+    if isinstance(cache, Indexer):
+        return ceil(cache.width * Fraction(value_bytes(shape, load)))
+    if isinstance(cache, Attention):
+        wide = cache.head_size + cache.value_size
+        return _heads(cache.kv_heads, load) * (ceil(wide * value) + 2 * scale)
+    if isinstance(cache, Cross):
+        return _heads(cache.kv_heads, load) * ceil(2 * cache.head_size * value)
+    return 0
+
+
+def _heads(kv_heads: int, load: Load) -> int:
+    """Key heads of one device: where there are fewer than devices, each holds a copy of one."""
+    return max(kv_heads // max(load.tensor_parallel, 1), 1)
+
+
+def state_size(shape: Shape, load: Load, cache: State) -> int:
+    """Bytes of one layer's state for one sequence on one device.
+
+    A convolution remembers drafts too. On processors vLLM keeps recurrences in 32 bits (those with
+    AVX-512 BF16, which it asks for); elsewhere in what the config says, else in what is calculated in.
+    """
+    value = value_bytes(shape, load)
+    named = cache.dtype if load.state_dtype == "auto" else load.state_dtype
+    recurrent = BYTES.get(named or "", 4 if load.device == "cpu" else value)
+    total = 0
+    for tensor in cache.tensors:
+        parts = ceil(tensor.parts / max(load.tensor_parallel, 1))
+        drafted = tensor.size // tensor.steps * load.drafts if tensor.steps else 0
+        total += parts * (tensor.size + drafted) * (recurrent if tensor.recurrent else value)
+    return total
+
+
+def _aligned(shape: Shape, load: Load) -> bool:
+    """Whether a state is kept at block boundaries too, for reuse: not where there is nothing but states."""
+    attends = any(not isinstance(c, State) for layer in shape.layers for c in layer)
+    return load.prefix_caching and attends
+
+
+def _checkpoints(cache: State, load: Load) -> int:
+    """States kept beside the present one: the last block's, and one from inside a prefill."""
+    inside = cache.kind == "mamba2" or (cache.kind == "kimi" and load.device == "cuda")
+    return 2 if inside else 1
+
+
+def _padded(shape: Shape, load: Load, pages: list[KVPage], block: int) -> list[KVPage]:
+    """States beside attention are padded to its page."""
+    caches = [c for layer in shape.layers for c in layer]
+    token = next((_token(shape, load, c) for c in caches if isinstance(c, Attention | Latent)), 0)
+    if not token or not any(p.kind == "state" for p in pages):
+        return pages
+    return [replace(p, size=max(p.size, token * block)) if p.kind == "state" else p for p in pages]
+
+
+def _groups(pages: list[KVPage]) -> list[Group]:
+    """Layers that share a block table, as many in each group."""
+    if _uniform(pages):
+        return [Group(tuple(pages))]
+    try:
+        evened = _evened(pages)
+    except ValueError:  # MLA beside a window: every layer keeps all tokens
+        return [Group(tuple(replace(p, kind="full", reach=0) for p in pages))]
+    kinds: dict[KVPage, int] = {}
+    for page in evened:
+        kinds[page] = kinds.get(page, 0) + 1
+    least, most = min(kinds.values()), max(kinds.values())
+    width = most if most < least * 1.5 else least
+    return [Group((page,) * width) for page, count in kinds.items() for _ in range(ceil(count / width))]
+
+
+def _uniform(pages: list[KVPage]) -> bool:
+    """Whether all layers need the same number of blocks, whatever the size of their pages."""
+    first = pages[0]
+    if all(p.kind in {"full", "latent"} and p.tokens == first.tokens for p in pages):
+        return True
+    return all((p.kind, p.tokens, p.reach) == (first.kind, first.tokens, first.reach) for p in pages)
+
+
+def _evened(pages: list[KVPage]) -> list[KVPage]:
+    """All at the size of the largest: more tokens to a block where that comes out even, else padding."""
+    largest = max(p.size for p in pages)
+    found = []
+    for page in pages:
+        if page.size and largest % page.size == 0 and page.kind != "state":
+            found.append(replace(page, size=largest, tokens=page.tokens * (largest // page.size)))
+        elif page.kind == "latent":
+            raise ValueError
+        else:
+            found.append(replace(page, size=largest))
+    return found
+
+
+def _blocks(page: KVPage, context: int, in_flight: int) -> int:
+    if page.kind == "state":
+        return page.reach
+    if page.kind == "cross":
+        return ceil(page.reach / page.tokens)
+    if page.kind == "window":
+        return ceil(min(page.reach - 1 + in_flight, context) / page.tokens) + 1
+    if page.kind == "chunk":
+        return ceil(min(page.reach + in_flight, context) / page.tokens)
+    return ceil(context / page.tokens)

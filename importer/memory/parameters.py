@@ -1,0 +1,325 @@
+"""How many parameters a config describes, by role and by how they are split over devices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from math import isqrt
+from typing import Any
+
+from importer.memory import experts
+from importer.memory.attention import inner_width
+from importer.memory.config_keys import HEADS, MOST_LAYERS, Keys
+from importer.memory.layer_kinds import Kind
+from importer.memory.layers import WHOLE, Attention, Cache, Cross, Latent, Part, State
+
+BIASED = {"qwen", "gpt2", "gpt_bigcode", "gptj", "phi", "starcoder2", "stablelm", "glm4", "gpt_oss", "opt"}
+BIASED_KIN = ("qwen2", "chatglm", "glm4")
+
+
+def layer_parts(
+    keys: Keys, layer: int, kind: Kind, caches: tuple[Cache, ...], hidden: int
+) -> tuple[Part, ...]:
+    """The parameters of one layer: its mixers, its feed-forward part, its norms."""
+    if keys.get("hybrid_layer_ids") is not None:
+        return _zamba(keys, kind, caches, hidden)
+    parts = [p for c in caches for p in _mixer(keys, c, hidden)]
+    if kind == "none" and not experts.single(keys):
+        parts += [p for p in _shared_attention(keys, layer, hidden) if not (p.role == "attention" and p.most)]
+    forward = experts.forward(keys, layer, hidden)
+    norms = Part("norm", 2 * hidden if parts and forward else hidden, WHOLE)
+    return (*parts, *forward, norms, *_per_layer_input(keys, hidden))
+
+
+def around(keys: Keys, hidden: int, vocabulary: int, layers: int, tied: bool) -> tuple[Part, ...]:
+    """What stands before and after the layers: embeddings, positions, the head."""
+    narrow = keys.size("hidden_size_per_layer_input")
+    wide = keys.size("vocab_size_per_layer_input", default=vocabulary) * narrow * layers
+    named = {"gpt2": "n_positions", "gpt_bigcode": "n_positions", "whisper": "max_target_positions"}
+    learned = keys.size(named.get(keys.word("model_type"), ""))
+    encodes = keys.flag("is_encoder_decoder")  # such a model keeps all of its vocabulary on each device
+    parts = [
+        Part("embedding", vocabulary * hidden, WHOLE if encodes else None),
+        Part("norm", (learned + 1) * hidden, WHOLE),
+    ]
+    if wide:
+        parts += [Part("embedding", wide), Part("mlp", hidden * narrow * layers)]
+    streams = keys.size("altup_num_inputs")
+    if streams > 1:
+        parts.append(Part("mlp", 2 * (streams - 1) * hidden * hidden))
+    if not tied:
+        parts.append(Part("head", vocabulary * hidden))
+    return tuple(p for p in parts if p.count)
+
+
+def _zamba(keys: Keys, kind: Kind, caches: tuple[Cache, ...], hidden: int) -> tuple[Part, ...]:
+    """Zamba 2: attention and feed-forward part are shared; a layer has its own low-rank changes to them."""
+    mixer = [p for c in caches if isinstance(c, State) for p in _state(keys, c, hidden)]
+    if kind == "both":
+        wide, rank = experts.width(keys, 0, hidden), keys.size("adapter_rank")
+        mixer += [Part("mlp", hidden * hidden, WHOLE), Part("mlp", rank * (hidden + 2 * wide))]
+    return (*mixer, Part("norm", hidden, WHOLE))
+
+
+def shared(keys: Keys, blocks: tuple[tuple[Cache, ...], ...], hidden: int) -> tuple[Part, ...]:
+    """The blocks that several layers of Zamba 2 have in common."""
+    number = keys.size("num_mem_blocks") if keys.get("hybrid_layer_ids") is not None else 0
+    found = next((c for layer in blocks for c in layer if isinstance(c, Attention)), None)
+    if not number or found is None:
+        return ()
+    wide = experts.width(keys, 0, hidden)
+    parts = [
+        *_matrices(keys, found, hidden),
+        Part("mlp", 3 * hidden * wide),
+        Part("norm", 3 * hidden, WHOLE),
+    ]
+    return tuple(parts * min(number, len(blocks)))
+
+
+def encoder(keys: Keys, hidden: int) -> tuple[Part, ...]:
+    """Whisper's encoder: two convolutions, positions, and layers as wide as the decoder's."""
+    depth = keys.size("encoder_layers") if keys.flag("is_encoder_decoder") else 0
+    if not depth or depth > MOST_LAYERS:
+        return ()
+    wide = keys.size("encoder_ffn_dim", default=4 * hidden)
+    layer = 4 * hidden * hidden + 2 * hidden * wide + 9 * hidden + wide
+    before = 3 * hidden * (keys.size("num_mel_bins") + hidden) + keys.size("max_source_positions") * hidden
+    return (Part("tower", depth * layer), Part("tower", before, WHOLE))
+
+
+def _mixer(keys: Keys, cache: Cache, hidden: int) -> list[Part]:
+    if isinstance(cache, Attention):
+        rank, rope = keys.count("kv_lora_rank"), keys.size("qk_rope_head_dim")
+        if rank and keys.get("use_mla") is not False:  # the engine unfolds it, the weights stay as they are
+            return _latent(keys, Latent(cache.heads, rank, rope), hidden)
+        return _matrices(keys, cache, hidden)
+    if isinstance(cache, Latent):
+        return _latent(keys, cache, hidden)
+    if isinstance(cache, State):
+        return _state(keys, cache, hidden)
+    if isinstance(cache, Cross):
+        return _matrices(keys, cache, hidden)
+    width = keys.inner("sparse_attention_config").size("sparse_num_index_heads") * cache.width
+    return [Part("attention", hidden * (width + cache.width), WHOLE)]
+
+
+def _matrices(keys: Keys, cache: Attention | Cross, hidden: int) -> list[Part]:
+    """Queries, keys, values and the output; Zamba 2 feeds them the embedding beside the hidden state."""
+    gated = 2 if keys.flag("attn_output_gate") or _gated(keys) else 1
+    source = 2 * hidden if keys.get("hybrid_layer_ids") is not None else hidden
+    head, value = cache.head_size, cache.value_size if isinstance(cache, Attention) else cache.head_size
+    query, keyed = cache.heads * head, cache.kv_heads * (head + value)
+    bias = query + keyed if _biased(keys) else 0
+    return [
+        Part("attention", source * query * gated + cache.heads * value * hidden + bias),
+        Part("attention", source * keyed, cache.kv_heads),
+        Part("norm", 2 * head, WHOLE),
+    ]
+
+
+def _gated(keys: Keys) -> bool:
+    """Qwen3-Next and Qwen3.5 double the query projection for a gate whether or not they say so."""
+    kind = keys.word("model_type")
+    return keys.get("attn_output_gate") is None and kind.startswith(("qwen3_next", "qwen3_5"))
+
+
+def _biased(keys: Keys) -> bool:
+    named = keys.get("attention_bias", "qkv_bias", "add_qkv_bias", "use_qkv_bias")
+    kind = keys.word("model_type")
+    return named is True or (named is None and (kind in BIASED or kind.startswith(BIASED_KIN)))
+
+
+def _shared_attention(keys: Keys, layer: int, hidden: int) -> list[Part]:
+    """A layer that uses another's keys and values still has queries and an output of its own."""
+    from importer.memory.attention import attention
+
+    found = [c for c in attention(keys, layer, "full", hidden) if isinstance(c, Attention)]
+    return [p for c in found for p in _matrices(keys, c, hidden)]
+
+
+def _latent(keys: Keys, cache: Latent, hidden: int) -> list[Part]:
+    if keys.numbers("compress_ratios"):
+        return _compressed(keys, cache, hidden)
+    low = keys.size("q_lora_rank")
+    plain, value = keys.size("qk_nope_head_dim"), keys.size("v_head_dim")
+    query = cache.heads * (plain + cache.rope)
+    parts = [
+        Part("attention", (low or hidden) * query),
+        Part("attention", cache.rank * cache.heads * (plain + value) + cache.heads * value * hidden),
+        Part("attention", hidden * (cache.rank + cache.rope + low), WHOLE),
+    ]
+    if keys.flag("mla_use_output_gate"):
+        parts.append(Part("attention", hidden * cache.heads * value))
+    if cache.indexer:
+        heads = keys.size("index_n_heads")
+        count = low * heads * cache.indexer + hidden * (cache.indexer + heads)
+        parts.append(Part("attention", count, WHOLE))
+    return parts
+
+
+def _compressed(keys: Keys, cache: Latent, hidden: int) -> list[Part]:
+    """DeepSeek V4: queries and a grouped low-rank output, counted with the window; compressors beside it."""
+    if cache.every > 1:
+        twice = 2 if cache.every == 4 else 1
+        chosen = keys.size("q_lora_rank") * keys.size("index_n_heads") * cache.indexer
+        keyed = (
+            2 * twice * hidden * cache.indexer + hidden * keys.size("index_n_heads") if cache.indexer else 0
+        )
+        return [Part("attention", 2 * twice * hidden * cache.rank + chosen + keyed, WHOLE)]
+    low, groups, out = keys.size("q_lora_rank"), keys.size("o_groups", default=1), keys.size("o_lora_rank")
+    wide = cache.heads * cache.rank
+    return [
+        Part("attention", low * wide + wide * out + groups * out * hidden),
+        Part("attention", hidden * (low + cache.rank), WHOLE),
+    ]
+
+
+def _state(keys: Keys, cache: State, hidden: int) -> list[Part]:
+    if cache.kind == "delta":
+        keyed = keys.size("linear_num_key_heads") * keys.size("linear_key_head_dim")
+        heads = keys.size("linear_num_value_heads")
+        valued = heads * keys.size("linear_value_head_dim")
+        kernel = keys.size("linear_conv_kernel_dim", default=4)
+        count = hidden * (2 * keyed + 3 * valued + 2 * heads) + (2 * keyed + valued) * kernel
+        return [Part("state", count), Part("norm", 2 * heads, WHOLE)]
+    if cache.kind == "kimi":
+        return _kimi(keys, hidden)
+    if cache.kind == "convolution":
+        channels = cache.tensors[0].parts
+        return [
+            Part("state", hidden * 3 * channels + channels * hidden + channels * keys.size("conv_L_cache"))
+        ]
+    if cache.kind == "mamba2":
+        return _mamba2(keys, cache, hidden)
+    if cache.kind == "mamba":
+        return _mamba(keys, hidden)
+    width = cache.tensors[0].parts
+    if cache.kind == "rwkv":
+        ranks = sum(keys.size(f"{name}_low_rank_dim") for name in ("a", "v", "gate", "decay"))
+        return [Part("state", 4 * hidden * hidden + 2 * hidden * ranks)]
+    if cache.kind == "recurrent":
+        return [Part("state", 3 * hidden * width + 2 * width * width // head_count(keys))]
+    return [Part("state", 5 * hidden * width * isqrt(cache.tensors[0].size))]
+
+
+def _kimi(keys: Keys, hidden: int) -> list[Part]:
+    linear = keys.inner("linear_attn_config")
+    heads, head = linear.size("num_heads"), linear.size("head_dim")
+    width = heads * head
+    gate = hidden * width if linear.flag("use_full_rank_gate") else head * (hidden + width)
+    kernel = linear.size("short_conv_kernel_size", default=4)
+    return [
+        Part("state", hidden * (4 * width + heads) + gate + head * width + 3 * width * kernel),
+        Part("state", hidden * head, WHOLE),
+    ]
+
+
+def _mamba2(keys: Keys, cache: State, hidden: int) -> list[Part]:
+    width, heads = inner_width(keys, hidden), cache.tensors[2].parts
+    remembered = max(keys.size("conv_kernel", "mamba_d_conv", "conv_kernel_size", default=4) - 1, 1)
+    grouped = cache.tensors[1].parts * cache.tensors[1].size // remembered
+    kernel = remembered + 2  # and its bias
+    groups = cache.tensors[1].parts
+    count = hidden * (2 * width + heads) + width * hidden + width * kernel
+    return [
+        Part("state", count),
+        Part("state", (hidden + kernel) * grouped, groups),
+        Part("norm", width + 3 * heads),
+    ]
+
+
+def _mamba(keys: Keys, hidden: int) -> list[Part]:
+    width = inner_width(keys, hidden)
+    states = keys.size("mamba_d_state", "state_size")
+    rank = keys.count("mamba_dt_rank", "time_step_rank") or -(-hidden // 16)
+    kernel = keys.size("mamba_d_conv", "conv_kernel", default=4) + 1
+    count = 3 * hidden * width + width * kernel + width * (rank + 2 * states) + rank * width
+    return [Part("state", count), Part("norm", width * (states + 2))]
+
+
+def _per_layer_input(keys: Keys, hidden: int) -> tuple[Part, ...]:
+    """Gemma 3n and 4: a gate and a projection for each layer's own embedding, and 3n's low-rank branch."""
+    narrow, branch = keys.size("hidden_size_per_layer_input"), keys.size("laurel_rank")
+    parts = (Part("mlp", 2 * hidden * narrow, WHOLE), Part("mlp", 2 * hidden * branch))
+    return tuple(p for p in parts if p.count)
+
+
+def drafts(keys: Keys) -> int:
+    """How many layers for multi-token prediction the repository carries."""
+    return keys.size("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
+
+
+def head_count(keys: Keys) -> int:
+    """Heads of the model, at least one."""
+    return keys.count(*HEADS) or 1
+
+
+CONFIGS = ("vision_config", "visual", "vision_tower_config", "audio_config", "audio_tower_config")
+DEPTH = ("depth", "num_hidden_layers", "encoder_layers", "layers", "vt_num_hidden_layers", "n_layers")
+WIDTH = ("hidden_size", "width", "d_model", "vt_hidden_size")
+INNER = ("intermediate_size", "encoder_ffn_dim", "mlp_dim", "vt_intermediate_size")
+GATED = {"silu", "swiglu"}
+HINT = re.compile(r"(?:vision|visual|audio|image|mm)_(?:config|tower|encoder|model|size|feature)|projector")
+COPIED = ("gemma3n", "gemma4")  # whose tower vLLM takes from transformers, whole on each device
+
+
+def parts(config: Mapping[str, Any], hidden: int) -> tuple[Part, ...]:
+    """What the towers of a config have, as far as its keys tell; an estimate, not a count."""
+    owners = [config, *(c for c in (config.get("thinker_config"),) if isinstance(c, Mapping))]
+    found = [Keys.inside(o, name) for o in owners for name in CONFIGS if isinstance(o.get(name), Mapping)]
+    folded = Keys.of(config).size("scale_factor", "pixel_shuffle_factor", default=1)
+    counts = [_tower(keys, hidden, folded) for keys in found]
+    most = WHOLE if str(config.get("model_type") or "").startswith(COPIED) else None
+    return tuple(Part("tower", n, most) for n in counts if n)
+
+
+def hinted(config: Mapping[str, Any]) -> bool:
+    """Whether some key speaks of a tower, however its authors name it."""
+    return any(HINT.search(name) and value not in (None, False, {}) for name, value in config.items())
+
+
+def _tower(keys: Keys, hidden: int, folded: int) -> int:
+    depth, width = keys.count(*DEPTH), keys.count("embed_dim") or keys.count(*WIDTH)
+    if not depth or not width or depth > 1000:
+        return 0
+    ratio = keys.get("mlp_ratio")
+    inner = (
+        _glm(keys)
+        or keys.count(*INNER)
+        or int(width * (ratio if isinstance(ratio, int | float) and 0 < ratio < 64 else 4))
+    )
+    matrices = 3 if keys.word("hidden_act", "hidden_activation") in GATED or _gated_tower(keys) else 2
+    layer = 4 * width * width + matrices * width * inner + 9 * width
+    patch = keys.size("patch_size", "spatial_patch_size", default=14)
+    embedded = keys.size("in_channels", "in_chans", "num_channels", default=3) * patch * patch * width
+    embedded *= keys.size("temporal_patch_size", default=1)
+    return (
+        depth * layer + embedded + _positions(keys, patch) * width + _projection(keys, width, hidden, folded)
+    )
+
+
+def _glm(keys: Keys) -> int | None:
+    """GLM-4V: the blocks are as wide as the output, and the named width is the projection's."""
+    named = keys.size("intermediate_size") > 2 * keys.size(
+        "out_hidden_size", default=keys.size("intermediate_size")
+    )
+    return keys.count("out_hidden_size") if named and keys.word("hidden_act") == "silu" else None
+
+
+def _gated_tower(keys: Keys) -> bool:
+    return keys.word("model_type") in {"gemma4_vision", "pixtral", "qwen2_5_vl"}
+
+
+def _positions(keys: Keys, patch: int) -> int:
+    given = keys.count("num_position_embeddings", "position_embedding_size")
+    image = keys.count("image_size")
+    return given or ((image // patch) ** 2 if image and patch else 0)
+
+
+def _projection(keys: Keys, width: int, hidden: int, folded: int) -> int:
+    """Merged patches through two matrices; once more for each layer whose output is handed on (Qwen3-VL)."""
+    if folded > 1:
+        return width * folded**2 * hidden
+    merged = keys.size("spatial_merge_size", default=1) ** 2 * width
+    listed = keys.numbers("deepstack_visual_indexes")
+    return (merged * merged + merged * keys.size("out_hidden_size", default=hidden)) * (1 + len(listed))

@@ -1,0 +1,233 @@
+"""How many bytes a quantised parameter takes, and which roles a checkpoint leaves as they were."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from importer.memory.config_keys import whole
+from importer.memory.layers import Part, Role
+
+ALWAYS: frozenset[Role] = frozenset({"norm", "router", "tower"})  # stay as they are in every scheme
+LEFT_OUT = (
+    "modules_to_not_convert",
+    "ignore",
+    "exclude_modules",
+    "ignored_layers",
+    "exclude",
+    "skip_modules",
+)
+# Words in the names of modules, and the role whose parameters they are; the first that is found counts.
+NAMES: tuple[tuple[str, Role], ...] = (
+    (r"lm_head|(?<![a-z_])head(?![a-z_])", "head"),
+    (r"embed_tokens|wte|word_embeddings", "embedding"),
+    (r"mtp|nextn", "draft"),
+    (r"visual|vision|audio|multi_modal|mm_projector", "tower"),
+    (r"linear_attn|mamba|mixer|conv", "state"),
+    (r"shared_expert", "shared"),
+    (r"attn|attention", "attention"),
+    (r"experts", "experts"),
+    (r"gate$|router|norm|bias", "router"),
+    (r"mlp|feed_forward|ffn", "mlp"),
+)
+LAYER = re.compile(r"layers?[._](\d+)")
+MOST_NAMES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """``bits`` of one quantised parameter, scales included; ``left`` is the share of a role that is not.
+
+    ``special`` are roles with bits of their own (MLX's recipes, four-bit experts beside eight-bit layers).
+    """
+
+    name: str
+    bits: Fraction
+    left: Mapping[Role, Fraction] = field(default_factory=dict)
+    special: Mapping[Role, Fraction] = field(default_factory=dict)
+    all_roles: bool = False
+
+    def size(self, part: Part, plain: int) -> int:
+        """Bytes of a part, whose unquantised parameters take ``plain`` bytes each."""
+        if part.role in ALWAYS or (part.role in {"embedding", "head"} and not self.all_roles):
+            return part.count * plain
+        left = self.left.get(part.role, Fraction(0))
+        bits = self.special.get(part.role, self.bits)
+        return int(part.count * (left * plain + (1 - left) * bits / 8))
+
+
+def sizes(parts: Iterable[Part], scheme: Scheme | None, plain: int) -> int:
+    """Bytes of all parts as published; layers are many, and most of them alike."""
+    return sum(
+        number * (part.count * plain if scheme is None else scheme.size(part, plain))
+        for part, number in Counter(parts).items()
+    )
+
+
+def scheme(
+    config: Mapping[str, Any], text: Mapping[str, Any], modelopt: Mapping[str, Any], layers: int
+) -> Scheme | None:
+    """The scheme of a checkpoint, ``None`` where its parameters are as they were trained."""
+    for owner in (config, text):
+        for name in ("quantization_config", "compression_config", "quantization"):
+            block = owner.get(name)
+            if isinstance(block, Mapping) and (found := _read(block, layers)) is not None:
+                return _expert_bits(found, text)
+    block = modelopt.get("quantization")
+    return _read(block, layers) if isinstance(block, Mapping) else None
+
+
+def _read(block: Mapping[str, Any], layers: int) -> Scheme | None:
+    inner = block.get("quantization")
+    block = {**block, **inner} if isinstance(inner, Mapping) else block
+    method = " ".join(str(w) for w in (block.get("quant_method"), block.get("quant_algo")) if w).lower()
+    left = _left(block, layers)
+    if method == "mxfp4":
+        return Scheme(method, _float(4, 32), {**left, "attention": Fraction(1), "mlp": Fraction(1)})
+    if method == "bitsandbytes":
+        return Scheme(method, _bitsandbytes(block), left)
+    weights = _weights(block)
+    if weights is not None:
+        return Scheme(method or "compressed-tensors", weights, left)
+    if "fp4" in method:
+        return Scheme(method, _float(4, 16), left)
+    if "mixed" in method:
+        return Scheme(method, _mixed(block), left)
+    if "fp8" in method or method in {"fbgemm_fp8", "eetq"}:
+        return Scheme(method, Fraction(8) + Fraction(32, 128 * 128), left)
+    bits, group = whole(block.get("bits") or block.get("w_bit")), whole(block.get("group_size"))
+    if bits is None or not 1 <= bits <= 16:
+        return None
+    if not method:
+        return _mlx(block, bits, group or 64, layers)
+    zeros = bits if block.get("zero_point") is not False else 0
+    return Scheme(method, bits + (Fraction(16 + zeros, group) if group else Fraction(0)), left)
+
+
+def _float(bits: int, group: int) -> Fraction:
+    """Bits of a value, and one scale of eight bits for each group."""
+    return bits + Fraction(8, group)
+
+
+def _bitsandbytes(block: Mapping[str, Any]) -> Fraction:
+    """Four bits and a scale for 64 values, itself in eight bits where it is quantised twice."""
+    if block.get("load_in_4bit") is False or block.get("load_in_8bit") is True:
+        return Fraction(8)
+    return Fraction(4) + Fraction(8 if block.get("bnb_4bit_use_double_quant") else 32, 64)
+
+
+def _weights(block: Mapping[str, Any]) -> Fraction | None:
+    """What compressed-tensors and Quark write for a group of layers; of several groups, the narrowest."""
+    groups = block.get("config_groups")
+    listed = list(groups.values()) if isinstance(groups, Mapping) else []
+    listed.append({"weights": _quark(block)})
+    found = [b for g in listed if isinstance(g, Mapping) and (b := _group(g.get("weights"))) is not None]
+    return min(found, default=None)
+
+
+def _group(weights: object) -> Fraction | None:
+    if not isinstance(weights, Mapping):
+        return None
+    bits, group = whole(weights.get("num_bits")), whole(weights.get("group_size"))
+    if not bits or bits > 16:
+        return None
+    scale = 8 if weights.get("type") == "float" and bits == 4 else 16
+    zeros = 0 if weights.get("symmetric") is not False else bits
+    return bits + (Fraction(scale + zeros, group) if group else Fraction(0))
+
+
+def _quark(block: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """AMD's Quark: a dtype's name in place of bits and type."""
+    outer = block.get("global_quant_config")
+    weights = outer.get("weight") if isinstance(outer, Mapping) else None
+    if not isinstance(weights, Mapping):
+        return None
+    digits = re.search(r"(\d{1,4})", str(weights.get("dtype") or ""))
+    kind = "float" if str(weights.get("dtype") or "").startswith("fp") else "int"
+    return {
+        "num_bits": int(digits[1]) if digits else None,
+        "type": kind,
+        "group_size": weights.get("group_size"),
+    }
+
+
+def _mixed(block: Mapping[str, Any]) -> Fraction:
+    """ModelOpt's mixed precision: four bits where any layer has them, since experts are most of a model."""
+    listed = block.get("quantized_layers")
+    named = listed.values() if isinstance(listed, Mapping) else ()
+    found = {str(v.get("quant_algo")) for v in named if isinstance(v, Mapping)}
+    return _float(4, 16) if any("FP4" in name for name in found) else Fraction(8)
+
+
+def _mlx(block: Mapping[str, Any], bits: int, group: int, layers: int) -> Scheme:
+    """MLX quantises embeddings and the head too; modules with settings of their own stand beside."""
+
+    def cost(own: Mapping[str, Any]) -> Fraction:
+        each, wide = whole(own.get("bits")) or bits, whole(own.get("group_size")) or group
+        scales = 8 if str(own.get("mode", block.get("mode"))) in {"mxfp4", "nvfp4", "mxfp8"} else 32
+        return each + Fraction(scales, wide or 64)
+
+    shares: dict[Role, list[Fraction]] = {}
+    left: dict[Role, set[str]] = {}
+    for name, own in list(block.items())[:MOST_NAMES]:
+        role = _role(name)
+        if role is not None and isinstance(own, Mapping):
+            shares.setdefault(role, []).append(cost(own))
+        elif role is not None and own is False:
+            left.setdefault(role, set()).add(_number(name))
+    usual = cost({})
+    special = {role: _mean(costs, usual, _expected(role, layers)) for role, costs in shares.items()}
+    kept = {role: _share(found, layers) for role, found in left.items()}
+    return Scheme("mlx", usual, kept, special, all_roles=True)
+
+
+def _mean(costs: list[Fraction], usual: Fraction, expected: int) -> Fraction:
+    """The mean of a role, where ``costs`` are those of the modules that stand apart."""
+    share = min(Fraction(1), Fraction(len(costs), expected))
+    return usual + (sum(costs, Fraction(0)) / len(costs) - usual) * share
+
+
+def _expected(role: Role, layers: int) -> int:
+    """How many modules of a role a model has, roughly: what stands apart of one layer changes little."""
+    return 1 if role in {"embedding", "head"} else max(layers, 1) * (4 if role == "attention" else 3)
+
+
+def _left(block: Mapping[str, Any], layers: int) -> dict[Role, Fraction]:
+    """The share of each role that the lists of exceptions name."""
+    named: dict[Role, set[str]] = {}
+    for key in LEFT_OUT:
+        listed = block.get(key)
+        for name in listed[:MOST_NAMES] if isinstance(listed, list) else ():
+            role = _role(name)
+            if role is not None:
+                named.setdefault(role, set()).add(_number(name))
+    return {role: _share(found, layers) for role, found in named.items()}
+
+
+def _share(numbers: set[str], layers: int) -> Fraction:
+    return Fraction(1) if "" in numbers else min(Fraction(1), Fraction(len(numbers), max(layers, 1)))
+
+
+def _number(name: object) -> str:
+    """The layer that a name is of, empty where it is of all."""
+    found = LAYER.search(str(name))
+    return found[1] if found else ""
+
+
+def _role(name: object) -> Role | None:
+    if not isinstance(name, str) or len(name) > 1000:
+        return None
+    return next((role for words, role in NAMES if re.search(words, name)), None)
+
+
+def _expert_bits(found: Scheme, text: Mapping[str, Any]) -> Scheme:
+    """DeepSeek V4: experts in four bits beside layers in eight."""
+    if text.get("expert_dtype") != "fp4":
+        return found
+    return Scheme(
+        found.name, found.bits, found.left, {**found.special, "experts": _float(4, 32)}, found.all_roles
+    )

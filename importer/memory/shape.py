@@ -1,0 +1,221 @@
+"""What ``config.json`` says of the layers: what each keeps of a sequence, and how many parameters it has."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from importer.hub.snapshot import Snapshot
+from importer.memory import experts, layer_kinds, parameters
+from importer.memory import parameters as towers
+from importer.memory.attention import attention, state
+from importer.memory.config_keys import HIDDEN, LAYERS, MOST_LAYERS, VOCABULARY, Keys, whole
+from importer.memory.estimate_types import Unknown, UnknownReason
+from importer.memory.layer_kinds import Kind
+from importer.memory.layers import Attention, Cache, Cross, Latent, Layer, Part, State
+from importer.memory.quantised import Scheme, scheme
+from importer.reasons import Reason
+from importer.signals.architecture import config_of, text_config
+from importer.signals.quantisation import read as read_quantised
+
+DTYPES = {"float32": 4, "float16": 2, "bfloat16": 2}
+KV_FORMATS = {"fp8", "nvfp4"}
+CONTEXT = ("max_position_embeddings", "max_sequence_length", "seq_length", "n_positions", "model_max_length")
+
+
+class ShapeField(StrEnum):
+    """What every language model's config has to say."""
+
+    LAYERS = "layers"
+    HIDDEN = "hidden"
+    VOCABULARY = "vocabulary"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The language model, and what stands beside it.
+
+    ``around``  parameters before and after the layers; ``tower`` of vision and sound;
+    ``drafts``  of the layers for multi-token prediction, which load only where they are asked for.
+    ``unseen``  that there is such a tower, which the keys do not describe.
+    ``experts`` how many experts a token visits, ``expert_width`` how wide they are.
+    ``scheme`` how its parameters are quantised, ``kv_dtype`` what the checkpoint wants its keys in.
+    """
+
+    blocks: tuple[Layer, ...]
+    around: tuple[Part, ...]
+    hidden: int
+    vocabulary: int
+    heads: int
+    context: int | None
+    dtype: str | None
+    tower: tuple[Part, ...] = ()
+    drafts: tuple[Part, ...] = ()
+    unseen: bool = False
+    experts: int = 0
+    expert_width: int = 0
+    tied: bool = False
+    model_type: str = ""
+    quantisation: str | None = None
+    kv_dtype: str | None = None
+    scheme: Scheme | None = None
+
+    @property
+    def layers(self) -> tuple[tuple[Cache, ...], ...]:
+        """What each layer keeps; empty where it uses another layer's, or needs nothing of the past."""
+        return tuple(block.caches for block in self.blocks)
+
+    def kinds(self) -> dict[str, int]:
+        """How many layers keep what: ``full``, ``window``, ``chunk``, ``latent``, ``cross``, a state."""
+        return dict(Counter(kind_of(c) for layer in self.layers for c in layer))
+
+    @property
+    def drafting(self) -> tuple[Cache, ...]:
+        """What the layers that draft keep: each as much as the last layer that attends."""
+        attends = [x for x in self.layers if any(not isinstance(c, State) for c in x)]
+        last = [c for c in attends[-1] if not isinstance(c, State)] if attends else []
+        return tuple(last * len(self.drafts))
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """All parameters that an engine loads when nothing special is asked of it."""
+        return (*self.around, *self.tower, *(p for block in self.blocks for p in block.parts))
+
+
+def kind_of(cache: Cache) -> str:
+    """The name of a kind in tables."""
+    if isinstance(cache, Attention):
+        return "window" if cache.window else "chunk" if cache.chunk else "full"
+    if isinstance(cache, State):
+        return cache.kind
+    if isinstance(cache, Latent):
+        return "latent window" if cache.window else "latent"
+    return "cross" if isinstance(cache, Cross) else "indexer"
+
+
+def read(snapshot: Snapshot) -> Shape | Unknown:
+    """The shape that ``config.json`` describes, or what is missing from it."""
+    config = config_of(snapshot)
+    if not config:
+        return Unknown(Reason(UnknownReason.CONFIG, label=snapshot.label))
+    found = read_quantised(snapshot)
+    return describe(config, None if found is None else found.method, snapshot.json("hf_quant_config.json"))
+
+
+def describe(
+    config: Mapping[str, Any], method: str | None = None, modelopt: Mapping[str, Any] | None = None
+) -> Shape | Unknown:
+    """The same from the config itself, and from what stands beside it."""
+    text = text_config(config)
+    keys = Keys.of(text)
+    number = keys.count(*LAYERS) or layer_kinds.length(keys)
+    hidden, vocabulary = keys.count(*HIDDEN), keys.count(*VOCABULARY) or Keys.of(config).count(*VOCABULARY)
+    sought = {ShapeField.LAYERS: number, ShapeField.HIDDEN: hidden, ShapeField.VOCABULARY: vocabulary}
+    for name, value in sought.items():
+        if not value:
+            return Unknown(Reason(UnknownReason.SHAPE_FIELD, field=Reason(name)))
+    if number is None or hidden is None or vocabulary is None or number > MOST_LAYERS:
+        return Unknown(Reason(UnknownReason.TOO_MANY_LAYERS, number=number, most=MOST_LAYERS))
+    tied = _tied(config, keys)
+    blocks = tuple(_layer(keys, i, kind, hidden) for i, kind in enumerate(layer_kinds.kinds(keys, number)))
+    tower = (*towers.parts(config, hidden), *parameters.encoder(keys, hidden))
+    shared = parameters.shared(keys, tuple(b.caches for b in blocks), hidden)
+    shape = Shape(
+        blocks=blocks,
+        around=(*parameters.around(keys, hidden, vocabulary, number, tied), *shared),
+        hidden=hidden,
+        vocabulary=vocabulary,
+        heads=parameters.head_count(keys),
+        context=_context(config, keys),
+        dtype=_dtype(config, keys),
+        tower=tower,
+        unseen=not tower and towers.hinted(config),
+        experts=experts.chosen(keys) if experts.count(keys) > 1 else 0,
+        expert_width=experts.expert_width(keys) if experts.count(keys) > 1 else 0,
+        tied=tied,
+        model_type=keys.word("model_type"),
+        quantisation=method,
+        scheme=scheme(config, text, modelopt or {}, number),
+        kv_dtype=_kv_dtype((config.get("quantization_config"), keys.get("quantization_config"), modelopt)),
+    )
+    return replace(shape, drafts=_drafts(keys, shape))
+
+
+def _layer(keys: Keys, number: int, kind: Kind, hidden: int) -> Layer:
+    caches: tuple[Cache, ...] = ()
+    if kind in {"state", "both"}:
+        found = state(keys, hidden)
+        caches = (found,) if found else ()
+    if kind not in {"state", "none"}:
+        caches += attention(keys, number, "full" if kind == "both" else kind, hidden)
+    parts = parameters.layer_parts(keys, number, kind, caches, hidden)
+    return Layer(caches, parts, _active(keys, number, caches, hidden))
+
+
+def _active(keys: Keys, number: int, caches: tuple[Cache, ...], hidden: int) -> int:
+    """The values that one token has side by side in the widest step of a layer."""
+    widest = [hidden]
+    for cache in caches:
+        if isinstance(cache, Attention):
+            widest.append((2 * cache.heads + 2 * cache.kv_heads) * cache.head_size)
+        elif isinstance(cache, Latent):
+            widest.append(4 * cache.heads * max(cache.rank // 4, 128))
+        elif isinstance(cache, State):
+            widest.append(4 * max((t.parts * t.size for t in cache.tensors if not t.recurrent), default=0))
+    if experts.routed(keys, number):
+        wide = experts.expert_width(keys)
+        widest.append(experts.chosen(keys) * (max(2 * wide, hidden) + wide))
+    elif not experts.single(keys):
+        widest.append(3 * experts.width(keys, number, hidden))
+    return max(widest) + 3 * hidden
+
+
+def _drafts(keys: Keys, shape: Shape) -> tuple[Part, ...]:
+    """Each is a layer like the last one, with a projection of two hidden states into one."""
+    number = min(parameters.drafts(keys), MOST_LAYERS)
+    if not number or not shape.blocks:
+        return ()
+    last = next((x for x in reversed(shape.blocks) if x.caches), shape.blocks[-1])
+    count = sum(p.count for p in last.parts)
+    return tuple(Part("draft", count + 2 * shape.hidden**2) for _ in range(number))
+
+
+def _tied(config: Mapping[str, Any], keys: Keys) -> bool:
+    """The outer config's word counts before the inner one's, and both before any default."""
+    said = (config.get("tie_word_embeddings"), keys.config.get("tie_word_embeddings"))
+    defaults = (Keys.of(config).get("tie_word_embeddings"), keys.get("tie_word_embeddings"))
+    return next((v for v in (*said, *defaults) if isinstance(v, bool)), False)
+
+
+def _context(config: Mapping[str, Any], keys: Keys) -> int | None:
+    return keys.count(*CONTEXT) or Keys(config, {}).count(*CONTEXT)
+
+
+def _kv_dtype(blocks: Iterable[object]) -> str | None:
+    """FP8 or NVFP4 keys and values, as compressed-tensors and ModelOpt write it; the first block there is.
+
+    vLLM takes ModelOpt's word only where the block says that it is ModelOpt's, or has its nested form.
+    """
+    block = next((b for b in blocks if isinstance(b, Mapping) and b), {})
+    inner = block.get("quantization")
+    owner = inner if isinstance(inner, Mapping) else block
+    scheme = owner.get("kv_cache_scheme") or owner.get("kv_cache_quant_algo")
+    if isinstance(scheme, Mapping) and scheme.get("type") == "float":
+        return {8: "fp8", 4: "nvfp4"}.get(whole(scheme.get("num_bits")) or 0)
+    theirs = owner is inner or str(block.get("quant_method", "")).startswith("modelopt")
+    return scheme.lower() if theirs and isinstance(scheme, str) and scheme.lower() in KV_FORMATS else None
+
+
+def _dtype(config: Mapping[str, Any], keys: Keys) -> str | None:
+    for value in (
+        keys.config.get("dtype"),
+        keys.config.get("torch_dtype"),
+        config.get("dtype"),
+        config.get("torch_dtype"),
+    ):
+        if isinstance(value, str) and value.removeprefix("torch.") in DTYPES:
+            return value.removeprefix("torch.")
+    return None

@@ -1,0 +1,204 @@
+"""How many bytes the weights take as published, and which of the files' words says so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol
+
+from importer.errors import RepositoryError
+from importer.hub.snapshot import RepoFile, Snapshot
+from importer.hub.weights import weight_files
+from importer.memory.config_keys import whole
+from importer.memory.estimate_types import Amount, SizeReason, Unknown, UnknownReason
+from importer.memory.pages import BYTES
+from importer.memory.quantised import sizes
+from importer.memory.shape import Shape
+from importer.messages import render
+from importer.reasons import Reason
+
+Source = Literal["headers", "index", "api", "files", "config"]
+INDEX = "model.safetensors.index.json"
+# Bits of a value, as safetensors and the Hub name its types.
+BITS = {
+    "BOOL": 8, "U8": 8, "I8": 8, "F8_E5M2": 8, "F8_E4M3": 8, "F8_E8M0": 8, "I16": 16, "U16": 16, "F16": 16,
+    "BF16": 16, "I32": 32, "U32": 32, "F32": 32, "F64": 64, "I64": 64, "U64": 64, "F4": 4, "F6_E2M3": 6,
+    "F6_E3M2": 6,
+}  # fmt: skip
+CALCULATED = {"F16", "BF16", "F32", "F64", "F8_E5M2", "F8_E4M3"}  # one value is one parameter
+AGREES = 0.01  # headers and padding of files stay below this
+# How far a count from config.json alone was off, over published repositories: see docs/fit.md.
+OFF, OFF_QUANTISED, OFF_UNSEEN = 0.02, 0.06, 0.20
+DRAFT = re.compile(r"(?:^|\.)(?:mtp|nextn)[\w]*\.|(?:^|\.)layers\.(\d+)\.")
+TOWER = re.compile(r"(?:^|\.)(?:visual|vision|audio)")
+
+
+class WeightTensor(Protocol):
+    """One tensor as a safetensors header lists it: dtype (``BF16``, ``F8_E4M3`` …), shape, bytes."""
+
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def size(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """All weights as published, before any split.
+
+    ``source``  where the figure was read; ``dtypes`` bytes by type, where that is told.
+    ``drafts``  bytes of layers for multi-token prediction among them, where headers tell it.
+    """
+
+    amount: Amount
+    parameters: int | None
+    source: Source
+    why: Reason
+    dtypes: Mapping[str, int] = field(default_factory=dict)
+    drafts: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in receipts."""
+        return {
+            **self.amount.to_json(),
+            "parameters": self.parameters,
+            "source": self.source,
+            "why": render(self.why),
+        }
+
+
+def files(snapshot: Snapshot) -> tuple[str, ...]:
+    """The weight files that an engine loads, one copy of each weight: what headers are to be read of."""
+    listed = [f.path for f in weight_files(snapshot.files)]
+    named = _mapped(snapshot)
+    return tuple(p for p in listed if p in named) if named and named <= set(listed) else tuple(listed)
+
+
+def read(
+    snapshot: Snapshot, shape: Shape | Unknown, headers: Mapping[str, WeightTensor] | None = None
+) -> Weights | Unknown:
+    """The best figure there is: headers, the index, the Hub's totals, listed sizes, then ``config.json``.
+
+    What the index and the Hub say is taken only where the files' sizes do not contradict it: some
+    indexes were copied from another repository, and the Hub counts packed values as parameters.
+    """
+    if headers:
+        return _from_headers(headers, shape)
+    listed = _listed(snapshot)
+    for told in (_from_index(snapshot, shape), _from_api(snapshot, listed is None)):
+        if told is not None and (listed is None or _agree(told.amount.likely, listed)):
+            return told
+    if listed is not None:
+        why = Reason(SizeReason.FILES, count=len(files(snapshot)))
+        amount = Amount(int(listed * (1 - AGREES)), listed, listed)
+        return Weights(amount, _parameters(snapshot, shape), "files", why)
+    if isinstance(shape, Unknown):
+        return Unknown(Reason(UnknownReason.SIZE, why=shape.reason))
+    return _from_config(shape)
+
+
+def _from_headers(headers: Mapping[str, WeightTensor], shape: Shape | Unknown) -> Weights:
+    total = sum(t.size for t in headers.values())
+    dtypes: dict[str, int] = {}
+    for tensor in headers.values():
+        dtypes[tensor.dtype] = dtypes.get(tensor.dtype, 0) + tensor.size
+    layers = 0 if isinstance(shape, Unknown) else len(shape.blocks)
+    drafts = sum(t.size for name, t in headers.items() if _is_draft(name, layers))
+    why = Reason(SizeReason.HEADERS, count=len(headers))
+    parameters = None if isinstance(shape, Unknown) else _count(shape)
+    return Weights(Amount.exactly(total), parameters, "headers", why, dtypes, drafts)
+
+
+def _is_draft(name: str, layers: int) -> bool:
+    """A tensor of a layer beyond the model's own."""
+    found = None if TOWER.search(name) else DRAFT.search(name)
+    return found is not None and (found[1] is None or 0 < layers <= int(found[1][:6]))
+
+
+def _from_index(snapshot: Snapshot, shape: Shape | Unknown) -> Weights | None:
+    metadata = _index(snapshot).get("metadata")
+    total = whole(metadata.get("total_size")) if isinstance(metadata, Mapping) else None
+    if not total:
+        return None
+    why = Reason(SizeReason.INDEX, file=INDEX, size=total)
+    return Weights(Amount.exactly(total), _parameters(snapshot, shape), "index", why, _told(snapshot))
+
+
+def _from_api(snapshot: Snapshot, alone: bool) -> Weights | None:
+    """The Hub's parameters by type; packed types count only where the files' sizes bear them out."""
+    told = _told(snapshot)
+    if not told or (alone and not set(told) <= CALCULATED):
+        return None
+    total = sum(told.values())
+    listed = [f"{n * 8 // BITS[t]:,} in {t}" for t, n in told.items()]
+    parameters = snapshot.info.get("safetensors_total")
+    return Weights(
+        Amount.exactly(total), whole(parameters), "api", Reason(SizeReason.HUB, counts=listed), told
+    )
+
+
+def _from_config(shape: Shape) -> Weights:
+    plain = BYTES.get(shape.dtype or "", 2)
+    size = sizes((*shape.parts, *shape.drafts), shape.scheme, plain)
+    off = OFF if shape.scheme is None else OFF_QUANTISED
+    name = shape.dtype or "16 bits" if shape.scheme is None else shape.scheme.name
+    amount = Amount.about(size, off)
+    why = Reason(SizeReason.CONFIG, parameters=_count(shape), dtype=name)
+    if shape.unseen:
+        amount = replace(amount, high=int(size * (1 + OFF_UNSEEN)))
+        why = Reason(SizeReason.CONFIG_WITHOUT_TOWER, parameters=_count(shape), dtype=name)
+    if shape.dtype is None and shape.scheme is None:
+        amount = replace(amount, high=2 * amount.high)  # in 32 bits, which is what no dtype means
+    return Weights(amount, _count(shape), "config", why)
+
+
+def _told(snapshot: Snapshot) -> dict[str, int]:
+    """Bytes by type, from the Hub's parameters by type; empty where it names a type that is not known."""
+    told = snapshot.info.get("safetensors")
+    found = {t: whole(n) for t, n in told.items()} if isinstance(told, Mapping) else {}
+    if not set(found) <= set(BITS) or None in found.values():
+        return {}
+    return {t: n * BITS[t] // 8 for t, n in found.items() if n}
+
+
+def _listed(snapshot: Snapshot) -> int | None:
+    """The sizes of the weight files together, where every one is listed with its size."""
+    chosen = set(files(snapshot))
+    found = [f.size for f in snapshot.files if f.path in chosen]
+    if not found:
+        found = [f.size for f in _pickled(snapshot.files)]
+    known = [s for s in found if s is not None]
+    return sum(known) if known and len(known) == len(found) else None
+
+
+def _pickled(listed: tuple[RepoFile, ...]) -> tuple[RepoFile, ...]:
+    """Weights of before safetensors: counted, never read."""
+    return tuple(f for f in listed if re.fullmatch(r"pytorch_model(?:-\d{5}-of-\d{5})?\.bin", f.path))
+
+
+def _agree(told: int, listed: int) -> bool:
+    return abs(listed - told) <= AGREES * listed + (1 << 20)
+
+
+def _parameters(snapshot: Snapshot, shape: Shape | Unknown) -> int | None:
+    told = whole(snapshot.info.get("safetensors_total"))
+    return told or (None if isinstance(shape, Unknown) else _count(shape))
+
+
+def _count(shape: Shape) -> int:
+    return sum(p.count for p in (*shape.parts, *shape.drafts))
+
+
+def _index(snapshot: Snapshot) -> Mapping[str, Any]:
+    try:
+        return snapshot.json(INDEX)
+    except RepositoryError:  # the sizes of files do as well
+        return {}
+
+
+def _mapped(snapshot: Snapshot) -> set[str]:
+    mapped = _index(snapshot).get("weight_map")
+    return {v for v in mapped.values() if isinstance(v, str)} if isinstance(mapped, Mapping) else set()

@@ -1,0 +1,137 @@
+"""Sentences about documents, their names, and the settings that an import is given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from importer.messages.signals import FIELDS
+
+if TYPE_CHECKING:
+    from importer.messages import Text
+
+
+DOCUMENT: dict[str, dict[str, Text]] = {
+    "MergeReason": {
+        "conflict": "{path}: it was {was}, the file says {mine}, this import says {theirs}",
+    },
+    "ReviewReason": {
+        "unknown-key": "{key}: the importer does not know this key and keeps it as it is",
+        "reads-less": "{key}: in pieces it reads less: {finding}",
+        "stale": "its validation does not hold: {why}",
+        "probe": "probe {probe}: {outcome}: {reason}",
+    },
+    "SchemaReason": {
+        "at": "at {where}: {problem}",
+        "at-top": "at the top level: {problem}",
+        "under-parameters": "it belongs under parameters",
+        "unknown-key": "there is no such key here",
+        "unknown-key-near": "there is no such key here; near names: {near}",
+    },
+    "TextReason": {
+        "on-line": "line {line}: {problem}",
+        "of-path": "{path}: {problem}",
+        "not-a-map": "it is not a map of keys",
+        "key-no-text": "the key {key} is not text; quote it",
+        "no-number": "{value} is not a number that JSON has",
+        "no-text": "{value!r} is not text",
+        "no-json": "{value} is a {type}, which JSON does not have; quote it",
+        "not-utf8": "it is not UTF-8 text",
+    },
+    "DocumentReason": {
+        "problems": "{problems:;}",
+        "problems-and-more": "{problems:;}; and {more} more",
+    },
+    "EditReason": {
+        "meet": "two changes meet in one place",
+        "nothing-left": "nothing of it would stay",
+        "empty-dash": "a list or map that begins on the line of its dash would be empty",
+        "broken": "the result would be broken",
+        "broken-by": "the result would be broken, {problem}",
+        "other-values": "the result would not hold the wanted values",
+        "comment-lost": "a comment would be lost",
+        "too-deep": "it is nested too deep",
+    },
+    "StoreReason": {"no-receipt": "it is missing or damaged"},
+    "ChatTemplateReason": {
+        "name": "{file!r} is no name of a file beside the document that ends in {ending}",
+        "changed": "{file} was changed since it was written",
+        "missing": "there is no file {file} beside it",
+        "not-utf8": "{file} is not UTF-8 text",
+        "unreadable": "{file} cannot be read ({problem})",
+    },
+    "NameReason": {
+        "characters": "{name!r} is not made of a-z, 0-9, '.', '_' and '-' with a letter or digit at both ends",
+        "reserved": "a gallery's list of its entries has the name {name!r}",
+    },
+    "PreferenceReason": {
+        "form": "{given!r} does not have the form key=value",
+        "set-too": "{key} is set by the same request",
+        "not-one-of": "{key} is one of {known}",
+        "no-parser": "{key} is the name of a parser, or none",
+        "empty-step": "the path {key!r} has an empty step",
+        "not-set-so": "{key} is not set this way",
+        "control": "the value of {key} holds control characters",
+        "near": "Did you mean {names:or}?",
+        "none-near": "No setting has a name like it;",
+    },
+    "TargetReason": {
+        "not-on-apple": "vLLM does not run on Apple's graphics; choose the backend mlx or another device",
+        "template-unknown": "how {backend} is started with another chat template is not known",
+        "calls-unread": "{backend} reads none of its calls; it reads {known}",
+    },
+    "DecidingReason": {
+        "not-rendered": "it cannot be rendered: {problem}",
+        "no-text": "no case gave a text",
+    },
+    "HoldingReason": {
+        "edited": "it was edited since it was validated",
+        "failed": lambda told: f"its validation failed: {', '.join(told['probes']) or 'no probe applied'}",
+        "other-engine": "it ran on {ran}, and the document is for {meant}",
+        "other-version": "it ran on {engine} {ran}, and the document is for {meant}",
+    },
+    "OfferReason": {
+        "clients-send": "{engine} cannot be started with it: clients have to send it",
+        "no-stop-words": "{engine} heeds no stop words, neither at its start nor in requests",
+    },
+}
+
+
+RECHECK: dict[str, dict[str, Text]] = {
+    "RecheckReason": {
+        "backend": "it is decided for {backend} now",
+        "no-such-parser": lambda told: (
+            f"{told['engine']} has no {FIELDS[told['field']]} named {told['parser']}"
+        ),
+        "new-parser": lambda told: (
+            f"{told['engine']} has the {FIELDS[told['field']]} {told['parser']}, "
+            f"which {told['before']} has not"
+        ),
+        "not-proved": "not proved now",
+        "not-read": "{engine} does not read the template with {parser}: {problem}",
+        "read-otherwise": "{says}",
+        "new": "new: {says}",
+        "changed": "{source} now says {now}; it said {then}",
+        "gone": "no longer: {says}",
+        "other-importer": "importer {now} weighs the same evidence otherwise than {then} did",
+        "weighed-otherwise": "the same evidence is weighed otherwise now",
+    },
+}
+
+
+GALLERY: dict[str, dict[str, Text]] = {
+    "DatabaseReason": {"form": "it has the form sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME"},
+    "StandingReason": {
+        "no-receipt": "it has no receipt",
+        "rejected": "rejected by {by}, {at}: {note}",
+        "not-approved": "nobody has approved it as it is now",
+        "edited": "it was edited since it was approved by {by}, {at}",
+        "outdated": "its validation does not hold: {why}",
+        "never-validated": "it was never validated",
+        "failed": "{why}",
+        "no-entry": "{problem}",
+        "not-for-localai": "LocalAI cannot be given it: {problem}",
+    },
+    "KeyNameReason": {"line": "it is a line of at most {most} characters"},
+}
+
+TEXTS: dict[str, dict[str, Text]] = {**DOCUMENT, **RECHECK, **GALLERY}

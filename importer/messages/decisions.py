@@ -1,0 +1,194 @@
+"""Sentences about decisions: why a value was chosen, lost or left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from importer.messages import Text
+
+
+NOUNS = {"tool_parser": ("tool parser", "call tools"), "reasoning_parser": ("reasoning parser", "reason")}
+MODES = {"thinking": "with thinking", "non_thinking": "without thinking"}
+
+
+def _forbidden(told: Mapping[str, Any]) -> str:
+    says = f"{told['engine']} forces another format on calls with this parser: it forbids {told['words']}"
+    free = ", ".join(told["free"])
+    return f"{says}; free of that, and reading the template too: {free}" if free else says
+
+
+def _takes_another(told: Mapping[str, Any]) -> str:
+    return (
+        f"{told['engine']} chooses by itself and takes {told['parser'] or 'none'} for this template, "
+        "so a validation will show what it leaves unread"
+    )
+
+
+def _nothing_known(told: Mapping[str, Any]) -> str:
+    noun, verb = NOUNS[told["field"]]
+    nothing = f"nothing known says how this model would {verb}, so no {noun} is set"
+    return "; ".join((*told["notes"], nothing))
+
+
+def _sets(told: Mapping[str, Any]) -> str:
+    chosen = "which way this model answers is not known"
+    if told["mode"] is not None:
+        chosen = f"the document's is {MODES[told['mode']]}"
+    return f"{told['source']} has values of their own for each way of answering; {chosen}"
+
+
+def _templates(told: Mapping[str, Any]) -> str:
+    names = " or ".join(told["templates"])
+    return f"a chat template of ours ({names}) would offer it tools in words of ours"
+
+
+DECIDE: dict[str, dict[str, Text]] = {
+    "WeighReason": {
+        "set-by-user": "set by the user",
+        "user-decides": "the user decides",
+        "stands-beside": "{words} stands beside it",
+        "heard-first": "{source} is heard first",
+        "lost": "{why}; it said: {said}",
+    },
+    "ParserReason": {
+        "base-model": "a base model completes text, so it gets no parser",
+        "guard-model": "a guard model answers with a verdict",
+        "ocr-model": "an OCR model answers with text",
+        "translation-model": "a translation model answers with text",
+        "heard-later": "heard later",
+        "user-refuted": "the proof refutes it: {problem}",
+        "proof-agrees": "the proof agrees",
+        "not-registered": lambda told: f"{told['engine']} has no {NOUNS[told['field']][0]} of that name",
+        "known-to-have-none": "{source} knows this family to have none",
+        "read-not-trained": "a template that {parsers} can read does not show that the model was trained "
+        "for it",
+        "refuted": "refuted: {problem}",
+        "none-reads": "none of {engine}'s parsers reads what the template writes",
+        "only-liberal": "these read almost anything that looks like a call, and nothing else speaks for one "
+        "of them",
+        "forbidden": _forbidden,
+        "taken-by-itself": "{engine} takes it by itself",
+        "takes-another": _takes_another,
+    },
+    "Unavailable": {
+        "nothing-known": _nothing_known,
+        "nothing-rendered": "not proved: there was nothing to render",
+        "not-run-here": "not proved: the importer does not run {engine}, so its parsers were not asked",
+        "not-installed": "not proved: {engine} is not installed, so its own parsers did not read the "
+        "template",
+    },
+    "ForeignReason": {
+        "tools-given": "the user gives it tools with a chat template; it said: {said}",
+        "of-a-file": "read from a chat template that the user gave, which shows nothing about the model",
+        "of-ours": "read from a chat template of ours ({template}), which shows nothing about the model",
+        "would-offer": _templates,
+    },
+    "PinReason": {
+        "thought-unsaid": "the template does not think by default, and {parser} takes an answer for a "
+        "thought unless the request says so, so the default is said here",
+    },
+    "SamplingReason": {
+        "for-other-answers": lambda told: f"{told['reason']}, for answers {MODES[told['mode']]}",
+        "both-ways-differ": "it differs with and without thinking, and which way this model answers is not "
+        "known",
+        "sets-of-both-ways": _sets,
+        "fills-context": "an answer may fill the context, and a limit would end every answer",
+        "cut-by-server": "{engine} ends every answer after {tokens} tokens unless told otherwise",
+    },
+}
+
+
+FIELDS = {"tool_parser": "tool parsers", "reasoning_parser": "reasoning parsers"}
+
+
+def _read(told: Mapping[str, Any]) -> str:
+    who = ", ".join(told["parsers"]) or "none"
+    more, vocabulary = " …" if told["more"] else "", ", vocabulary assumed" if told["assumed"] else ""
+    return (
+        f"{told['count']} of {told['of']} {FIELDS[told['field']]} of {told['engine']} {told['version']} read "
+        f"what the template writes: {who}{more}{vocabulary}"
+    )
+
+
+def _calls(number: int) -> str:
+    return {0: "no call", 1: "one call"}.get(number, f"{number} calls")
+
+
+def _splits(told: Mapping[str, Any]) -> str:
+    where = f"cut after token {told['split']}" if told["split"] else "token by token"
+    return f"{told['case']}: {told['different']} of {told['count']} splits differ, first {where}"
+
+
+PROOF: dict[str, dict[str, Text]] = {
+    "JudgeReason": {
+        "error": "{words}",
+        "accident": "{words}",
+        "other-count": lambda told: f"read {_calls(told['read'])} where {_calls(told['stood'])} stood",
+        "no-answer": "did not return the answer as content",
+        "no-reasoning": "read no reasoning",
+        "other-reasoning": "read the reasoning {got}, not {want}",
+        "no-content": "left no content",
+        "other-content": "left the content {got}, not {want}",
+        "other-name": "read the name {got}, not {want}",
+        "not-json": "returned arguments that are no JSON: {got}",
+        "not-an-object": "returned arguments that are no object",
+        "lost-argument": "lost the argument {name}",
+        "other-value": "returned {name} = {got}, not {want}",
+        "invented-argument": "invented the argument {name}",
+    },
+    "ProofReason": {
+        "read": _read,
+        "not-proved": "not proved: {why}",
+        "nothing-rendered": "there was nothing to render",
+        "no-calls": "the template renders no tool calls",
+        "no-thinking": "the template renders no reasoning",
+        "own-renderer": "{engine} renders this model by its own code (tokenizer mode {mode}), not by a "
+        "template",
+        "engine-failed": "{problem}",
+        "case": "{case}: {problem}",
+        "whole-only": "whole-only ({cases:;})",
+        "not-replayed": "{case}: not replayed, {words}",
+        "splits-differ": _splits,
+        "recorded": "{text}",
+    },
+}
+
+
+TEMPLATE: dict[str, dict[str, Text]] = {
+    "TemplateProblem": {
+        "answer-absent": "the answer is not in what the template writes",
+        "arguments-absent": "arguments are not in what the template writes",
+        "arguments-garbled": "the template writes the argument so that nobody could read it back",
+        "block-closed": "the prompt closes the block before anything is written",
+        "call-absent": "the call is not in what the template writes",
+        "message-printed": "the template prints the message itself",
+        "reasoning-dropped": "reasoning beside a call is dropped",
+        "refused": "{words}",
+        "text-dropped": "text beside the call is dropped",
+    },
+    "RefusalReason": {
+        "length": "writes more than {limit:,} characters",
+        "memory": "needs more memory than a rendering may take",
+        "raised": "{words}",
+        "time": "took more than {seconds:g} s of processor time",
+    },
+    "OverrideReason": {
+        "characters": "it holds characters that no file of text has",
+        "empty": "the file is empty",
+        "no-file": "there is no such file, and the names are {known}",
+        "not-text": "the file is not UTF-8 text",
+        "nothing-to-dress": "the model has no chat template of its own whose turns could be kept; "
+        "give a file",
+        "too-long": "the file holds more than {limit:,} characters",
+        "unreadable": "the file cannot be read ({problem})",
+    },
+    "DressReason": {
+        "changed": "it would change what the model's own template writes without tools",
+        "lost": "the model's own template does not show all that it is given, {text!r} is lost",
+        "refused": "the model's own template does not go with it: {words}",
+    },
+}
+
+TEXTS: dict[str, dict[str, Text]] = {**DECIDE, **PROOF, **TEMPLATE}

@@ -1,1 +1,0 @@
-"""What would be written if a document were imported again now, and why; nothing is written."""

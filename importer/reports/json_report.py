@@ -1,0 +1,38 @@
+"""The report as JSON, one object; ``importer/data/validation.schema.json`` is its schema."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from importer.reports.report_model import ReportModel, Run
+
+SCHEMA = 1
+
+
+def write(sheet: ReportModel) -> str:
+    """Indented, the keys in a fixed order; escaped, so that no byte of it steers a terminal."""
+    return json.dumps(data(sheet), indent=1) + "\n"
+
+
+def data(sheet: ReportModel) -> dict[str, Any]:
+    """The report as data."""
+    return {
+        "schema": SCHEMA,
+        "name": sheet.name,
+        "model": sheet.model,
+        "revision": sheet.revision,
+        "digest": sheet.digest,
+        "review": sheet.review,
+        "validation": sheet.validation,
+        "decisions": dict(sheet.decisions),
+        "evidence": list(sheet.evidence),
+        "runs": [_run(run) for run in sheet.runs],
+    }
+
+
+def _run(run: Run) -> dict[str, Any]:
+    told = asdict(run)
+    told["outcomes"] = told.pop("found")
+    return told | {"counts": run.counts}

@@ -1,0 +1,27 @@
+"""The routes, one small module each. ``ALL`` has one line for each."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from fastapi import APIRouter
+
+ALL = (
+    "imports",
+    "jobs",
+    "configs",
+    "review",
+    "preview",
+    "keys",
+    "about",
+    "operation",
+    "pages",
+    "gallery",
+    "localai",
+    "localai_configs",
+)
+
+
+def routers() -> list[APIRouter]:
+    """Every module's router."""
+    return [import_module(f"{__name__}.{name}").router for name in ALL]

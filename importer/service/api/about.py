@@ -1,0 +1,21 @@
+"""What the service says of itself: its problems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+
+from importer.errors import ServiceError
+from importer.service.api.problems import explained, problems
+
+router = APIRouter(tags=["about"])
+
+
+@router.get("/problems/{kind}", responses=problems("no-such-page"), summary="What a kind of problem means")
+def problem(kind: str) -> dict[str, Any]:
+    """Its sentence, its status and its next step."""
+    found = explained(kind)
+    if found is None:
+        raise ServiceError("no-such-page", path=f"/problems/{kind}"[:200])
+    return found

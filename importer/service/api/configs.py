@@ -1,0 +1,279 @@
+"""``/v1/configs``: documents as lists, whole, edited, taken away, and their parts."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import Response
+
+from importer.config_file.diff import differences
+from importer.config_file.review import change_json, page
+from importer.config_file.yaml_edit.edit import rewrite
+from importer.config_file.yaml_edit.source_map import UnreadableYaml, parse_yaml
+from importer.errors import DocumentError, ServiceError
+from importer.exports import FORMATS, get
+from importer.exports.base import Exported, Options, Origin
+from importer.gallery.entry import Summary, Version
+from importer.gallery.gallery import Filters
+from importer.gallery.standing import State
+from importer.messages import render
+from importer.service.api.dependencies import AtDesk, Desk, json_answer
+from importer.service.api.edit import Edit, edit
+from importer.service.api.etags import MOST, IfMatch, IfNoneMatch, etag, needed, same
+from importer.service.api.problems import problems
+from importer.service.api.request_models import Spoken, Text, json_object, merged
+from importer.service.api.response_models import Configs, Decisions, Export, History, Whole, config_json
+from importer.service.security.auth import Approver, Importer, Reader, act
+from importer.service.security.grants import Caller
+
+router = APIRouter(prefix="/v1/configs", tags=["configs"])
+YAML = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")
+JSON = ("application/json",)
+PATCHES = ("application/merge-patch+json", "application/json")
+Why = Annotated[Spoken | None, Query(description="why, for the history")]
+DOCUMENT = {"schema": {"$ref": "#/components/schemas/Data"}, "example": {"parameters": {"temperature": 0.5}}}
+TEXT = {
+    "schema": {"type": "string", "format": "binary"},
+    "example": "name: qwen3-8b\nbackend: vllm\nparameters:\n  model: Qwen/Qwen3-8B\n",
+}
+PUT_BODY = {
+    "requestBody": {"required": True, "content": {"application/yaml": TEXT, "application/json": DOCUMENT}}
+}
+EDITED = problems(
+    "no-such-document",
+    "invalid",
+    "cannot-edit",
+    "precondition-failed",
+    "precondition-required",
+    "wrong-type",
+    "needs-approver",
+)
+PATCH_BODY = {"requestBody": {"required": True, "content": {PATCHES[0]: DOCUMENT, PATCHES[1]: DOCUMENT}}}
+
+
+@router.get("", response_model=Configs, responses=problems(), summary="Documents by name")
+def listed(
+    at: AtDesk,
+    who: Reader,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    cursor: Annotated[str, Query(max_length=200)] = "",
+    state: Annotated[list[State] | None, Query()] = None,
+    family: Annotated[str | None, Query(max_length=200)] = None,
+    backend: Annotated[str | None, Query(max_length=200)] = None,
+    q: Annotated[Text | None, Query(description="part of a name, model or family")] = None,
+) -> Response:
+    """Pages go on with `cursor`; `total` counts what the filters leave."""
+    del who
+    filters = Filters(state or (), family, backend, q)
+    found = at.gallery.page(filters, limit + 1, cursor)
+    more = len(found) > limit
+    return json_answer(
+        {
+            "items": [config_json(one) for one in found[:limit]],
+            "total": at.gallery.count(filters),
+            "next": found[limit - 1].name if more else None,
+        }
+    )
+
+
+@router.get(
+    "/{name}",
+    response_model=Whole,
+    responses={304: {"description": "It is still that version"}, **problems("no-such-document")},
+    summary="One document",
+)
+def one(name: str, at: AtDesk, who: Reader, seen: IfNoneMatch = None) -> Response:
+    """Its YAML, its data and its states; the `ETag` goes into `If-Match` of a change."""
+    del who
+    summary, version = at.gallery.get(name)
+    headers = {"ETag": etag(summary.version), "Cache-Control": "no-cache"}
+    if same(seen, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    return json_answer(_whole(summary, version), headers=headers)
+
+
+@router.put(
+    "/{name}",
+    response_model=Whole,
+    responses=EDITED,
+    openapi_extra=PUT_BODY,
+    summary="Replace a document",
+)
+async def put(
+    name: str, request: Request, at: AtDesk, who: Importer, match: IfMatch = None, why: Why = None
+) -> Response:
+    """YAML replaces the text as it is; JSON replaces the data, and comments stay where they can."""
+    kind, body = _type(request, (*YAML, *JSON)), await request.body()
+
+    def text(old: str) -> str:
+        return _text(body) if kind in YAML else rewrite(old, json_object(body), path=f"{name}.yaml")
+
+    return await at.reading(_edit, name, request, at, who, needed(match, name), why, text)
+
+
+@router.patch(
+    "/{name}",
+    response_model=Whole,
+    responses=EDITED,
+    openapi_extra=PATCH_BODY,
+    summary="Change values of a document",
+)
+async def patch(
+    name: str, request: Request, at: AtDesk, who: Importer, match: IfMatch = None, why: Why = None
+) -> Response:
+    """A JSON merge patch (RFC 7396) of the data; comments and layout stay."""
+    _type(request, PATCHES)
+    body = await request.body()
+
+    def text(old: str) -> str:
+        try:
+            data = parse_yaml(old)
+        except UnreadableYaml as error:
+            raise DocumentError("invalid", path=f"{name}.yaml", problem=error.problem.reason) from None
+        return rewrite(old, merged(data, json_object(body)), path=f"{name}.yaml")
+
+    return await at.reading(_edit, name, request, at, who, needed(match, name), why, text)
+
+
+@router.delete(
+    "/{name}",
+    status_code=204,
+    responses=problems("no-such-document", "precondition-failed", "precondition-required"),
+    summary="Take a document away",
+)
+def remove(
+    name: str, request: Request, at: AtDesk, who: Approver, match: IfMatch = None, why: Why = None
+) -> Response:
+    """It is published no longer, and its name is free; its versions stay in the history."""
+    wanted = needed(match, name)
+    with at.gallery.change(act(request, who, "delete", why)) as change:
+        change.expect(name, wanted)
+        change.remove(name)
+    return Response(status_code=204)
+
+
+@router.get(
+    "/{name}/decisions", response_model=Decisions, responses=problems("no-such-document", "no-receipt"),
+    summary="What was decided and why",
+)  # fmt: skip
+def decisions(name: str, at: AtDesk, who: Reader) -> dict[str, Any]:
+    """Each decision with its status, its reasons and what it overruled; the evidence; fit and proof."""
+    del who
+    stored = at.gallery.get(name)[1].stored
+    receipt, shown = stored.need_receipt(), page(stored)
+    return {
+        "decisions": receipt.decisions, "evidence": receipt.evidence, "unknown": receipt.unknown,
+        "fit": receipt.fit, "proof": receipt.proof, "warnings": shown["warnings"],
+        "edited": shown["edited"], "differences": shown["differences"],
+    }  # fmt: skip
+
+
+@router.get(
+    "/{name}/receipt",
+    response_model=dict[str, Any],
+    responses=problems("no-such-document", "no-receipt"),
+    summary="The receipt as it lies beside a document",
+)
+def receipt(name: str, at: AtDesk, who: Reader) -> Response:
+    """Evidence, reviews, and the validation with every raw exchange."""
+    del who
+    version = at.gallery.get(name)[1]
+    if version.receipt is None:
+        raise DocumentError("no-receipt", path=f"{name}.yaml", problem="it has none")
+    return Response(version.receipt, media_type="application/json", headers={"ETag": etag(version.number)})
+
+
+@router.get(
+    "/{name}/history", response_model=History, responses=problems("no-such-document"), summary="Every version"
+)
+def history(name: str, at: AtDesk, who: Reader) -> dict[str, Any]:
+    """Who made it, when, by which action, why, and what it changed; the words that were said in reviews."""
+    del who
+    found = at.gallery.versions(name)
+    newest = found[0].stored.receipt
+    return {
+        "versions": [
+            _made(version, before) for version, before in zip(found, [*found[1:], None], strict=True)
+        ],
+        "words": [] if newest is None else list(newest.history),
+    }
+
+
+@router.get(
+    "/{name}/versions/{number}", response_model=dict[str, Any], responses=problems("no-such-version"),
+    summary="One version's text",
+)  # fmt: skip
+def version(
+    name: str, number: Annotated[int, Path(ge=1, le=MOST)], at: AtDesk, who: Reader
+) -> dict[str, Any]:
+    """The YAML as it was then."""
+    del who
+    found = at.gallery.version(name, number)
+    return {**_made(found, None), "name": name, "text": found.text}
+
+
+@router.get(
+    "/{name}/export/{kind}",
+    response_model=Export,
+    responses=problems("no-such-document", "unknown-format", "cannot-export", "not-approved"),
+    summary="A document for another consumer",
+)
+def export(
+    name: str,
+    kind: str,
+    at: AtDesk,
+    who: Reader,
+    device: Annotated[str | None, Query(pattern="^(gpu|cpu)$")] = None,
+    approved_only: bool = False,
+) -> dict[str, Any]:
+    """The files, and what they cannot carry. Formats:"""
+    del who
+    chosen, found = get(kind), at.gallery.get(name)[1]
+    stored = found.stored
+    origin = Origin.of(stored.data, stored.receipt)
+    if approved_only and origin.review != "approved":
+        raise DocumentError("not-approved", name=name, review=origin.review)
+    options = Options(device, found.chat_template(stored.data))  # type: ignore[arg-type]
+    made = chosen.export(stored.data, stored.receipt, options)
+    if not isinstance(made, Exported):
+        raise DocumentError("cannot-export", name=name, format=kind, reason=made.reason, remedy=made.remedy)
+    told = {"name": name, "format": kind, "review": origin.review, "digest": origin.digest}
+    return {**told, "files": dict(made.files), "lost": [render(loss) for loss in made.lost]}
+
+
+export.__doc__ = f"{export.__doc__}{', '.join(FORMATS)}."
+
+
+def _edit(
+    name: str, request: Request, at: Desk, who: Caller, wanted: list[int] | None, why: str | None, text: Edit
+) -> Response:
+    summary, version = edit(name, at, who, act(request, who, "edit", why), wanted, text)
+    return json_answer(_whole(summary, version), headers={"ETag": etag(summary.version)})
+
+
+def _whole(summary: Summary, version: Version) -> dict[str, Any]:
+    return config_json(summary) | {"text": version.text, "data": version.stored.data}
+
+
+def _made(version: Version, before: Version | None) -> dict[str, Any]:
+    told = {k: getattr(version, k) for k in ("action", "state", "digest", "by", "at", "why")}
+    changes = None
+    if before is not None:
+        changes = [change_json(c) for c in differences(before.stored.data, version.stored.data)]
+    return {"version": version.number, **told, "changes": changes}
+
+
+def _type(request: Request, wanted: tuple[str, ...]) -> str:
+    """The body's media type; raises ServiceError("wrong-type")."""
+    said = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if said not in wanted:
+        raise ServiceError("wrong-type", type=said, wanted=" or ".join(wanted))
+    return said
+
+
+def _text(body: bytes) -> str:
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        raise DocumentError("invalid", path="The body", problem="it is not UTF-8 text") from None

@@ -1,0 +1,90 @@
+"""What the routes work with, and how they answer what was asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from threading import BoundedSemaphore
+from typing import Annotated, TypeVar, cast
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import Depends, Request
+from fastapi.responses import Response
+from sqlalchemy import text
+
+from importer.gallery.database import Database
+from importer.gallery.gallery import Gallery
+from importer.service.index import GalleryIndex
+from importer.service.jobs.crew import Crew
+from importer.service.jobs.notifier import Watching
+from importer.service.settings import Settings
+
+PATIENCE = 3.0  # seconds
+
+
+class Pulse:
+    """The question that is under way, if one is: a database that hangs holds one thread and not all."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._asking: asyncio.Task[None] | None = None
+
+    async def felt(self) -> bool:
+        """Whether there is an answer in time; raises what the database raises."""
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(asyncio.to_thread(self._ask))
+        asking = self._asking
+        done, _ = await asyncio.wait((asking,), timeout=PATIENCE)
+        if not done:
+            return False
+        asking.result()
+        return True
+
+    def _ask(self) -> None:
+        with self._database.reading() as connection:
+            connection.execute(text("SELECT 1"))
+
+
+R = TypeVar("R")
+TEXTS = 2  # documents that are read at a time: reading holds up whatever else Python does in this process
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """The service of one process; ``looks`` are those at repositories that may be taken at a time, ``texts``
+    the documents that may be read at a time: whoever waits for that holds no thread that others need.
+    """
+
+    settings: Settings
+    database: Database
+    gallery: Gallery
+    crew: Crew
+    watching: Watching
+    index: GalleryIndex
+    looks: BoundedSemaphore
+    pulse: Pulse
+    texts: CapacityLimiter
+
+    async def reading(self, work: Callable[..., R], *given: object) -> R:
+        """What reads a document's text, in its turn and beside the loop."""
+        return await to_thread.run_sync(work, *given, limiter=self.texts)
+
+
+async def desk(request: Request) -> Desk:
+    """The desk that the application was made with."""
+    return cast(Desk, request.app.state.desk)
+
+
+AtDesk = Annotated[Desk, Depends(desk)]
+
+
+def json_text(data: object) -> str:
+    """JSON as it goes over the wire."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+def json_answer(data: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """An answer in JSON."""
+    return Response(json_text(data), status, dict(headers or {}), "application/json")

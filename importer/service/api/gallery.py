@@ -1,0 +1,158 @@
+"""``/gallery``: what is published, as LocalAI fetches a gallery; ``/v1/gallery``: what is not, and why."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Request
+from fastapi.responses import Response
+from pydantic import BaseModel, Field
+
+from importer.errors import ServiceError
+from importer.gallery import published
+from importer.gallery.entry import Summary
+from importer.gallery.gallery import Filters
+from importer.gallery.standing import STATES, State
+from importer.service import index as addresses
+from importer.service.api.dependencies import AtDesk
+from importer.service.api.etags import IfNoneMatch, same
+from importer.service.api.problems import problems
+from importer.service.index import IndexPage
+from importer.service.localai.keys import GalleryReader
+from importer.service.security.auth import Reader
+
+router = APIRouter(tags=["gallery"])
+YAML = "application/yaml"
+ENDING = ".yaml"
+NO_WEIGHT = re.compile(r"q\s*=\s*0(\.0*)?")
+SAME: dict[int | str, dict[str, Any]] = {304: {"description": "It has not changed"}}
+# Without a type: clients that are generated do not read YAML, and have the text as it is.
+INDEX = {"title": "Index", "description": "a YAML list of entries"}
+ENTRY = {"title": "Entry", "description": "one entry in YAML"}
+Since = Annotated[str | None, Header(alias="If-Modified-Since", max_length=100)]
+Coding = Annotated[str | None, Header(alias="Accept-Encoding", max_length=500)]
+
+
+class GalleryItem(BaseModel):
+    """A document, and why the gallery has it or not."""
+
+    name: str
+    version: int
+    state: State
+    published: bool
+    reason: str | None = Field(description="why it is not published")
+    model: str | None
+    backend: str | None
+    updated_at: str
+    entry: str | None = Field(description="its file for LocalAI, where it is published")
+
+
+class GalleryPage(BaseModel):
+    """A page of documents by name; ``gallery`` is what LocalAI's ``GALLERIES`` takes."""
+
+    gallery: dict[str, str]
+    published: int
+    items: list[GalleryItem]
+    total: int
+    next: str | None = Field(description="the cursor of the next page")
+
+
+@router.get(
+    "/v1/gallery",
+    response_model=GalleryPage,
+    responses=problems(),
+    summary="What is published, and what is not",
+)
+def shown(
+    request: Request,
+    at: AtDesk,
+    who: Reader,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    cursor: Annotated[str, Query(max_length=200)] = "",
+    only: Annotated[bool | None, Query(alias="published")] = None,
+) -> dict[str, Any]:
+    """Each document with its reason; `published=false` leaves those that LocalAI is not shown."""
+    del who
+    filters = Filters(_states(only))
+    found = at.gallery.page(filters, limit + 1, cursor)
+    base = addresses.base(request, at.settings)
+    return {
+        "gallery": addresses.gallery(request, at.settings),
+        "published": at.gallery.count(Filters(("published",))),
+        "items": [_item(one, base) for one in found[:limit]],
+        "total": at.gallery.count(filters),
+        "next": found[limit - 1].name if len(found) > limit else None,
+    }
+
+
+def _states(only: bool | None) -> tuple[State, ...]:
+    return () if only is None else tuple(s for s in STATES if (s == "published") == only)
+
+
+def _item(one: Summary, base: str) -> dict[str, Any]:
+    is_out = one.state == "published"
+    shared = ("name", "version", "state", "reason", "model", "backend", "updated_at")
+    entry = f"{base}/gallery/{one.name}{ENDING}" if is_out else None
+    return {key: getattr(one, key) for key in shared} | {"published": is_out, "entry": entry}
+
+
+@router.get(
+    "/gallery/index.yaml",
+    response_class=Response,
+    responses={200: {"content": {YAML: {"schema": INDEX}}}, **SAME, **problems()},
+    dependencies=[GalleryReader],
+    summary="The gallery's index",
+)
+def index(
+    request: Request, at: AtDesk, seen: IfNoneMatch = None, since: Since = None, coding: Coding = None
+) -> Response:
+    """Every published document with its configuration, as one list that LocalAI reads."""
+    return _answer(at.index.get(addresses.base(request, at.settings)), seen, since, coding)
+
+
+@router.get(
+    "/gallery/{file}",
+    response_class=Response,
+    responses={200: {"content": {YAML: {"schema": ENTRY}}}, **SAME, **problems("no-such-page")},
+    dependencies=[GalleryReader],
+    summary="One published entry",
+)
+def entry(
+    file: str, at: AtDesk, seen: IfNoneMatch = None, since: Since = None, coding: Coding = None
+) -> Response:
+    """`NAME.yaml`: the same configuration as a file, as LocalAI's `POST /models/apply` takes it."""
+    found = None
+    if file.endswith(ENDING):
+        with at.database.reading() as connection:
+            found = published.file(connection, file.removesuffix(ENDING))
+    if found is None:
+        raise ServiceError("no-such-page", path=f"/gallery/{file}"[:200])
+    return _answer(
+        IndexPage.of(found[0], int(datetime.fromisoformat(found[1]).timestamp())), seen, since, coding
+    )
+
+
+def _answer(page: IndexPage, seen: str | None, since: str | None, coding: str | None) -> Response:
+    """The page in the coding that was asked for, or word that it is known."""
+    packed = _takes_gzip(coding)
+    tags = {False: f'"{page.tag}"', True: f'"{page.tag}-gzip"'}
+    headers = {"ETag": tags[packed], "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
+    if page.modified is not None:
+        headers["Last-Modified"] = page.modified
+    known = any(same(seen, tag) for tag in tags.values()) if seen is not None else page.unchanged_since(since)
+    if known:
+        return Response(status_code=304, headers=headers)
+    if packed:
+        headers["Content-Encoding"] = "gzip"
+    return Response(page.packed if packed else page.body, headers=headers, media_type=YAML)
+
+
+def _takes_gzip(said: str | None) -> bool:
+    """Whether ``Accept-Encoding`` names gzip with a weight above nothing."""
+    for one in (said or "").lower().split(","):
+        name, _, weight = one.partition(";")
+        if name.strip() == "gzip":
+            return not NO_WEIGHT.fullmatch(weight.strip())
+    return False

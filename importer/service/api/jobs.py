@@ -1,0 +1,234 @@
+"""``/v1/jobs``: how far jobs are, their events as they happen, cancel and retry."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Request
+from fastapi.responses import Response, StreamingResponse
+
+from importer.errors import ServiceError
+from importer.gallery import audit, jobs
+from importer.gallery.jobs import Job as JobRow
+from importer.service.api.dependencies import AtDesk, Desk
+from importer.service.api.idempotency import AskedOnce
+from importer.service.api.problems import accepted, problems
+from importer.service.api.request_models import Import, Retry
+from importer.service.api.response_models import JOBS, Job, Jobs, JobState, job_json
+from importer.service.security.auth import Importer, Reader, act
+from importer.service.security.grants import Caller, admitted, need_approval
+
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
+AGAIN = ("failed", "cancelled")  # what may be tried again
+AT_ONCE = 500  # events in one look
+NEVER = 10**9  # no event has a higher number
+BREATH = 15.0  # seconds between two signs that a silent stream is alive
+SHOWN: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"application/json": {"examples": {name: {"value": job} for name, job in JOBS.items()}}}}
+}
+Limit = Annotated[int, Query(ge=1, le=200)]
+
+
+@router.get(
+    "",
+    response_model=Jobs,
+    response_model_exclude_unset=True,
+    responses=problems(),
+    summary="Jobs, the newest first",
+)
+def listed(
+    at: AtDesk,
+    who: Reader,
+    limit: Limit = 50,
+    cursor: Annotated[str | None, Query(max_length=64, pattern="^[0-9a-f-]+$")] = None,
+    state: Annotated[list[JobState] | None, Query()] = None,
+    kind: Annotated[str | None, Query(pattern="^(import|imports|validation)$")] = None,
+    config: Annotated[str | None, Query(max_length=200)] = None,
+    parent: Annotated[str | None, Query(max_length=64)] = None,
+) -> dict[str, Any]:
+    """Pages go on with `cursor`; `parent` has the jobs of a list, in order; `config` those of lists, too."""
+    del who
+    if parent is not None and cursor is not None and (not cursor.isdecimal() or len(cursor) > 9):
+        problem = "this cursor is of another list"
+        errors = [{"pointer": "/query/cursor", "detail": problem}]
+        raise ServiceError("bad-request", problem=problem, errors=errors)
+    with at.database.reading() as connection:
+        found = jobs.page(
+            connection, limit + 1, before=cursor, states=state or (), kind=kind, config=config, root=parent
+        )
+        shown = [job_json(job, _counts(connection, job)) for job in found[:limit]]
+    more = len(found) > limit
+    last = found[limit - 1] if more else None
+    return {"items": shown, "next": None if last is None else (str(last.place) if parent else last.id)}
+
+
+def _counts(connection: Any, job: JobRow) -> dict[str, int] | None:
+    return jobs.counts(connection, job.id) if job.kind == "imports" else None
+
+
+@router.get(
+    "/{job}",
+    response_model=Job,
+    response_model_exclude_unset=True,
+    responses=SHOWN | problems("no-such-job"),
+    summary="One job",
+)
+def one(job: str, at: AtDesk, who: Reader) -> dict[str, Any]:
+    """Its state, its step, and what came of it."""
+    del who
+    with at.database.reading() as connection:
+        found = jobs.get(connection, job)
+        return job_json(found, _counts(connection, found))
+
+
+@router.get(
+    "/{job}/events",
+    response_class=StreamingResponse,
+    responses={
+        200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Events"},
+        204: {"description": "It has ended, and nothing is new"},
+        **problems("no-such-job"),
+    },
+    summary="A job's events as they happen",
+)
+async def events(
+    job: str,
+    request: Request,
+    at: AtDesk,
+    who: Reader,
+    last: Annotated[str | None, Header(alias="Last-Event-ID")] = None,
+) -> Response:
+    """Server-sent events; `id` grows, and `Last-Event-ID` goes on behind one. It ends with the job.
+
+    Without it the stream of a job that was tried again begins at the latest attempt; with 0 it has them all.
+    """
+    del who
+    known = _number(last)
+    after, found, new = await asyncio.to_thread(_begin, at, job, known)
+    if found.state in jobs.ENDED and not new and last is not None:
+        return Response(status_code=204)  # a browser asks again and again, unless it is told so
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(
+        _stream(at, found, after, request), media_type="text/event-stream", headers=headers
+    )
+
+
+def _number(last: str | None) -> int | None:
+    """The event that was seen last; ``None`` for what is no number of one."""
+    if last is None or not (last.isascii() and last.isdecimal()):
+        return None
+    return int(last) if len(last) < 10 else NEVER
+
+
+def _begin(at: Desk, ident: str, known: int | None) -> tuple[int, JobRow, list[dict[str, Any]]]:
+    """Behind which event a stream begins, the job and the first events."""
+    with at.database.reading() as connection:
+        found = jobs.get(connection, ident)
+        after = jobs.before(connection, found) if known is None else known
+    return after, *_look(at, ident, after)
+
+
+def _look(at: Desk, ident: str, after: int) -> tuple[JobRow, list[dict[str, Any]]]:
+    """The job, then its events: one that has ended has no more than these."""
+    with at.database.reading() as connection:
+        found = jobs.get(connection, ident)
+        return found, jobs.events(connection, found, after, AT_ONCE)
+
+
+async def _stream(at: Desk, job: JobRow, after: int, request: Request) -> AsyncIterator[str]:
+    async with at.watching.job(job.root) as something:
+        yield ": watching\n\n"
+        while not request.app.state.ending:
+            something.clear()
+            found, new = await asyncio.to_thread(_look, at, job.id, after)
+            for event in new:
+                after = event["number"]
+                yield _event(event)
+            if len(new) == AT_ONCE:
+                continue
+            if found.state in jobs.ENDED:
+                return
+            try:
+                await asyncio.wait_for(something.wait(), BREATH)
+            except TimeoutError:
+                yield ": still here\n\n"
+
+
+def _event(event: dict[str, Any]) -> str:
+    """One event; JSON has no line breaks of its own."""
+    data = json.dumps({"job": event["job"], "at": event["at"], **event["data"]})
+    return f"id: {event['number']}\nevent: {event['type']}\ndata: {data}\n\n"
+
+
+@router.post(
+    "/{job}/cancel",
+    response_model=Job,
+    responses=problems("no-such-job", "has-ended"),
+    summary="Cancel a job",
+)
+def cancel(job: str, request: Request, at: AtDesk, who: Importer, once: AskedOnce) -> Response:
+    """Its engine is stopped with all its processes; of a list all its jobs are cancelled."""
+    if (answered := once.said()) is not None:
+        return answered
+    with at.database.writing() as connection:
+        found = jobs.get(connection, job)
+        if found.state in jobs.ENDED:
+            raise ServiceError("has-ended", job=job, state=found.state)
+        ended = jobs.cancel(connection, found)
+        audit.record(connection, act(request, who, "cancel"), f"job {job}", {"jobs": len(ended)})
+        now = jobs.get(connection, job)
+        answered = once.answer(connection, job_json(now, _counts(connection, now)), 200, {})
+    at.crew.cancelled(ended)
+    return answered
+
+
+@router.post(
+    "/{job}/retry",
+    status_code=202,
+    response_model=Job,
+    responses=accepted()
+    | problems("no-such-job", "not-ended", "bad-value", "needs-approver", "code-not-approved"),
+    summary="Try a job again",
+)
+def retry(
+    job: str, request: Request, at: AtDesk, who: Importer, once: AskedOnce, body: Retry | None = None
+) -> Response:
+    """Another attempt of a job that failed or was cancelled, with the same id; `backend` settles a choice.
+
+    Of a list all its jobs that failed or were cancelled are tried again.
+    """
+    if (answered := once.said()) is not None:
+        return answered
+    with at.database.writing() as connection:
+        found = jobs.get(connection, job)
+        if found.state not in AGAIN:
+            raise ServiceError("not-ended", job=job, state=found.state)
+        said = body.model_dump(exclude_none=True) if body else {}
+        wanted = jobs.inside(connection, found, AGAIN) if found.kind == "imports" else [found]
+        for one in wanted:
+            jobs.again(connection, one, _said(one, said, at, who))
+        now = jobs.get(connection, job)
+        audit.record(
+            connection, act(request, who, "retry"), f"job {job}",
+            {"jobs": len(wanted)} if found.kind == "imports" else {"attempt": now.attempt},
+        )  # fmt: skip
+        headers = {"Location": f"/v1/jobs/{job}"}
+        answered = once.answer(connection, job_json(now, _counts(connection, now)), 202, headers)
+    at.crew.hurry()
+    return answered
+
+
+def _said(job: JobRow, said: Mapping[str, Any], at: Desk, who: Caller) -> Mapping[str, Any]:
+    """What another attempt is asked for; raises what an import would that cannot be meant."""
+    if job.kind == "import":
+        admitted(Import(**{**job.request, **said}), who, at.settings)
+    elif said:
+        problem = "a validation has neither"
+        errors = [{"pointer": f"/{key}", "detail": problem} for key in said]
+        raise ServiceError("bad-request", problem=f"{', '.join(said)}: {problem}", errors=errors)
+    else:
+        need_approval(at.gallery.get(str(job.config))[1].stored)
+    return {**job.request, **said}

@@ -1,0 +1,122 @@
+"""``/v1/keys``: API keys, made, listed without their secrets, and revoked; and the audit log."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from importer.errors import ServiceError
+from importer.gallery import audit, keys
+from importer.gallery.act import Act
+from importer.gallery.answers import Again
+from importer.service.api.dependencies import AtDesk, Desk
+from importer.service.api.idempotency import AskedOnce, Once
+from importer.service.api.problems import problems
+from importer.service.api.request_models import Body
+from importer.service.security.auth import Admin, act
+
+router = APIRouter(prefix="/v1", tags=["admin"])
+Scope = Literal["read", "import", "approve", "admin"]
+
+
+class KeyRequest(Body):
+    """A key to be made."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"name": "ann", "scopes": ["import", "approve"]}]}
+    )
+
+    name: Annotated[str, Field(min_length=1, max_length=keys.NAME)]
+    scopes: list[Scope] = Field(default=["read"], min_length=1)
+
+
+class Made(BaseModel):
+    """A new key; it is shown this once, ``id`` in the list of keys, too."""
+
+    id: str
+    key: str
+
+
+class Shown(BaseModel):
+    """A key without its secret."""
+
+    id: str
+    name: str
+    scopes: str
+    created_at: str
+    created_by: str
+    revoked_at: str | None
+
+
+class KeyEntry(BaseModel):
+    """One change that somebody made."""
+
+    id: int
+    at: str
+    who: str
+    action: str
+    subject: str | None
+    details: dict[str, Any]
+    request: str | None
+
+
+@router.post(
+    "/keys",
+    status_code=201,
+    response_model=Made,
+    responses=problems("key-made", "key-reused"),
+    summary="Make an API key",
+)
+def make(body: KeyRequest, request: Request, at: AtDesk, who: Admin, once: AskedOnce) -> dict[str, Any]:
+    """Scopes: `read`, which every key has; `import` (and edit, validate, cancel); `approve` (and delete);
+    `admin` for all. With an `Idempotency-Key` one key is made; its secret is not kept to be shown again.
+    """
+    made = once.kept()
+    if made is None:
+        try:
+            return _made(body, at, act(request, who, "create key"), once)
+        except Again:
+            made = once.kept() or {"id": "?"}
+    raise ServiceError("key-made", key=made["id"])
+
+
+def _made(body: KeyRequest, at: Desk, doing: Act, once: Once) -> dict[str, Any]:
+    with at.database.writing() as connection:
+        key = keys.create(connection, body.name, body.scopes, doing)
+        told = {"id": key.split("_")[1]}
+        once.answer(connection, told, 201, {})
+    return told | {"key": key}
+
+
+@router.get("/keys", response_model=list[Shown], responses=problems(), summary="All API keys")
+def listed(at: AtDesk, who: Admin) -> list[dict[str, Any]]:
+    """Without their secrets, which are not kept."""
+    del who
+    with at.database.reading() as connection:
+        return keys.listed(connection)
+
+
+@router.delete("/keys/{key}", status_code=204, responses=problems("no-such-key"), summary="Revoke an API key")
+def revoke(key: str, request: Request, at: AtDesk, who: Admin) -> Response:
+    """It counts no longer, at once."""
+    with at.database.writing() as connection:
+        keys.revoke(connection, key, act(request, who, "revoke key"))
+    return Response(status_code=204)
+
+
+@router.get(
+    "/audit", response_model=list[KeyEntry], responses=problems(), summary="The audit log, newest first"
+)
+def log(
+    at: AtDesk,
+    who: Admin,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    before: Annotated[int | None, Query(ge=1, le=2**62)] = None,
+) -> list[dict[str, Any]]:
+    """Every change: who, when, what, on which request."""
+    del who
+    with at.database.reading() as connection:
+        return audit.page(connection, limit, before)

@@ -1,0 +1,138 @@
+"""``/models`` and ``/backends`` as LocalAI has them: import a URI, watch it, see what there is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from importer.config_file.validation_status import builds
+from importer.engines import capabilities
+from importer.errors import ImporterError, ServiceError
+from importer.gallery import audit, executors, jobs, published
+from importer.service import index, messages
+from importer.service.api.dependencies import AtDesk, json_answer
+from importer.service.api.edit import look, turn
+from importer.service.localai import models
+from importer.service.localai.imports import asked, estimates, status
+from importer.service.localai.keys import Importer, Reader
+from importer.service.security.auth import act
+
+router = APIRouter(tags=["localai"], route_class=models.Envelope)
+DETECTED = ("mlx", "mlx-vlm", "vllm")  # what files and machine may lead to; others have to be asked for
+NEWEST = 1000  # operations that are listed
+FAILED: dict[int | str, dict[str, Any]] = {
+    code: {"model": models.Failed, "description": text}
+    for code, text in ((401, "No key, or a wrong one"), (403, "The key may not"), (429, "Too many requests"))
+}
+HINT = "Pass preferences.backend to pick one of the candidates."
+
+
+@router.post(
+    "/models/import-uri",
+    response_model=models.Begun,
+    responses=FAILED
+    | {
+        400: {"model": models.Ambiguous | models.Failed, "description": "It cannot be imported, or not so"},
+        404: {"model": models.Failed, "description": "There is no such repository"},
+        502: {"model": models.Failed, "description": "The Hub does not answer as it should"},
+        503: {"model": models.Failed, "description": "The Hub or the database is away, or many look at once"},
+    },
+    summary="Import a model by its URI",
+)
+def import_uri(body: models.ImportUri, request: Request, at: AtDesk, who: Importer) -> Response:
+    """Looked at before it is answered; the document is then made by a job, and is a draft at first."""
+    try:
+        said = asked(body)
+        with turn(at):
+            studied = look(said, at, who)
+            told = estimates(studied)
+    except ImporterError as error:
+        return _refused(error)
+    with at.database.writing() as connection:
+        job = jobs.create(connection, "import", said.model_dump(exclude_unset=True), who.name)
+        audit.record(connection, act(request, who, "ask"), f"job {job.id}", {"imports": 1})
+    at.crew.bring(job, studied)
+    at_job = f"{index.base(request, at.settings)}/models/jobs/{job.id}"
+    return json_answer({"uuid": job.id, "status": at_job, **told})
+
+
+def _refused(error: ImporterError) -> Response:
+    """Ambiguous imports have an envelope of their own, with the candidates by name."""
+    if error.kind != "ambiguous":
+        return models.failure(error, says="failed to discover model config: ")
+    found = error.details["candidates"]
+    candidates = [one["backend"] for one in found] if isinstance(found, list) else []
+    told = {"error": "ambiguous import", "detail": messages.detail(error), "modality": "text"}
+    return json_answer({**told, "candidates": candidates, "hint": HINT}, 400)
+
+
+@router.get(
+    "/models/jobs/{uuid}",
+    response_model=models.OpStatus,
+    responses=FAILED | {404: {"model": models.Failed, "description": "There is no such operation"}},
+    summary="An import's state",
+)
+def job(uuid: str, at: AtDesk, who: Reader) -> Response:
+    """Progress 100, processed, and the message `completed`: the document is written."""
+    del who
+    with at.database.reading() as connection:
+        found = jobs.get(connection, uuid)
+    if found.kind != "import":
+        raise ServiceError("no-such-job", job=uuid)
+    return json_answer(status(found))
+
+
+@router.get(
+    "/models/jobs", response_model=dict[str, models.OpStatus], responses=FAILED, summary="The newest imports"
+)
+def all_jobs(at: AtDesk, who: Reader) -> Response:
+    """By their uuid."""
+    del who
+    with at.database.reading() as connection:
+        found = jobs.newest(connection, "import", NEWEST)
+    return json_answer({one.id: status(one) for one in found})
+
+
+@router.get(
+    "/models/available", response_model=list[models.Available], responses=FAILED, summary="What is published"
+)
+def available(request: Request, at: AtDesk, who: Reader) -> Response:
+    """What LocalAI can install from this gallery; members that are empty are left out."""
+    del who
+    gallery = index.gallery(request, at.settings)
+    with at.database.reading() as connection:
+        return json_answer([one | {"gallery": gallery} for one in published.listed(connection)])
+
+
+@router.get(
+    "/models/galleries", response_model=list[models.GalleryOf], responses=FAILED, summary="The gallery itself"
+)
+def galleries(request: Request, at: AtDesk, who: Reader) -> Response:
+    """As `GALLERIES` takes it."""
+    del who
+    return json_answer([index.gallery(request, at.settings)])
+
+
+@router.get(
+    "/backends/known",
+    response_model=list[models.KnownBackend],
+    responses=FAILED,
+    summary="Backends that imports may be for",
+)
+def backends(at: AtDesk, who: Reader) -> Response:
+    """`installed` where a process of this service has the engine."""
+    del who
+    with at.database.reading() as connection:
+        engines = {engine for one in executors.everyone(connection) for engine in one.engines}
+    return json_answer(
+        [
+            {
+                "name": name, "modality": "text", "auto_detect": name in DETECTED,
+                "description": capabilities.load(name).label,
+                "installed": not builds(name).isdisjoint(engines),
+            }
+            for name in sorted(at.settings.backends)
+        ]
+    )  # fmt: skip

@@ -1,0 +1,96 @@
+"""``/api/models/config-json`` as LocalAI has it: a document's data, and a deep merge into them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from importer.config_file.yaml_edit.edit import rewrite
+from importer.config_file.yaml_edit.source_map import UnreadableYaml, parse_yaml
+from importer.errors import DocumentError
+from importer.service.api.dependencies import AtDesk, Desk, json_answer
+from importer.service.api.edit import edit
+from importer.service.api.etags import IfMatch, etag, numbers
+from importer.service.api.localai import FAILED
+from importer.service.api.request_models import json_object
+from importer.service.localai import models
+from importer.service.localai.imports import merge
+from importer.service.localai.keys import Importer, Reader
+from importer.service.security.auth import act
+from importer.service.security.grants import Caller
+
+router = APIRouter(prefix="/api/models/config-json", tags=["localai"], route_class=models.Flat)
+READ: dict[int | str, dict[str, Any]] = FAILED | {
+    404: {"model": models.FlatFailed, "description": "There is no such document"},
+    429: {"model": models.FlatFailed, "description": FAILED[429]["description"]},
+}
+CHANGED: dict[int | str, dict[str, Any]] = READ | {
+    400: {"model": models.FlatFailed, "description": "It is no patch, or the result is no document"},
+    409: {"model": models.FlatFailed, "description": "Somebody was quicker"},
+}
+BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {"type": "object"}, "example": {"parameters": {"temperature": 0.5}},
+            }
+        },
+    }
+}  # fmt: skip
+EMPTY = "request body is empty or unreadable"
+
+
+@router.get("/{name}", response_model=dict[str, Any], responses=READ, summary="A document's data")
+def config(name: str, at: AtDesk, who: Reader) -> Response:
+    """As they are written: no default is filled in."""
+    del who
+    summary, version = at.gallery.get(name)
+    return json_answer(version.stored.data, headers={"ETag": etag(summary.version)})
+
+
+@router.patch(
+    "/{name}",
+    response_model=models.Patched,
+    responses=CHANGED,
+    openapi_extra=BODY,
+    summary="Change values of a document",
+)
+async def patch_config(
+    name: str, request: Request, at: AtDesk, who: Importer, match: IfMatch = None
+) -> Response:
+    """A deep merge: lists replace, maps of free keys such as `engine_args` are taken whole, null is a value.
+
+    Comments stay. The name cannot be changed.
+    """
+    body = await request.body()
+    return await at.reading(_patched, name, body, request, at, who, numbers(match))
+
+
+def _patched(
+    name: str, body: bytes, request: Request, at: Desk, who: Caller, wanted: list[int] | None
+) -> Response:
+    patch = json_object(body) if body.strip() else {}
+    if not patch:
+        return json_answer({"error": EMPTY}, 400)
+
+    def text(old: str) -> str:
+        try:
+            data = parse_yaml(old)
+        except UnreadableYaml as error:
+            raise DocumentError("invalid", path=f"{name}.yaml", problem=error.problem.reason) from None
+        return rewrite(old, merge(data, patch), path=f"{name}.yaml")
+
+    summary, _ = edit(name, at, who, act(request, who, "edit"), wanted, text)
+    return json_answer(
+        {
+            "success": True,
+            "message": f"Model '{name}' updated successfully",
+            "config_revision": re.sub("^sha256:", "", summary.digest),
+            "pending_cleanup": 0,
+        },
+        headers={"ETag": etag(summary.version)},
+    )

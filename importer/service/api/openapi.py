@@ -1,0 +1,93 @@
+"""The API's description: what FastAPI writes, with problems, preconditions and keys as they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from importer.service.api.problems import MEDIA_TYPE, problems
+from importer.service.api.response_models import JOBS, Problem
+
+METHODS = ("get", "put", "post", "patch", "delete")
+PROBLEM = {"$ref": "#/components/schemas/Problem"}
+JSON = "application/json"
+DATA = {"type": "object", "title": "Data", "description": "A document's data, or a change of them"}
+NEEDS_MATCH = ("put", "patch", "delete")
+
+
+def describe(app: FastAPI) -> dict[str, Any]:
+    """The document behind ``/openapi.json``, made once."""
+    if app.openapi_schema is None:
+        found = get_openapi(
+            title=app.title, version=app.version, description=app.description, routes=app.routes
+        )
+        schemas = found.setdefault("components", {}).setdefault("schemas", {})
+        problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+        schemas |= problem.pop("$defs", {}) | {"Problem": problem, "Data": DATA}
+        schemas["Job"]["examples"] = [*JOBS.values()]
+        for method, operation in _operations(found):
+            _problems(operation)
+            _examples(operation)
+            _preconditions(method, operation)
+            _bodies(operation)
+            if "localai" in operation["tags"]:
+                operation["responses"].pop("422", None)  # LocalAI's is 400
+            if app.state.settings.loopback and "security" in operation:
+                operation["security"] = [{}, *operation["security"]]  # on loopback nobody needs a key
+        app.openapi_schema = found
+    return app.openapi_schema
+
+
+def methods(app: FastAPI, path: str) -> list[str]:
+    """What an address takes."""
+    found = describe(app)["paths"]
+    taken = [
+        m.upper() for p, told in found.items() if _regex(p).fullmatch(path) for m in METHODS if m in told
+    ]
+    taken = taken or ["GET"]  # what is not told of is the page
+    return [*taken, "HEAD"] if "GET" in taken and not path.endswith("/events") else taken
+
+
+@cache
+def _regex(path: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path)))
+
+
+def _operations(found: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for path in found["paths"].values():
+        yield from ((method, path[method]) for method in METHODS if method in path)
+
+
+def _problems(operation: dict[str, Any]) -> None:
+    """Problems are one schema, of one media type."""
+    for response in operation["responses"].values():
+        if MEDIA_TYPE in response.get("content", {}):
+            response["content"] = {MEDIA_TYPE: {"schema": PROBLEM, **response["content"][MEDIA_TYPE]}}
+
+
+def _examples(operation: dict[str, Any]) -> None:
+    """FastAPI drops what is null from examples: these have it again."""
+    for response in operation["responses"].values():
+        for name, one in response.get("content", {}).get(JSON, {}).get("examples", {}).items():
+            one["value"] = JOBS.get(name, one["value"])
+
+
+def _bodies(operation: dict[str, Any]) -> None:
+    """A body of another type than JSON is told so, and not that it is no object."""
+    if JSON in operation.get("requestBody", {}).get("content", {}) and "localai" not in operation["tags"]:
+        told = problems("wrong-type")[415]["content"][MEDIA_TYPE]
+        response = {"description": "Wrong type", "content": {MEDIA_TYPE: {"schema": PROBLEM, **told}}}
+        operation["responses"].setdefault("415", response)
+
+
+def _preconditions(method: str, operation: dict[str, Any]) -> None:
+    """A change needs If-Match; without it the answer is 428, and not a complaint about a parameter."""
+    for parameter in operation.get("parameters", ()):
+        if method in NEEDS_MATCH and parameter["name"] == "If-Match":
+            parameter["required"] = True
+            parameter["schema"] = {"type": "string", "maxLength": 1000}

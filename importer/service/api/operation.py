@@ -1,0 +1,48 @@
+"""For whoever runs it: is it alive, can it work, what does it count."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from importer import __version__
+from importer.errors import ServiceError
+from importer.service.api.dependencies import AtDesk
+from importer.service.api.problems import problems
+from importer.service.security.auth import Reader
+from importer.service.telemetry import MEDIA_TYPE, Metrics
+
+router = APIRouter(tags=["operation"])
+AGAIN = 5  # seconds
+
+
+@router.get("/healthz", summary="Whether the process is alive")
+def health() -> dict[str, str]:
+    """Always, as long as it answers."""
+    return {"status": "ok", "version": __version__}
+
+
+@router.get("/readyz", responses=problems("not-ready", "no-database"), summary="Whether it can work")
+async def ready(request: Request, at: AtDesk) -> dict[str, str]:
+    """Whether the database answers, jobs are looked after, and it is not about to end."""
+    if not await at.pulse.felt():
+        raise ServiceError("no-database", seconds=AGAIN)
+    if request.app.state.ending:
+        raise ServiceError("not-ready", problem="it is ending", seconds=AGAIN)
+    if not at.crew.well:
+        raise ServiceError("not-ready", problem="its jobs are not looked after", seconds=AGAIN)
+    return {"status": "ready"}
+
+
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, **problems("no-database")},
+    summary="Figures for Prometheus",
+)
+def metrics(request: Request, at: AtDesk, who: Reader) -> Response:
+    """Requests of this process; documents, jobs and processes of the gallery. Needs the scope `read`."""
+    del who
+    return Response(cast(Metrics, request.app.state.metrics).text(at.database), media_type=MEDIA_TYPE)

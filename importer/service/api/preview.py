@@ -1,0 +1,118 @@
+"""What a person looks at before they change anything: who they are, reports, an edit that is not kept."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+from pydantic import BaseModel, Field
+
+from importer import __version__
+from importer.config_file.diff import differences, digest
+from importer.config_file.review import change_json
+from importer.errors import DocumentError
+from importer.reports import FORMATS
+from importer.reports.html import POLICY
+from importer.reports.report_model import sheet
+from importer.service.api.dependencies import AtDesk, Desk
+from importer.service.api.etags import MOST
+from importer.service.api.problems import problems
+from importer.service.api.request_models import looked_at
+from importer.service.api.response_models import Mistake
+from importer.service.security.auth import Reader, caller, said_key
+from importer.service.security.grants import Caller
+
+router = APIRouter(prefix="/v1", tags=["looking"])
+YAML = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/yaml": {
+                "schema": {"type": "string", "format": "binary"},
+                "example": "name: qwen3-8b\n",
+            }
+        },
+    }
+}
+TYPES = {"application/json": "object"}
+MEDIA = {".txt": "text/plain", ".json": "application/json", ".xml": "application/xml", ".html": "text/html"}
+
+
+class Me(BaseModel):
+    """Who asks, and what this server has for them."""
+
+    name: str | None = Field(description="the key's name; null where a key is needed and none was sent")
+    scopes: list[str]
+    version: str
+    backends: list[str] = Field(description="the engines that imports may be for")
+
+
+class Checked(BaseModel):
+    """A text that somebody is writing: what is wrong with it, and what it would change."""
+
+    errors: list[Mistake]
+    changes: list[dict[str, Any]] = Field(description="from the document in the gallery")
+    digest: str | None
+
+
+@router.get("/me", response_model=Me, responses=problems(), summary="Who asks, and what they may")
+async def me(request: Request, at: AtDesk) -> dict[str, Any]:
+    """Answered without a key, too, so that a page can ask its reader for one; a wrong key is refused."""
+    unknown = said_key(request) is None and not at.settings.loopback
+    found = Caller("", frozenset()) if unknown else await caller(request, at)
+    told = {"name": found.name or None, "scopes": sorted(found.scopes)}
+    return {**told, "version": __version__, "backends": list(at.settings.backends)}
+
+
+@router.post(
+    "/configs/{name}/check",
+    response_model=Checked,
+    responses=problems("no-such-document", "invalid"),
+    openapi_extra=YAML,
+    summary="Check a text without keeping it",
+)
+async def check(name: str, request: Request, at: AtDesk, who: Reader) -> dict[str, Any]:
+    """Each mistake with its line, and what would be different; `PUT` keeps it."""
+    del who
+    return await at.reading(_checked, name, await request.body(), at)
+
+
+def _checked(name: str, body: bytes, at: Desk) -> dict[str, Any]:
+    stored = at.gallery.get(name)[1].stored
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        raise DocumentError("invalid", path="The body", problem="it is not UTF-8 text") from None
+    data, found = looked_at(text, name)
+    if found or data is None:
+        return {"errors": found, "changes": [], "digest": None}
+    changes = [change_json(change) for change in differences(stored.data, data)]
+    return {"errors": [], "changes": changes, "digest": digest(data)}
+
+
+@router.get(
+    "/configs/{name}/report/{kind}",
+    response_class=Response,
+    responses={
+        200: {
+            "content": {media: {"schema": {"type": TYPES.get(media, "string")}} for media in MEDIA.values()}
+        },
+        **problems("no-such-document", "never-validated"),
+    },
+    summary="Its validation as a report",
+)
+def report(
+    name: str,
+    kind: Literal["terminal", "json", "junit", "html"],
+    at: AtDesk,
+    who: Reader,
+    number: Annotated[int | None, Query(alias="version", ge=1, le=MOST)] = None,
+) -> Response:
+    """Every probe of every run with its raw exchanges, for a person, a program, a CI system or a browser."""
+    del who
+    found = at.gallery.get(name)[1] if number is None else at.gallery.version(name, number)
+    chosen = FORMATS[kind]
+    media = MEDIA[chosen.ending]
+    headers = {"Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'; sandbox"}
+    return Response(chosen.write(sheet(found.stored)), headers=headers, media_type=f"{media}; charset=utf-8")

@@ -1,0 +1,182 @@
+"""Failures over HTTP: RFC 9457 problem details, whose status follows from the kind by one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import JSONResponse
+
+from importer.config_file.merge import Conflict
+from importer.errors import (
+    KINDS,
+    DocumentError,
+    EngineError,
+    HubError,
+    ImporterError,
+    InternalError,
+    Interrupted,
+    RepositoryError,
+    SandboxError,
+    ServiceError,
+    UsageError,
+    ValidationError,
+    one_line,
+)
+from importer.service import messages
+
+MEDIA_TYPE = "application/problem+json"
+BY_BRANCH: Mapping[type[ImporterError], int] = {
+    UsageError: 422, HubError: 502, RepositoryError: 422, DocumentError: 422, EngineError: 503,
+    ValidationError: 422, ServiceError: 400, SandboxError: 503, InternalError: 500,
+    Interrupted: 503,
+}  # fmt: skip
+# What differs from its branch.
+BY_KIND: Mapping[str, int] = {
+    "not-found": 404, "revision-not-found": 404, "gated": 403, "private": 403, "forbidden": 403,
+    "rate-limited": 503, "not-cached": 503, "refused-host": 422, "unknown-format": 404,
+    "exists": 409, "conflict": 409, "edited": 409, "changed": 409, "no-such-document": 404,
+    "not-approved": 409, "cannot-export": 409, "no-receipt": 409, "never-validated": 409, "cannot-write": 507,
+    "unknown-engine": 422, "weights-not-local": 409, "no-weights": 409,
+    "bad-request": 422,
+    "no-key": 401, "wrong-scope": 403, "foreign-page": 403, "foreign-host": 421, "no-such-page": 404,
+    "needs-approver": 403, "code-not-approved": 409,
+    "wrong-method": 405, "no-such-job": 404, "no-such-version": 404, "no-such-key": 404,
+    "precondition-failed": 412, "precondition-required": 428, "key-reused": 422, "key-made": 409,
+    "not-ended": 409, "has-ended": 409, "ambiguous": 409, "no-directories": 422,
+    "body-too-large": 413, "wrong-type": 415, "too-many": 429, "gave-up": 500,
+    "no-database": 503, "too-slow": 408, "busy": 503, "not-ready": 503,
+}  # fmt: skip
+# The field of a request that a kind is about, where the kind itself knows.
+FIELDS: Mapping[str, str] = {
+    "bad-reference": "/reference", "traversal": "/reference", "no-directories": "/reference",
+    "revision-conflict": "/revision", "revision-not-found": "/revision", "unknown-device": "/device",
+    "unknown-parser": "/set", "unknown-engine": "/engine", "ambiguous": "/backend",
+}  # fmt: skip
+
+
+def status_of(error: ImporterError) -> int:
+    """The HTTP status of a failure."""
+    branch = next(b for b in BY_BRANCH if isinstance(error, b))
+    return BY_KIND.get(error.kind, BY_BRANCH[branch])
+
+
+def problem(error: ImporterError, errors: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    """The problem's members; ``errors`` are single mistakes with the field each is about."""
+    status = status_of(error)
+    said: dict[str, Any] = {
+        "type": f"/problems/{error.kind}",
+        "title": title(error.kind),
+        "status": status,
+        "detail": messages.detail(error),
+        "kind": error.kind,
+        "hint": messages.hint(error),
+    }
+    named = [dict(e) for e in errors or _listed(error) or _named(error)]
+    if named:
+        said["errors"] = named
+    conflicts = error.details.get("conflicts")
+    if isinstance(conflicts, list):
+        said["conflicts"] = [c.to_json() if isinstance(c, Conflict) else c for c in conflicts]
+    if "candidates" in error.details:
+        said["candidates"] = error.details["candidates"]
+    return said
+
+
+def title(kind: str) -> str:
+    """A kind in words, the same for every occurrence."""
+    return kind.replace("-", " ").capitalize()
+
+
+def explained(kind: str) -> dict[str, Any] | None:
+    """What ``/problems/KIND`` says; ``None`` where no such kind is met over HTTP."""
+    if kind not in messages.HINTS:
+        return None
+    status = BY_KIND.get(kind, BY_BRANCH[KINDS[kind]])
+    return {
+        "kind": kind,
+        "title": title(kind),
+        "status": status,
+        "sentence": messages.detail_row(kind),
+        "hint": messages.hint_row(kind),
+    }
+
+
+def answer(
+    request: Request,
+    error: ImporterError,
+    errors: Sequence[Mapping[str, Any]] = (),
+    headers: Mapping[str, str] | None = None,
+) -> JSONResponse:
+    """A failure as it goes over the wire."""
+    said = problem(error, errors) | {"instance": request.url.path}
+    if ident := getattr(request.state, "id", None):
+        said["request_id"] = ident
+    return JSONResponse(
+        said, said["status"], headers=_headers(error) | dict(headers or {}), media_type=MEDIA_TYPE
+    )
+
+
+def _headers(error: ImporterError) -> dict[str, str]:
+    seconds = error.details.get("seconds")
+    headers = {"Retry-After": f"{float(seconds):.0f}"} if isinstance(seconds, int | float) else {}
+    if error.kind == "no-key":
+        headers["WWW-Authenticate"] = "Bearer"
+    return headers
+
+
+def _listed(error: ImporterError) -> Sequence[Mapping[str, Any]]:
+    found = error.details.get("errors")
+    return found if isinstance(found, list) else ()
+
+
+def _about(error: ImporterError) -> str:
+    """What is wrong with the field that a failure is about."""
+    found = error.details.get("problem")
+    return messages.detail(error) if found is None else one_line(messages.text(found))
+
+
+def _named(error: ImporterError) -> list[dict[str, str]]:
+    """The field that a failure is about, by its kind or by the setting that it names."""
+    named = messages.field(error)
+    pointer = FIELDS.get(error.kind) if named is None else f"/{named}"
+    return [] if pointer is None else [{"pointer": pointer, "detail": _about(error)}]
+
+
+ALWAYS = (
+    "no-key",
+    "wrong-scope",
+    "foreign-page",
+    "foreign-host",
+    "bad-request",
+    "bad-json",
+    "too-many",
+    "body-too-large",
+)
+
+
+def accepted(failing: str = "") -> dict[int | str, dict[str, Any]]:
+    """A job's 202; ``failing`` is a way in which it may end that whoever asked has to know."""
+    says = "It was accepted as a job" + (f", which fails {failing}" if failing else "")
+    header = {"description": "where the job is", "schema": {"type": "string"}}
+    return {202: {"description": says, "headers": {"Location": header}}}
+
+
+def problems(*kinds: str) -> dict[int | str, dict[str, Any]]:
+    """The responses of a route that may fail with these kinds, an example for each."""
+    found: dict[int | str, dict[str, Any]] = {}
+    for kind in (*kinds, *ALWAYS):
+        said = explained(kind) or {}
+        media = found.setdefault(
+            said["status"], {"description": "", "content": {MEDIA_TYPE: {"examples": {}}}}
+        )
+        media["description"] = ", ".join(filter(None, (media["description"], said["title"])))
+        media["content"][MEDIA_TYPE]["examples"][kind] = {"value": _example(kind, said)}
+    return found
+
+
+def _example(kind: str, said: dict[str, Any]) -> dict[str, Any]:
+    sentence = messages.detail_row(kind)
+    told = {"type": f"/problems/{kind}", "title": said["title"], "status": said["status"], "kind": kind}
+    return {**told, "detail": sentence, "hint": said["hint"]}

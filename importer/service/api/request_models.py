@@ -1,0 +1,304 @@
+"""What requests may hold, and what the importer makes of it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from itertools import islice
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic.config import JsonDict
+
+from importer.app import preferences
+from importer.app.decide import ImportRequest
+from importer.chat_template.conventions import CONVENTIONS
+from importer.chat_template.override import NONE, TemplateOverride, by_name
+from importer.config_file import name_allocator
+from importer.config_file.schema import document_faults
+from importer.config_file.yaml_edit.source_map import SourceMap, UnreadableYaml, YamlProblem, parse_yaml
+from importer.errors import DocumentError, Setting, UsageError
+from importer.hub.reference import LONGEST as REFERENCE
+from importer.hub.reference import parse
+from importer.service import messages
+from importer.service.settings import Settings
+
+LONGEST = 64_000  # characters of a document, ten times a long one; YAML is read slowly
+MOST = 200  # mistakes that are told; who made more reads no further
+
+
+def _read(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The data, and what is wrong by lines: JSON pointer, line, column, and what is said."""
+    if len(text) > LONGEST:
+        says = f"it has more than {LONGEST:,} characters"
+        return {}, [{"pointer": "", "line": 1, "column": 1, "detail": says}]
+    try:
+        data = parse_yaml(text)
+    except UnreadableYaml as error:
+        return {}, [_mistake(error.problem, ())]
+    found = [_mistake(problem, path) for path, problem in islice(document_faults(text, data), MOST)]
+    return data, sorted(found, key=lambda m: (m["line"], m["column"]))
+
+
+def _mistake(found: YamlProblem, path: tuple[str | int, ...]) -> dict[str, Any]:
+    """A problem with the pointer to what it is about."""
+    says = messages.text(found.says)
+    return {"pointer": pointer(path), "line": found.line, "column": found.column, "detail": says}
+
+
+def pointer(path: tuple[str | int, ...]) -> str:
+    """RFC 6901."""
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
+
+
+def looked_at(text: str, name: str) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+    """The text's data where it is a document of that name, and its mistakes, up to ``MOST``."""
+    data, found = _read(text)
+    if found:
+        return None, found
+    if data.get("name") == name:
+        return data, []
+    says = f"it is {data.get('name')!r} and cannot be changed here"
+    at = SourceMap(text).problem(("name",), says)
+    return None, [_mistake(at, ("name",))]
+
+
+def checked(text: str, name: str) -> dict[str, Any]:
+    """The text's data; raises DocumentError("invalid") with the mistakes."""
+    data, found = looked_at(text, name)
+    if data is None or found:
+        said = "; ".join(f"line {m['line']}: {m['detail']}" for m in found[:5])
+        raise DocumentError("invalid", path=f"{name}.yaml", problem=said, errors=found)
+    return data
+
+
+def merged(data: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """RFC 7396: maps are merged, null takes away, all else replaces."""
+    result = dict(data)
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        elif isinstance(value, Mapping):
+            old = result.get(key)
+            result[key] = merged(old if isinstance(old, Mapping) else {}, value)
+        else:
+            result[key] = value
+    return result
+
+
+def json_object(body: bytes, place: str = "") -> dict[str, Any]:
+    """A body that has to be a JSON object, no longer than a document; raises DocumentError("invalid")."""
+    found = _object(body)
+    if isinstance(found, dict):
+        return found
+    errors = [{"pointer": place, "detail": found}]
+    raise DocumentError("invalid", path="The body", problem=found, errors=errors)
+
+
+def _object(body: bytes) -> dict[str, Any] | str:
+    """The object, or what is wrong."""
+    if len(body) > 4 * LONGEST:  # bytes; a character has up to four
+        return f"it is longer than {4 * LONGEST:,} bytes"
+    try:
+        data = json.loads(body, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        return f"it is no JSON: {error}"
+    return data if isinstance(data, dict) else "it is no JSON object"
+
+
+def _no_constant(word: str) -> None:
+    raise ValueError(f"{word} is not a number that JSON has")
+
+
+AUTO = "auto"
+NOTE = 4000  # characters
+KEYS = 200  # that one import sets
+
+
+def _spoken(text: str) -> str:
+    """Words of a person: no characters that a database or a terminal takes amiss."""
+    if any((ord(c) < 32 and c not in "\n\r\t") or 0xD800 <= ord(c) < 0xE000 for c in text):
+        raise ValueError("it holds control characters")
+    return text
+
+
+def _standard(value: Any) -> Any:
+    """JSON as the standard has it: Python's own reader takes NaN, Infinity and halves of characters."""
+    inside = (
+        (*value, *value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ()
+    )
+    for one in inside:
+        _standard(one)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("it holds a number that JSON does not have")
+    if isinstance(value, str) and any(0xD800 <= ord(c) < 0xE000 for c in value):
+        raise ValueError("it holds half of a character")
+    return value
+
+
+def _small(values: dict[str, Any]) -> dict[str, Any]:
+    """What fits into a document."""
+    if len(json.dumps(values)) > LONGEST:
+        raise ValueError(f"it has more than {LONGEST:,} characters")
+    return values
+
+
+def _settable(key: str) -> str:
+    """A key that can be told from its value: one with ``=`` would be another key, and another value."""
+    if "=" in key:
+        raise ValueError("a key holds no '='")
+    return key
+
+
+Spoken = Annotated[str, Field(max_length=NOTE), AfterValidator(_spoken)]
+Text = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_spoken)]
+Key = Annotated[Text, AfterValidator(_settable)]
+Template = Literal["pythonic", "json", "none"]
+EXAMPLE: JsonDict = {"reference": "Qwen/Qwen3-8B", "backend": "vllm", "set": {"temperature": 0.6}}
+# Exactly one of both; said so, and not as ``oneOf``, generators of clients still make one type of it.
+ONE: JsonDict = {
+    "if": {"required": ["references"]},
+    "then": {"not": {"required": ["reference"]}},
+    "else": {"required": ["reference"]},
+}
+
+
+class Body(BaseModel):
+    """A request's body; a member that nobody knows is a mistake."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, str_strip_whitespace=True)
+
+
+class Import(Body):
+    """What to import: one reference, or a list of them; and what the user says about it."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE], **ONE})
+
+    reference: Annotated[str, Field(min_length=1, max_length=REFERENCE)] | None = Field(
+        default=None, description="owner/name, owner/name@revision, hf://owner/name, or a Hub URL"
+    )
+    references: list[Annotated[str, Field(min_length=1, max_length=REFERENCE)]] | None = Field(
+        default=None, min_length=1, description="many references, imported as one job with a job for each"
+    )
+    revision: Text | None = Field(default=None, description="branch, tag or commit (default: main)")
+    name: Text | None = Field(default=None, description="the document's name (default: from the repository)")
+    backend: Text | None = Field(
+        default=None, description="the engine to write for; 'auto' leaves it to the server's own machine"
+    )
+    engine_version: Text | None = Field(default=None, description="write for this version's parsers")
+    set: Annotated[dict[Key, Annotated[Any, AfterValidator(_standard)]], AfterValidator(_small)] = Field(
+        default={},
+        max_length=KEYS,
+        description="values that win over everything, by decision or YAML path",
+    )
+    unset: list[Text] = Field(
+        default=[], max_length=100, description="what an earlier import was told and is to forget"
+    )
+    device: Text | None = Field(default=None, description="fit the settings to this device")
+    memory: Text | None = Field(default=None, description="with so much memory, such as 48GiB")
+    exact_fit: bool = Field(default=False, description="read every tensor's size from the weights' headers")
+    template: Template | None = Field(
+        default=None, description="a chat template of ours in place of the model's own"
+    )
+    take: Literal["mine", "theirs"] | None = Field(
+        default=None, description="whose value counts where an edit and this import differ"
+    )
+    note: Spoken | None = Field(default=None, description="why, for the history")
+
+    @model_validator(mode="after")
+    def _one(self) -> Import:
+        if (self.reference is None) == (self.references is None):
+            raise ValueError("give either reference or references")
+        if self.references is not None and (self.name or self.template):
+            raise ValueError("name and template are for one reference, not for a list")
+        return self
+
+
+class ReviewRequest(Body):
+    """A person's word on a document."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"note": "a day in staging"}]})
+
+    note: Spoken | None = None
+    digest: Annotated[str, Field(pattern="^sha256:[0-9a-f]{64}$")] | None = Field(
+        default=None, description="of the data that were looked at; another one is refused"
+    )
+
+
+class Rejection(ReviewRequest):
+    """A rejection says why."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"note": "too hot for tools"}]})
+
+    note: Annotated[Spoken, Field(min_length=1)]
+
+
+class ValidationRequest(Body):
+    """How a document is to be run."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"engine": "mlx"}]})
+
+    engine: Text | None = Field(default=None, description="another engine than the document names")
+    fetch: bool = Field(default=True, description="fetch the weights if they are not on the worker's disk")
+
+
+class Retry(Body):
+    """What is different in another attempt."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"backend": "mlx"}]})
+
+    backend: Text | None = None
+    take: Literal["mine", "theirs"] | None = None
+
+
+def request_of(said: Import, settings: Settings) -> ImportRequest:
+    """The importer's request; raises UsageError and ServiceError("no-directories")."""
+    reference = str(said.reference)
+    check_place(reference, said.revision, settings)
+    if said.name is not None:
+        name_allocator.check(said.name)
+    device, memory = _device(said)
+    assignments = [f"{key}={json.dumps(value)}" for key, value in said.set.items()]
+    return ImportRequest(
+        reference=reference,
+        revision=said.revision,
+        name=said.name,
+        preferences=preferences.parse(assignments, _backend(said, settings), said.unset),
+        engine_version=said.engine_version,
+        device=device,
+        memory=memory,
+        exact_fit=said.exact_fit,
+        template=_template(said.template),
+    )
+
+
+def _backend(said: Import, settings: Settings) -> str | None:
+    """The one that was asked for, or the only one that this service is for. Raises UsageError."""
+    if said.backend is None:
+        return settings.backends[0] if len(settings.backends) == 1 else None
+    if said.backend not in (AUTO, *settings.backends):
+        problem = f"it is one of {', '.join(settings.backends)} or {AUTO}"
+        raise UsageError("bad-value", setting=Setting.BACKEND, value=said.backend, problem=problem)
+    return said.backend
+
+
+def check_place(reference: str, revision: str | None, settings: Settings) -> None:
+    """Raise UsageError for no reference, ServiceError("no-directories") for a folder not to be read."""
+    directory = parse(reference, revision).directory
+    if directory is not None:
+        settings.places.folder(directory)
+
+
+def _device(said: Import) -> tuple[str | None, int | None]:
+    from importer.memory import devices
+
+    name = None if said.device is None else devices.named(said.device).label
+    return name, None if said.memory is None else devices.size(said.memory)
+
+
+def _template(word: str | None) -> TemplateOverride | None:
+    """A convention of ours; never a file, which would be one of the server's."""
+    if word is None:
+        return None
+    return by_name(word) if word == NONE or word in CONVENTIONS else None

@@ -1,0 +1,268 @@
+"""What answers hold, for OpenAPI and for the generated clients."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
+
+from importer.errors import ServiceError
+from importer.gallery import jobs
+from importer.gallery.entry import Summary
+from importer.gallery.jobs import Job as JobRow
+from importer.gallery.standing import State
+from importer.service.api.problems import problem
+
+JobState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+
+
+class Mistake(BaseModel):
+    """One mistake in a request, and the field that it is about."""
+
+    pointer: str = Field(description="a JSON pointer into the body, the query or the document")
+    detail: str
+    line: int | None = None
+    column: int | None = None
+
+
+class Candidate(BaseModel):
+    """A backend that could take a model."""
+
+    backend: str = Field(description="what to ask again with")
+    engine: str = Field(description="the engine and the version that it would be written for")
+    says: str = Field(description="why it is a candidate")
+
+
+class Clash(BaseModel):
+    """A value that an edit and an import changed differently; a side that has none is left out."""
+
+    path: str
+    base: Any = None
+    mine: Any = None
+    theirs: Any = None
+
+
+class Problem(BaseModel):
+    """RFC 9457 problem details."""
+
+    type: str = Field(examples=["/problems/bad-reference"])
+    title: str
+    status: int
+    detail: str
+    kind: str
+    hint: str
+    instance: str | None = None
+    request_id: str | None = None
+    errors: list[Mistake] | None = None
+    candidates: list[Candidate] | None = Field(
+        default=None, description="of an ambiguous import: the backends that could take it"
+    )
+    conflicts: list[Clash] | None = None
+
+
+class Link(BaseModel):
+    """Where something is."""
+
+    href: str
+
+
+JOB: JsonDict = {
+    "id": "01a1fe37-0cfa-7717-9cfd-b855cc245e8e", "kind": "import", "state": "running", "step": "prove",
+    "says": "asking vllm's parsers", "config": None, "result": None, "error": None, "attempt": 1, "by": "ann",
+    "request": {"reference": "Qwen/Qwen3-8B", "backend": "vllm"}, "device": None, "parent": None,
+    "counts": None, "created_at": "2026-11-21T13:06:23+00:00", "started_at": "2026-11-21T13:06:23+00:00",
+    "ended_at": None, "links": {"self": {"href": "/v1/jobs/01a1fe37-0cfa-7717-9cfd-b855cc245e8e"}},
+}  # fmt: skip
+CANDIDATES = [
+    {"backend": "vllm", "engine": "vLLM 0.32.0", "says": "it serves Qwen3ForCausalLM"},
+    {"backend": "mlx", "engine": "mlx-lm 0.32.2", "says": "it serves Qwen3ForCausalLM"},
+]
+ASKS: JsonDict = JOB | {
+    "state": "failed", "step": "decide", "says": None, "request": {"reference": "Qwen/Qwen3-8B"},
+    "error": problem(
+        ServiceError("ambiguous", reference="Qwen/Qwen3-8B", names="vllm, mlx", candidates=CANDIDATES)
+    ),
+    "ended_at": "2026-11-21T13:06:25+00:00",
+    "links": {
+        "self": {"href": "/v1/jobs/01a1fe37-0cfa-7717-9cfd-b855cc245e8e"},
+        "retry": {"href": "/v1/jobs/01a1fe37-0cfa-7717-9cfd-b855cc245e8e/retry"},
+    },
+}  # fmt: skip
+JOBS = {"running": JOB, "asks": ASKS}  # one that runs, and one that has to be asked again
+CONFIG: JsonDict = {
+    "name": "qwen3-8b", "version": 3, "digest": f"sha256:{'0' * 64}", "model": "Qwen/Qwen3-8B",
+    "revision": "b968826d9c46dd6066d109eabc6255188de91218", "backend": "vllm", "family": "qwen3",
+    "kind": "chat", "state": "approved", "review": "approved", "validation": "never",
+    "reason": "it was never validated", "created_at": "2026-11-21T13:06:24+00:00",
+    "updated_at": "2026-11-21T13:09:00+00:00", "links": {"self": {"href": "/v1/configs/qwen3-8b"}},
+}  # fmt: skip
+
+
+class Job(BaseModel):
+    """A job: what was asked for, how far it is, and what came of it."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [*JOBS.values()]})
+
+    id: str
+    kind: Literal["import", "imports", "validation"]
+    state: JobState
+    step: str | None = Field(description="the step it is at")
+    says: str | None = Field(description="how far that step is")
+    config: str | None = Field(description="the document's name, once there is one")
+    request: dict[str, Any]
+    result: dict[str, Any] | None
+    error: Problem | None = Field(description="why it failed; `candidates` where it has to be asked again")
+    attempt: int
+    by: str
+    device: str | None
+    parent: str | None = Field(description="the list that it belongs to")
+    counts: dict[str, int] | None = Field(default=None, description="of a list: its jobs by state")
+    created_at: str
+    started_at: str | None
+    ended_at: str | None
+    links: dict[str, Link]
+
+
+class Jobs(BaseModel):
+    """A page of jobs, the newest first; of a list in its order."""
+
+    items: list[Job]
+    next: str | None = Field(description="the cursor of the next page")
+
+
+class Config(BaseModel):
+    """A document in a list; ``reason`` says why it is not published."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [CONFIG]})
+
+    name: str
+    version: int
+    digest: str
+    model: str | None
+    revision: str | None
+    backend: str | None
+    family: str | None
+    kind: str | None
+    state: State
+    review: str
+    validation: str
+    reason: str | None
+    created_at: str
+    updated_at: str
+    links: dict[str, Link]
+
+
+class Configs(BaseModel):
+    """A page of documents, by name."""
+
+    items: list[Config]
+    total: int
+    next: str | None = Field(description="the cursor of the next page")
+
+
+class Whole(Config):
+    """A document: its text, and the data in it."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [CONFIG | {"text": "name: qwen3-8b\n", "data": {"name": "qwen3-8b"}}]}
+    )
+
+    text: str
+    data: dict[str, Any]
+
+
+class VersionOf(BaseModel):
+    """One version: who made it, when, by which action, why, and what it changed."""
+
+    version: int
+    action: str
+    state: str
+    digest: str
+    by: str
+    at: str
+    why: str | None
+    changes: list[dict[str, Any]] | None = Field(description="from the version before; none for the first")
+
+
+class History(BaseModel):
+    """Every version, the newest first, and every word that was said in reviews."""
+
+    versions: list[VersionOf]
+    words: list[dict[str, Any]]
+
+
+class Decisions(BaseModel):
+    """What was decided and why, what fits, what the parsers showed."""
+
+    decisions: dict[str, Any]
+    evidence: list[dict[str, Any]]
+    unknown: dict[str, str]
+    fit: dict[str, Any] | None
+    proof: dict[str, Any] | None
+    warnings: list[str]
+    edited: list[dict[str, Any]] | None
+    differences: list[dict[str, Any]] | None
+
+
+class Preview(BaseModel):
+    """What an import would write: nothing has been."""
+
+    name: str
+    model: str
+    revision: str | None
+    backend: str
+    text: str
+    document: dict[str, Any]
+    decisions: dict[str, Any]
+    evidence: list[dict[str, Any]]
+    fit: dict[str, Any]
+    proof: dict[str, Any] | None
+    unknown: dict[str, str]
+    new: bool
+    edits: list[dict[str, Any]] = Field(description="what stays of a person's edits")
+    changes: list[dict[str, Any]] = Field(description="from the document in the gallery")
+    conflicts: list[Clash]
+
+
+class Export(BaseModel):
+    """A document for another consumer."""
+
+    name: str
+    format: str
+    review: str
+    digest: str
+    files: dict[str, str]
+    lost: list[str] = Field(description="what these files cannot carry")
+
+
+def job_json(job: JobRow, counts: dict[str, int] | None = None) -> dict[str, Any]:
+    """A job as it is answered."""
+    base = f"/v1/jobs/{job.id}"
+    links = {"self": base, "events": f"{base}/events"}
+    if job.kind == "imports":
+        links["jobs"] = f"/v1/jobs?parent={job.id}"
+    if job.state in jobs.OPEN:
+        links["cancel"] = f"{base}/cancel"
+    elif job.state != "succeeded":
+        links["retry"] = f"{base}/retry"
+    if job.config is not None:
+        links["config"] = f"/v1/configs/{job.config}"
+    shown = ("id", "kind", "state", "step", "says", "config", "request", "result", "error", "attempt", "by")
+    times = ("device", "created_at", "started_at", "ended_at")
+    return {
+        **{key: getattr(job, key) for key in (*shown, *times)},
+        "parent": None if job.root == job.id else job.root,
+        "counts": counts,
+        "links": {name: {"href": href} for name, href in links.items()},
+    }
+
+
+def config_json(found: Summary) -> dict[str, Any]:
+    """A document as lists have it."""
+    base = f"/v1/configs/{found.name}"
+    parts = ("decisions", "receipt", "history")
+    links = {"self": {"href": base}} | {part: {"href": f"{base}/{part}"} for part in parts}
+    if found.state == "published":
+        links["entry"] = {"href": f"/gallery/{found.name}.yaml"}
+    return {**{f: getattr(found, f) for f in Summary.__dataclass_fields__}, "links": links}

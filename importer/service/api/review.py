@@ -1,0 +1,129 @@
+"""What people say of documents, and their validation: ``/approve``, ``/reject``, ``/validate``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from importer.app.import_ import now
+from importer.config_file.receipt import Receipt
+from importer.config_file.receipt import ReviewEntry as Said
+from importer.config_file.review import say
+from importer.engines import get
+from importer.gallery import audit, executors, jobs
+from importer.service.api.dependencies import AtDesk, Desk
+from importer.service.api.etags import IfMatch, etag, numbers
+from importer.service.api.idempotency import AskedOnce, Once
+from importer.service.api.problems import accepted, problems
+from importer.service.api.request_models import Rejection, ReviewRequest, ValidationRequest
+from importer.service.api.response_models import Config, Job, config_json, job_json
+from importer.service.security.auth import Approver, Importer, act
+from importer.service.security.grants import Caller, need_approval
+
+NOBODY = (
+    "no worker has {engine} and the memory; it waits for one that does: install {known} on the server or "
+    "on a worker, then start that again"
+)
+
+router = APIRouter(prefix="/v1/configs", tags=["review"])
+
+
+@router.post(
+    "/{name}/approve",
+    response_model=Config,
+    responses=problems(
+        "no-such-document", "invalid", "changed", "precondition-failed", "no-receipt", "key-reused"
+    ),
+    summary="Approve a document as it is now",
+)
+def approve(
+    name: str, request: Request, at: AtDesk, who: Approver, once: AskedOnce,
+    body: ReviewRequest | None = None, match: IfMatch = None,
+) -> Response:  # fmt: skip
+    """With `If-Match` or `digest` the word counts only for what was looked at."""
+    return _say("approved", name, request, at, who, once, body or ReviewRequest(), match)
+
+
+@router.post(
+    "/{name}/reject",
+    response_model=Config,
+    responses=problems("no-such-document", "changed", "precondition-failed", "no-receipt", "key-reused"),
+    summary="Reject a document, saying why",
+)
+def reject(
+    name: str, request: Request, at: AtDesk, who: Approver, once: AskedOnce,
+    body: Rejection, match: IfMatch = None,
+) -> Response:  # fmt: skip
+    """It is published no longer."""
+    return _say("rejected", name, request, at, who, once, body, match)
+
+
+def _say(
+    state: Any,
+    name: str,
+    request: Request,
+    at: Desk,
+    who: Caller,
+    once: Once,
+    body: ReviewRequest,
+    match: str | None,
+) -> Response:
+    if (answered := once.said()) is not None:
+        return answered
+    action = "approve" if state == "approved" else "reject"
+    with at.gallery.change(act(request, who, action, body.note)) as change:
+        change.expect(name, numbers(match))
+        say(change.checkout, name, Said(state, who.name, now(), body.note), body.digest)
+        summary = change.save(name)
+        headers = {"ETag": etag(summary.version)}
+        return once.answer(change.connection, config_json(summary), 200, headers)
+
+
+@router.post(
+    "/{name}/validate",
+    status_code=202,
+    response_model=Job,
+    responses=accepted()
+    | problems(
+        "no-such-document", "invalid", "unknown-engine", "no-receipt", "key-reused", "code-not-approved"
+    ),
+    summary="Run a document on a real engine and probe it",
+)
+def validate(
+    name: str,
+    request: Request,
+    at: AtDesk,
+    who: Importer,
+    once: AskedOnce,
+    body: ValidationRequest | None = None,
+) -> Response:
+    """Answered at once with a job, which waits for a worker with the engine, the device and the memory."""
+    if (answered := once.said()) is not None:
+        return answered
+    said = body or ValidationRequest()
+    with at.gallery.checkout() as folder:
+        stored = folder.load(name)
+        stored.check()
+        need_approval(stored)
+        engine = said.engine or stored.backend
+        known = get(engine).name
+        needs = _memory(stored.need_receipt())
+    with at.database.writing() as connection:
+        asked = {"config": name, "engine": engine, "fetch": said.fetch}
+        able = any(one.can(engine, needs) for one in executors.everyone(connection))
+        job = jobs.create(
+            connection, "validation", asked, who.name, config=name, engine=engine, memory=needs,
+            says=None if able else NOBODY.format(engine=engine, known=known),
+        )  # fmt: skip
+        audit.record(connection, act(request, who, "ask"), f"job {job.id}", asked)
+        return once.answer(connection, job_json(job), 202, {"Location": f"/v1/jobs/{job.id}"})
+
+
+def _memory(receipt: Receipt) -> int | None:
+    """Bytes that the model likely takes of each device, where that was estimated."""
+    try:
+        return int(((receipt.fit or {})["estimate"])["total"]["likely"])
+    except (KeyError, TypeError, ValueError):
+        return None

@@ -1,0 +1,115 @@
+"""An import by its URI in our own words, and what a look at it tells LocalAI at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from importer.app.decide import Studied, finalize
+from importer.errors import ImporterError, ServiceError
+from importer.gallery.jobs import Job
+from importer.service import messages
+from importer.service.api.request_models import Import
+from importer.service.localai.models import ImportUri
+
+FILE = "file://"
+COUNT = {"backend": "backend", "name": "name"}  # preferences that a request of ours has, too
+UNITS = "KMGTPE"
+
+
+def asked(body: ImportUri) -> Import:
+    """The same in our own words; raises ServiceError("bad-request")."""
+    preferences = body.preferences or {}
+    said = {ours: preferences[key] for key, ours in COUNT.items() if preferences.get(key) not in (None, "")}
+    if preferences.get("description"):
+        said["set"] = {"description": preferences["description"]}
+    try:
+        return Import(reference=body.uri.strip().removeprefix(FILE), **said)
+    except ValidationError as error:
+        found = error.errors()[0]
+        problem = f"{'.'.join(map(str, found['loc'])) or 'it'}: {messages.mistake(found)}"
+        raise ServiceError("bad-request", problem=problem) from None
+
+
+def estimates(studied: Studied) -> dict[str, Any]:
+    """Memory and size as LocalAI tells them; nothing where neither is known."""
+    try:
+        found = finalize(studied, None).fit
+    except ImporterError:  # the job will tell it, with all that it knows then
+        return {}
+    memory = 0
+    if found.placed is not None and found.fit is not None:
+        memory = found.fit.total.likely * found.placed.split.cards
+    weights = 0 if found.weights is None else found.weights.amount.likely
+    return _told("vram", memory) | _told("size", weights)
+
+
+def _told(what: str, size: int) -> dict[str, Any]:
+    return {f"estimated_{what}_bytes": size, f"estimated_{what}_display": shown(size)} if size > 0 else {}
+
+
+def shown(size: int) -> str:
+    """Bytes as LocalAI shows them, by thousands: ``16.4 GB``."""
+    if size < 1000:
+        return f"{size} B"
+    value, unit = float(size), -1
+    while value >= 1000 and unit < len(UNITS) - 1:
+        value, unit = value / 1000, unit + 1
+    return f"{value:.1f} {UNITS[unit]}B"
+
+
+# Phase and progress at which a step begins; LocalAI's own downloads reach 90 and its commit 99.
+STEPS: Mapping[str | None, tuple[str, float]] = {
+    None: ("queued", 0.0), "resolve": ("resolving", 10.0), "decide": ("resolving", 40.0),
+    "prove": ("verifying", 90.0), "store": ("committing", 99.0),
+}  # fmt: skip
+
+
+def status(job: Job) -> dict[str, Any]:
+    """Its OpStatus; a success is processed, at 100, with the message "completed"."""
+    name = job.config or job.request.get("name") or str(job.request.get("reference", ""))
+    told: dict[str, Any] = {
+        "deletion": False, "file_name": "", "processed": False, "message": "", "progress": 0.0,
+        "file_size": "", "downloaded_size": "", "gallery_element_name": name,
+        "cancelled": False, "cancellable": False,
+    }  # fmt: skip
+    return told | _state(job, name)
+
+
+def _state(job: Job, name: str) -> dict[str, Any]:
+    if job.state == "succeeded":
+        return {"processed": True, "progress": 100.0, "message": "completed"}
+    if job.state == "cancelled":
+        return {"processed": True, "cancelled": True, "message": "cancelled"}
+    if job.state == "failed":
+        error = str((job.error or {}).get("detail", "it failed"))
+        says = {"error": error, "message": f"error: {error}", "gallery_element_name": ""}
+        return {"processed": True, **says}
+    phase, progress = STEPS.get(job.step, STEPS[None])
+    message = "queued" if phase == "queued" else job.says or f"processing model: {name}"
+    return {"message": message, "phase": phase, "progress": progress, "cancellable": True}
+
+
+# The maps among the fields of LocalAI's ModelConfig (82c191a): whoever edits one sends it whole.
+MAPS = frozenset(
+    (
+        "chat_template_kwargs", "engine_args", "feature_flags", "parameters.logit_bias",
+        "pii_detection.entity_actions", "roles",
+    )
+)  # fmt: skip
+
+
+def merge(data: Mapping[str, Any], patch: Mapping[str, Any], place: str = "") -> dict[str, Any]:
+    """Scalars and lists replace, maps of known keys merge; an empty map of free keys takes the key away."""
+    result = dict(data)
+    for key, value in patch.items():
+        path, old = f"{place}{key}", result.get(key)
+        if path in MAPS and value == {}:
+            result.pop(key, None)
+        elif path not in MAPS and isinstance(value, Mapping) and isinstance(old, Mapping):
+            result[key] = merge(old, value, f"{path}.")
+        else:
+            result[key] = value
+    return result

@@ -1,0 +1,207 @@
+"""Failures as LocalAI tells them: one envelope for most routes, a flat one for those of its configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
+from sqlalchemy.exc import OperationalError
+from starlette.exceptions import HTTPException
+
+from importer.errors import ImporterError, ServiceError
+from importer.service import messages
+from importer.service.api.dependencies import json_answer
+from importer.service.api.problems import status_of
+
+EXAMPLE: JsonDict = {"uri": "huggingface://Qwen/Qwen3-8B", "preferences": {"backend": "vllm"}}
+
+
+class ImportUri(BaseModel):
+    """What to import; members that nobody knows are passed over, as LocalAI does."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
+
+    uri: str
+    preferences: dict[str, Any] | None = Field(
+        default=None, description="backend, name and description count"
+    )
+
+
+class Begun(BaseModel):
+    """An operation that has begun."""
+
+    uuid: str
+    status: str = Field(description="where its state is")
+    estimated_vram_bytes: int | None = Field(default=None, ge=0)
+    estimated_vram_display: str | None = None
+    estimated_size_bytes: int | None = Field(default=None, ge=0)
+    estimated_size_display: str | None = None
+
+
+class OpStatus(BaseModel):
+    """An operation's state; one that failed is processed and has an error."""
+
+    deletion: bool
+    file_name: str
+    error: str | None = None
+    processed: bool
+    message: str
+    progress: float = Field(ge=0, le=100)
+    phase: str | None = None
+    file_size: str
+    downloaded_size: str
+    gallery_element_name: str
+    cancelled: bool
+    cancellable: bool
+
+
+class GalleryOf(BaseModel):
+    """A gallery."""
+
+    url: str
+    name: str
+
+
+class Available(BaseModel):
+    """A model that a gallery has."""
+
+    name: str
+    description: str
+    license: str | None = None
+    urls: list[str]
+    tags: list[str]
+    gallery: GalleryOf
+    backend: str
+
+
+class KnownBackend(BaseModel):
+    """A backend that imports may be for."""
+
+    name: str
+    modality: str
+    auto_detect: bool
+    description: str | None = None
+    installed: bool
+
+
+class Patched(BaseModel):
+    """What came of an edit."""
+
+    success: bool
+    message: str
+    config_revision: str
+    pending_cleanup: int
+
+
+class ErrorOf(BaseModel):
+    """What went wrong."""
+
+    code: int
+    message: str
+    type: str
+
+
+class Failed(BaseModel):
+    """The envelope of most failures."""
+
+    error: ErrorOf
+
+
+class Ambiguous(BaseModel):
+    """Several backends could take it."""
+
+    error: str = Field(examples=["ambiguous import"])
+    detail: str
+    modality: str
+    candidates: list[str]
+    hint: str
+
+
+class FlatFailed(BaseModel):
+    """The envelope of failures around a configuration."""
+
+    error: str
+
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+# What keeps its status; all else that a request is to blame for is 400.
+KEPT = (401, 403, 404, 413, 429)
+# Others come of the Hub, and are no word on the caller's key.
+OWN_403 = ("wrong-scope", "needs-approver", "foreign-page")
+OTHERWISE = {"precondition-failed": 409, "private": 404}  # private or missing: the Hub does not say which
+NO_KEY = "An authentication key is required"
+NO_SCOPE = "Admin access required"
+
+
+class Envelope(APIRoute):
+    """A route that fails with ``{"error": {"code", "message", "type"}}``."""
+
+    flat = False
+
+    def get_route_handler(self) -> Handler:
+        """The handler, with LocalAI's words for what it raises."""
+        handler = super().get_route_handler()
+
+        async def answered(request: Request) -> Response:
+            try:
+                return await handler(request)
+            except (ImporterError, RequestValidationError, HTTPException, OperationalError) as error:
+                return failure(error, flat=self.flat)
+
+        return answered
+
+
+class Flat(Envelope):
+    """A route that fails with ``{"error": "…"}``."""
+
+    flat = True
+
+
+def failure(error: Exception, *, flat: bool = False, says: str = "") -> Response:
+    """The answer, its message behind ``says``; what is said of keys has the same envelope everywhere."""
+    known = _known(error)
+    status, message, headers = (
+        wire_status(known),
+        f"{says}{messages.detail(known)} {messages.hint(known)}".strip(),
+        _headers(known),
+    )
+    kind = ""
+    if known.kind == "no-key":
+        message, kind, flat = NO_KEY, "invalid_request_error", False
+    elif known.kind in ("wrong-scope", "needs-approver"):
+        message, kind, flat = NO_SCOPE, "authorization_error", False
+    if flat:
+        return json_answer({"error": message}, status, headers)
+    return json_answer({"error": {"code": status, "message": message, "type": kind}}, status, headers)
+
+
+def wire_status(error: ImporterError) -> int:
+    """400 and 404 where LocalAI answers 500 for what the request is to blame for."""
+    status = OTHERWISE.get(error.kind, status_of(error))
+    if error.kind in OTHERWISE:
+        return status
+    if status >= 500 or (status in KEPT and not (status == 403 and error.kind not in OWN_403)):
+        return status
+    return 400
+
+
+def _known(error: Exception) -> ImporterError:
+    if isinstance(error, ImporterError):
+        return error
+    if isinstance(error, RequestValidationError):
+        said = "; ".join(f"{'.'.join(map(str, e['loc']))}: {messages.mistake(e)}" for e in error.errors())
+        return ServiceError("bad-request", problem=said)
+    if isinstance(error, OperationalError):
+        return ServiceError("no-database", seconds=5)
+    return ServiceError("bad-request", problem=str(getattr(error, "detail", error)))
+
+
+def _headers(error: ImporterError) -> dict[str, str]:
+    seconds = error.details.get("seconds")
+    headers = {"Retry-After": f"{seconds:.0f}"} if isinstance(seconds, int | float) else {}
+    return headers | ({"WWW-Authenticate": "Bearer"} if error.kind == "no-key" else {})

@@ -1,0 +1,107 @@
+"""Who asks, and what they may: an API key, or nobody in particular on loopback."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, cast
+
+from fastapi import Depends, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.security import HTTPBearer
+from fastapi.security.api_key import APIKeyHeader
+
+from importer.errors import ServiceError
+from importer.gallery import keys
+from importer.gallery.act import Act
+from importer.service.api.dependencies import Desk, desk
+from importer.service.security.grants import Caller
+from importer.service.security.middleware import Limiter
+from importer.service.settings import Settings
+
+LOCAL = "local"  # who asks on loopback without a key
+REFUSED = 60  # wrong keys a minute that one address is told about
+SAFE = ("GET", "HEAD", "OPTIONS")
+# Told to OpenAPI; what they read is read below, so that a key is refused in our own words.
+SCHEMES = (
+    HTTPBearer(auto_error=False, description="An API key; none is needed on loopback."),
+    APIKeyHeader(name="x-api-key", auto_error=False),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Requests a minute: changes and other requests of each caller, refused keys of each address."""
+
+    changes: Limiter
+    reads: Limiter
+    refused: Limiter
+
+
+def limits(settings: Settings) -> Limits:
+    """As the settings say."""
+    return Limits(Limiter(settings.rate), Limiter(settings.reads), Limiter(REFUSED))
+
+
+def said_key(request: Request) -> str | None:
+    """The key as clients send it: a bearer token, or a header of its own; "" for what is neither."""
+    said = request.headers.get("authorization")
+    if said is None:
+        return request.headers.get("x-api-key")
+    scheme, _, rest = said.partition(" ")
+    return rest.strip() if scheme.lower() == "bearer" else ""
+
+
+async def caller(request: Request, at: Annotated[Desk, Depends(desk)]) -> Caller:
+    """Raises ServiceError: "no-key", "too-many"."""
+    said = said_key(request)
+    if said is None and at.settings.loopback:  # nothing is looked up
+        return identify(request, at, said)
+    return await run_in_threadpool(identify, request, at, said)
+
+
+def identify(request: Request, at: Desk, said: str | None) -> Caller:
+    """Whose key was said; raises ServiceError: "no-key", "too-many"."""
+    limited = cast(Limits, request.app.state.limits)
+    if said is None and at.settings.loopback:
+        found, ident = Caller(LOCAL, frozenset(keys.SCOPES)), LOCAL
+    else:
+        with at.database.reading() as connection:
+            key = keys.find(connection, said or "")
+        if key is None:
+            limited.refused.count(address(request))
+            raise ServiceError("no-key")
+        found, ident = Caller(key.name, key.scopes), key.id
+    (limited.reads if request.method in SAFE else limited.changes).count(ident)
+    request.state.caller = found.name
+    return found
+
+
+def needs(scope: str) -> Callable[..., Awaitable[Caller]]:
+    """A dependency: the caller, who has the scope."""
+
+    async def checked(  # in the loop: each other function costs a thread
+        found: Annotated[Caller, Depends(caller)],
+        _bearer: Annotated[object, Depends(SCHEMES[0])],
+        _header: Annotated[object, Depends(SCHEMES[1])],
+    ) -> Caller:
+        found.needs(scope)
+        return found
+
+    return checked
+
+
+Reader = Annotated[Caller, Depends(needs("read"))]
+Importer = Annotated[Caller, Depends(needs("import"))]
+Approver = Annotated[Caller, Depends(needs("approve"))]
+Admin = Annotated[Caller, Depends(needs("admin"))]
+
+
+def act(request: Request, who: Caller, action: str, why: str | None = None) -> Act:
+    """What a caller does, for versions and the audit log."""
+    return Act(who.name, action, why, getattr(request.state, "id", None), address(request))
+
+
+def address(request: Request) -> str:
+    """Where a request came from."""
+    return "" if request.client is None else request.client.host

@@ -1,0 +1,71 @@
+"""Who may let this machine run code or read its folders: the scope approve sets it, an approval runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from importer.app.decide import ImportRequest
+from importer.config_file.grants import Grant, GrantReason, grants, set_values
+from importer.config_file.store import StoredDocument
+from importer.errors import ServiceError
+from importer.hub import parse
+from importer.service.api.request_models import Import, check_place, request_of
+from importer.service.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks; ``scopes`` is what they may."""
+
+    name: str
+    scopes: frozenset[str]
+
+    @property
+    def has(self) -> str:
+        """The scopes, for sentences."""
+        return ", ".join(sorted(self.scopes)) or "none"
+
+    def may(self, scope: str) -> bool:
+        """Whether the caller has a scope; admin may do everything."""
+        return bool(self.scopes & {scope, "admin"})
+
+    def needs(self, scope: str) -> None:
+        """Raise ServiceError("wrong-scope") where the caller has another."""
+        if not self.may(scope):
+            raise ServiceError("wrong-scope", name=self.name, scope=scope, has=self.has)
+
+
+SCOPE = "approve"
+
+
+def admitted(said: Import, who: Caller, settings: Settings) -> ImportRequest:
+    """Return the importer's request of one that may be made by this caller on this service.
+
+    Raises UsageError and ServiceError: "needs-approver", "no-directories".
+    """
+    need_approver(who, set_values(said.set))
+    check_reference(str(said.reference), said.revision, who, settings)
+    return request_of(said, settings)
+
+
+def check_reference(reference: str, revision: str | None, who: Caller, settings: Settings) -> None:
+    """Raise UsageError or ServiceError for a reference that this caller may not have read here."""
+    if parse(reference, revision).directory is not None:
+        need_approver(who, [Grant(GrantReason.FOLDER, reference)])
+    check_place(reference, revision, settings)
+
+
+def need_approver(who: Caller, wanted: Collection[Grant], there: Collection[Grant] = ()) -> None:
+    """Raise ServiceError("needs-approver") where a caller without the scope grants what is not ``there``."""
+    new = sorted(set(wanted) - set(there))
+    if new and not who.may(SCOPE):
+        raise ServiceError("needs-approver", what=new[0].reason, name=who.name, has=who.has)
+
+
+def need_approval(stored: StoredDocument) -> None:
+    """Raise ServiceError("code-not-approved") where a document runs code that nobody has approved."""
+    runs = sorted(grant for grant in grants(stored.data) if grant.kind is not GrantReason.FOLDER)
+    approved = stored.receipt is not None and stored.receipt.state(stored.digest) == "approved"
+    if runs and not approved:
+        raise ServiceError("code-not-approved", name=stored.name, what=runs[0].reason)

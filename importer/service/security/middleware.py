@@ -1,0 +1,258 @@
+"""What every request passes: its id, the host it was meant for, the page it comes from, its size."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import re
+import time
+from collections.abc import Mapping
+from threading import Lock
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from importer.errors import ServiceError
+from importer.gallery.ids import fresh
+from importer.service.api.problems import answer
+from importer.service.settings import Settings, is_loopback
+from importer.service.telemetry import Metrics, request_id
+
+DEPTH = 64  # levels of JSON
+LARGE = 50_000  # bytes from which on the loop does not wait for a look at the depth
+TOKENS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+
+
+async def read(receive: Receive, most: int, seconds: float, *, json: bool) -> Receive:
+    """A ``receive`` that has the whole body; raises ServiceError: "body-too-large", "too-slow",
+    "bad-json", "bad-request".
+    """
+    body = await _whole(receive, most, seconds)
+    if json and await _deep(body):
+        raise ServiceError("bad-json", problem=f"it is nested deeper than {DEPTH} levels")
+    given = False
+
+    async def received() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return received
+
+
+async def _whole(receive: Receive, most: int, seconds: float) -> bytes:
+    deadline, parts, seen = time.monotonic() + seconds, [], 0
+    while True:
+        try:
+            message = await asyncio.wait_for(receive(), deadline - time.monotonic())
+        except TimeoutError:
+            raise ServiceError("too-slow", limit=f"{seconds:g}") from None
+        if message["type"] == "http.disconnect":
+            raise ServiceError("bad-request", problem="the connection ended within the body")
+        parts.append(message.get("body", b""))
+        seen += len(parts[-1])
+        if seen > most:
+            raise ServiceError("body-too-large", limit=most)
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+async def _deep(body: bytes) -> bool:
+    return too_deep(body) if len(body) < LARGE else await asyncio.to_thread(too_deep, body)
+
+
+def too_deep(body: bytes, most: int = DEPTH) -> bool:
+    """Whether JSON is nested deeper than ``most``; what is no JSON may be told either."""
+    depth = 0
+    for found in TOKENS.finditer(body):
+        token = found[0]
+        if token in (b"[", b"{"):
+            depth += 1
+            if depth > most:
+                return True
+        elif token in (b"]", b"}"):
+            depth -= 1
+    return False
+
+
+MINUTE = 60.0
+MOST = 10_000  # callers that are remembered; a full bucket need not be
+
+
+class Limiter:
+    """So many requests a minute for each caller, all at once or one by one; 0 sets no limit."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._lock = most, Lock()
+        self._left: dict[str, tuple[float, float]] = {}  # what was left, and when
+
+    def count(self, who: str) -> None:
+        """Raises ServiceError("too-many") with the seconds until the next one."""
+        if not self._most:
+            return
+        now, each = time.monotonic(), MINUTE / self._most
+        with self._lock:
+            left = self._now(who, now)
+            if left < 1:
+                raise ServiceError("too-many", seconds=math.ceil((1 - left) * each))
+            self._left.pop(who, None)  # the one that asked last stands last
+            self._left[who] = (left - 1, now)
+            while len(self._left) > MOST:
+                del self._left[next(iter(self._left))]
+
+    def _now(self, who: str, now: float) -> float:
+        left, at = self._left.get(who, (float(self._most), now))
+        return min(float(self._most), left + (now - at) * self._most / MINUTE)
+
+
+LOG = logging.getLogger("importer.access")
+SAFE = ("GET", "HEAD", "OPTIONS")
+OWN = ("same-origin", "none")
+HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([\w.-]*))(?::[0-9]*)?", re.ASCII)
+LONGEST_ID = 128
+LONGEST_ADDRESS = 8192
+HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+class Guard:
+    """Around the application: refuses in problem details, and logs what was answered."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
+        self._app, self._settings, self._metrics = app, settings, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers, begun = Headers(scope=scope), time.monotonic()
+        ident = _id(headers)
+        scope.setdefault("state", {})["id"] = ident
+        request_id.set(ident)
+        status, streamed = 500, False
+        inner = _as_get(scope)
+
+        async def sent(message: Message) -> None:
+            nonlocal status, streamed
+            if message["type"] == "http.response.start":
+                status, said = message["status"], MutableHeaders(scope=message)
+                streamed = said.get("content-type", "").startswith("text/event-stream")
+                _dress(said, ident)
+            await send(message)
+
+        try:
+            received = await self._received(scope, headers, receive)
+        except ServiceError as refused:
+            await answer(Request(scope), refused)(scope, receive, sent)
+        else:
+            await self._app(inner, received, sent)
+        finally:
+            seconds = time.monotonic() - begun
+            self._metrics.answered(inner, status, seconds, streamed=streamed)
+            _log(scope, status, seconds)
+
+    async def _received(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
+        """The request with its whole body; raises ServiceError where it is refused."""
+        if (refused := self._refusal(scope, headers)) is not None:
+            raise refused
+        if scope["method"] in SAFE:
+            return receive
+        json = headers.get("content-type", "json").partition(";")[0].strip().lower().endswith("json")
+        return await read(receive, self._settings.largest_body, self._settings.body_seconds, json=json)
+
+    def _refusal(self, scope: Scope, headers: Headers) -> ServiceError | None:
+        host = headers.get("host", "")
+        if not (self._ours(host) or self._probed(scope)):
+            return ServiceError("foreign-host", host=host[:200])
+        if scope["method"] not in SAFE and _foreign(headers, host):
+            return ServiceError("foreign-page")
+        if "\0" in scope["path"] or b"%00" in scope["query_string"]:
+            return ServiceError("bad-request", problem="the address holds a NUL")
+        if len(scope["path"]) + len(scope["query_string"]) > LONGEST_ADDRESS:
+            return ServiceError("bad-request", problem=f"the address is longer than {LONGEST_ADDRESS}")
+        length = headers.get("content-length", "0")
+        if length.isdecimal() and int(length[:20]) > self._settings.largest_body:
+            return self._too_large()
+        return None
+
+    def _ours(self, host: str) -> bool:
+        """Whether the name is one of this server's: on loopback a page's own name may lead here, too."""
+        name = _named(host)
+        if name is None:
+            return False
+        if name.lower() in self._settings.names:
+            return True
+        if self._settings.loopback:
+            return is_loopback(name)
+        return not self._settings.allowed_host or name == self._settings.host
+
+    def _probed(self, scope: Scope) -> bool:
+        """Whether a load balancer looks whether it is alive, which knows addresses and no names."""
+        return not self._settings.loopback and scope["path"] in ("/healthz", "/readyz")
+
+    def _too_large(self) -> ServiceError:
+        return ServiceError("body-too-large", limit=self._settings.largest_body)
+
+
+def _as_get(scope: Scope) -> Scope:
+    """HEAD is answered as GET, whose body the server leaves out; a stream is nothing without."""
+    if scope["method"] != "HEAD" or scope["path"].endswith("/events"):
+        return scope
+    return {**scope, "method": "GET"}
+
+
+def _named(host: str) -> str | None:
+    """The name or the address in a ``Host``, ``""`` where it is empty; ``None`` for what is no host."""
+    found = HOST.fullmatch(host)
+    return None if found is None else found[1] or found[2]
+
+
+def _foreign(headers: Headers, host: str) -> bool:
+    """Whether a browser says that the request comes of another site's page; a key is no page's to send."""
+    if "authorization" in headers or "x-api-key" in headers:
+        return False
+    origin = headers.get("origin")
+    if origin is not None and origin.partition("://")[2] != host:
+        return True
+    return headers.get("sec-fetch-site", "none") not in OWN
+
+
+def _id(headers: Headers) -> str:
+    """The caller's own id where it can be logged, else a new one."""
+    said = headers.get("x-request-id", "")
+    fine = 0 < len(said) <= LONGEST_ID and all(c.isalnum() or c in "-_." for c in said) and said.isascii()
+    return said if fine else fresh()
+
+
+def _dress(headers: MutableHeaders, ident: str) -> None:
+    """What every answer carries; what may not be kept is kept nowhere."""
+    headers["X-Request-Id"] = ident
+    for name, value in HEADERS.items():
+        headers.setdefault(name, value)
+    if "etag" not in headers:
+        headers.setdefault("Cache-Control", "no-store")
+
+
+def _log(scope: Scope, status: int, seconds: float) -> None:
+    client = scope.get("client")
+    said = {
+        "method": scope["method"], "path": scope["path"], "status": status,
+        "ms": round(seconds * 1000, 1), "who": scope.get("state", {}).get("caller"),
+        "address": client[0] if client else None,
+    }  # fmt: skip
+    LOG.info("%s %s %s", scope["method"], scope["path"], status, extra={"said": said})

@@ -1,0 +1,179 @@
+"""The processes: a server, and a worker that runs jobs alone."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import gc
+import logging
+import signal
+import socket
+import threading
+from contextlib import closing, suppress
+from types import FrameType
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from importer.errors import InternalError, ServiceError
+from importer.gallery import keys
+from importer.gallery.gallery import Gallery
+from importer.gallery.opening import opened
+from importer.service import telemetry
+from importer.service.app import create
+from importer.service.jobs.crew import Crew
+from importer.service.settings import Settings
+
+
+class HeaderTimeout(H11Protocol):
+    """Closes a connection whose next request's head takes longer; bodies are timed where they are read."""
+
+    seconds = 30.0
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """The first request's head is awaited."""
+        super().connection_made(transport)
+        self._late = self.loop.call_later(self.seconds, self._give_up)
+
+    def data_received(self, data: bytes) -> None:
+        """A head that is whole ends the wait; the first bytes of a further one begin another."""
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._stop_waiting()
+        elif self._late is None and not self.transport.is_closing():
+            self._late = self.loop.call_later(self.seconds, self._give_up)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nobody is awaited."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _stop_waiting(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+    def _give_up(self) -> None:
+        self._late = None
+        if not self.transport.is_closing() and (self.cycle is None or self.cycle.response_complete):
+            self.transport.close()
+
+
+def patience(seconds: float) -> type[HeaderTimeout]:
+    """The protocol with another limit."""
+    return type("Patience", (HeaderTimeout,), {"seconds": seconds})
+
+
+BACKLOG = 2048  # connections that wait to be taken
+NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)  # such as ::1 of localhost where there is no IPv6
+
+
+def listening(host: str, port: int) -> list[socket.socket]:
+    """A socket for each address of the host, all on one port; raises ServiceError("not-listening")."""
+    found: list[socket.socket] = []
+    failed: OSError | None = None
+    try:
+        for family, kind, number, _, place in socket.getaddrinfo(
+            host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        ):
+            taken = found[0].getsockname()[1] if found else port
+            try:
+                found.append(_bound(socket.socket(family, kind, number), (place[0], taken, *place[2:])))
+            except OSError as error:
+                if error.errno not in NOT_HERE:
+                    raise
+                failed = error
+        if failed is not None and not found:
+            raise failed
+    except OSError as error:
+        for one in found:
+            one.close()
+        problem = error.strerror or type(error).__name__
+        raise ServiceError("not-listening", host=host, port=port, problem=problem) from None
+    return found
+
+
+def _bound(one: socket.socket, place: Any) -> socket.socket:
+    try:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if one.family == socket.AF_INET6:
+            one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        one.bind(place)
+        one.listen(BACKLOG)  # only that keeps another server off
+    except OSError:
+        one.close()
+        raise
+    return one
+
+
+GRACE = 10  # seconds that requests have to end when the server does
+LOG = logging.getLogger("importer")
+
+
+class ImporterServer(uvicorn.Server):
+    """Ends streams first, which would keep it from ending; looks for no garbage where there is none."""
+
+    async def startup(self, sockets: list[Any] | None = None) -> None:
+        """What is there now stays: looking through all of it took a tenth of a second, now and then."""
+        await super().startup(sockets=sockets)
+        gc.collect()
+        gc.freeze()
+        if self.started:
+            host = f"[{self.config.host}]" if ":" in self.config.host else self.config.host
+            LOG.info("listening on http://%s:%s", host, sockets[0].getsockname()[1] if sockets else "")
+
+    async def shutdown(self, sockets: list[Any] | None = None) -> None:
+        """Whoever watches a job is told that it ends here, and is not waited for."""
+        self.config.app.state.desk.watching.end()  # type: ignore[union-attr]
+        await super().shutdown(sockets=sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """The first signal ends it in order, the second at once."""
+        app = self.config.app
+        app.state.ending = True  # type: ignore[union-attr]
+        super().handle_exit(sig, frame)
+
+
+def serve(settings: Settings) -> None:
+    """Answer requests until a signal ends it; raises ServiceError and what the database raises."""
+    telemetry.begin(settings)
+    _check(settings)
+    sockets = listening(settings.host, settings.port)
+    config = uvicorn.Config(
+        create(settings), host=settings.host, port=settings.port, log_config=None, access_log=False,
+        server_header=False, timeout_graceful_shutdown=GRACE, lifespan="on", ws="none",
+        http=patience(settings.body_seconds), limit_concurrency=settings.connections,
+        proxy_headers=bool(settings.trusted_proxy), forwarded_allow_ips=settings.trusted_proxy,
+    )  # fmt: skip
+    server = ImporterServer(config)
+    with suppress(
+        KeyboardInterrupt, SystemExit
+    ):  # the signal that ended it, once more; that it did not start
+        server.run(sockets)
+    if not server.started:
+        raise InternalError("internal", problem="the server did not start; see the log above")
+
+
+def work(settings: Settings) -> None:
+    """Run jobs until a signal ends it."""
+    telemetry.begin(settings)
+    database = opened(settings.url)
+    ending = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ending.set())
+    with Crew(Gallery(database), settings) as crew:
+        LOG.info("working", extra={"said": {"device": crew.device, "engines": crew.me.engines}})
+        ending.wait()
+    database.close()
+
+
+def _check(settings: Settings) -> None:
+    """Whether the database can be used; whoever is reached from elsewhere needs somebody who may ask."""
+    database = opened(settings.url)
+    with closing(database), database.reading() as connection:
+        counted = [key for key in keys.listed(connection) if key["revoked_at"] is None]
+    if not (counted or settings.loopback):
+        problem = "any address but loopback needs an API key, and there is none: 'importer keys create NAME'"
+        raise ServiceError("bad-setting", place=f"--host {settings.host}", problem=problem)

@@ -1,0 +1,166 @@
+"""Figures for Prometheus, in a registry of this application; few labels, none of them a caller's words."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
+from sqlalchemy import Connection, func, select
+from starlette.types import Scope
+
+from importer import __version__
+from importer import config as places
+from importer.gallery import executors, tables
+from importer.gallery.database import Database
+from importer.service.settings import Settings
+
+QUIET = ("dbos", "httpx", "httpx2", "httpcore", "httpcore2", "sqlalchemy", "uvicorn.error")
+# An API key, a token of the Hub, a password in a URL: none is meant to come here, and none gets through.
+SECRETS = re.compile(
+    r"(?P<key>\bimp_[0-9a-f]{12}_)[\w-]{20,}|(?P<token>\bhf_)\w{8,}|(?P<user>://[^\s:/@]{0,200}:)[^\s/@]+(?=@)"
+)
+request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
+job_id: ContextVar[str | None] = ContextVar("job_id", default=None)
+
+
+@contextmanager
+def of_job(ident: str) -> Iterator[None]:
+    """What is logged inside belongs to the job."""
+    token = job_id.set(ident)
+    try:
+        yield
+    finally:
+        job_id.reset(token)
+
+
+class Json(logging.Formatter):
+    """One line of JSON for each entry."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Time, level, logger, message, and what is known beside it."""
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        said = {"at": at, "level": record.levelname.lower(), "logger": record.name}
+        said |= {"message": record.getMessage(), **_ids(), **getattr(record, "said", {})}
+        if record.exc_info:
+            said["error"] = self.formatException(record.exc_info)
+        return without_secrets(json.dumps(said, default=str))  # ASCII: Unicode has line ends of its own
+
+
+class Text(logging.Formatter):
+    """The same for eyes; no entry steers a terminal or looks like two."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Time, level, logger, message; an error's lines behind it."""
+        text = without_secrets(super().format(record))
+        plain = "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+        return plain if record.exc_info else plain.replace("\n", "\\n")
+
+
+def _ids() -> dict[str, str]:
+    ids = {"request": request_id.get(), "job": job_id.get()}
+    return {name: ident for name, ident in ids.items() if ident is not None}
+
+
+def without_secrets(text: str) -> str:
+    """A line without what only the server and its callers may know."""
+    for variable in places.TOKENS:
+        if len(value := os.environ.get(variable, "").strip()) >= 8:
+            text = text.replace(value, "***")
+    return SECRETS.sub(lambda m: f"{m['key'] or m['token'] or m['user']}***", text)
+
+
+def begin(settings: Settings) -> None:
+    """Log as the settings say, to stderr."""
+    handler = logging.StreamHandler()
+    text = Text("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    handler.setFormatter(Json() if settings.log_format == "json" else text)
+    logging.basicConfig(level=settings.log_level.upper(), handlers=[handler], force=True)
+    for name in QUIET:
+        logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLogger().level))
+
+
+MEDIA_TYPE = CONTENT_TYPE_LATEST
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+
+
+class Metrics:
+    """What this process counts; what the database knows is asked when somebody looks."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        labels = ("method", "route")
+        self._requests = Counter(
+            "importer_requests_total", "Requests answered.", (*labels, "status"), registry=self._registry
+        )
+        self._seconds = Histogram(
+            "importer_request_seconds", "Time to the end of an answer, streams left out.", labels,
+            buckets=SECONDS, registry=self._registry,
+        )  # fmt: skip
+
+    def answered(self, scope: Scope, status: int, seconds: float, *, streamed: bool) -> None:
+        """One request, under its route's template: a name in an address is no label."""
+        route = getattr(scope.get("route"), "path", None) or "other"
+        method = scope["method"] if scope["method"] in METHODS else "other"
+        self._requests.labels(method, route, str(status)).inc()
+        if not streamed:
+            self._seconds.labels(method, route).observe(seconds)
+
+    def text(self, database: Database) -> bytes:
+        """Everything, as Prometheus reads it."""
+        with database.reading() as connection:
+            found = [*_gallery(connection)]
+        shown = CollectorRegistry()
+        shown.register(_Given(found))
+        return generate_latest(self._registry) + generate_latest(shown)
+
+
+class _Given(Collector):
+    def __init__(self, found: list[Metric]) -> None:
+        self._found = found
+
+    def collect(self) -> Iterator[Metric]:
+        """What was found."""
+        yield from self._found
+
+
+def _gallery(connection: Connection) -> Iterator[Metric]:
+    build = GaugeMetricFamily("importer_build_info", "The importer's version.", labels=["version"])
+    build.add_metric([__version__], 1)
+    yield build
+    c, j = tables.configs.c, tables.jobs.c
+    documents = select(c.state, func.count()).where(c.deleted_at.is_(None)).group_by(c.state)
+    yield _counted(
+        "importer_documents", "Documents by state.", ["state"], connection.execute(documents).all()
+    )
+    by_state = select(j.kind, j.state, func.count()).group_by(j.kind, j.state)
+    yield _counted(
+        "importer_jobs", "Jobs by kind and state.", ["kind", "state"], connection.execute(by_state).all()
+    )
+    oldest = connection.execute(
+        select(func.min(j.created_at)).where(j.state == "queued", j.kind != "imports")
+    ).scalar()
+    waited = 0.0 if oldest is None else time.time() - datetime.fromisoformat(oldest).timestamp()
+    yield GaugeMetricFamily(
+        "importer_oldest_queued_seconds", "How long the oldest job in a queue has waited.", max(0.0, waited)
+    )
+    there = [one for one in executors.everyone(connection) if not executors.overdue(one)]
+    yield GaugeMetricFamily("importer_processes", "Processes that run jobs.", len(there))
+
+
+def _counted(name: str, says: str, labels: list[str], rows: Iterable[Iterable[object]]) -> Metric:
+    family = GaugeMetricFamily(name, says, labels=labels)
+    for *values, number in rows:
+        family.add_metric([str(v) for v in values], float(str(number)))
+    return family

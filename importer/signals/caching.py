@@ -1,0 +1,82 @@
+"""What vLLM does by itself with prompts and their cache: prefixes, chunks, what the cache holds.
+
+Said, and not written: these are the engine's own defaults (``is_prefix_caching_supported`` and its neighbour
+in ``vllm/config/model.py``), and no file of a model says that they are wrong for it. What the cache holds is
+written for a version that does not see it by itself.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from importer.hub.snapshot import Snapshot
+from importer.reasons import Reason
+from importer.signals import quantisation
+from importer.signals.architecture import architectures, config_of, text_config
+from importer.signals.engine_capabilities import Abilities, Machine
+from importer.signals.evidence import Evidence, Rule
+
+CACHE = "engine_args.kv_cache_dtype"
+PREFIX, CHUNKS = "engine_args.enable_prefix_caching", "engine_args.enable_chunked_prefill"
+FULL = ("attention", "full_attention")
+
+
+class CacheReason(StrEnum):
+    """What is in force of prompts and their cache."""
+
+    SCALES_TO_SET = "scales-to-set"
+    SCALES_TAKEN = "scales-taken"
+    PREFIX_CACHING = "prefix-caching"
+    CHUNKED_PREFILL = "chunked-prefill"
+    LATENT_ATTENTION = "latent-attention"
+
+
+def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evidence]:
+    """The settings as they will be in force; nothing where the version or the architecture is not known."""
+    return [*_prompts(snapshot, able, machine), *_cache(snapshot, able)]
+
+
+def _cache(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
+    """Of a checkpoint with scales for a quantised KV cache, which vLLM sees by itself, old versions aside."""
+    found = quantisation.read(snapshot)
+    if able.engine != "vllm" or found is None or found.cache is None or not found.named:
+        return []
+    if found.method == "compressed-tensors" and not able.takes_kv_scheme:
+        reason = Reason(CacheReason.SCALES_TO_SET, cache=found.cache, engine=able.label)
+        return [Evidence(Rule.CONFIG, CACHE, found.cache, found.source, reason)]
+    reason = Reason(CacheReason.SCALES_TAKEN, cache=found.cache, engine=able.label)
+    return [Evidence(Rule.ENGINE, CACHE, found.cache, able.label, reason)]
+
+
+def _prompts(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evidence]:
+    way = attends(snapshot, able)
+    if way is None or way not in able.prefix_caching:
+        return []
+    on = able.prefix_caching[way]
+    reason = Reason(CacheReason.PREFIX_CACHING, engine=able.label, on=on, way=way)
+    facts = [Evidence(Rule.ENGINE, PREFIX, on, able.label, reason)]
+    chunked = way != "encoder_decoder"
+    reason = Reason(CacheReason.CHUNKED_PREFILL, engine=able.label, on=chunked, way=way)
+    facts.append(Evidence(Rule.ENGINE, CHUNKS, chunked, able.label, reason))
+    if machine.kind == "cpu" and text_config(config_of(snapshot)).get("kv_lora_rank") is not None:
+        note = Reason(CacheReason.LATENT_ATTENTION)
+        facts += [Evidence(Rule.ENGINE, f.key, f.value, f.source, note) for f in facts]
+    return facts
+
+
+def attends(snapshot: Snapshot, able: Abilities) -> str | None:
+    """``decoder``, ``hybrid``, ``attention_free`` or ``encoder_decoder``, as vLLM sorts them."""
+    named = next((a for a in architectures(snapshot) if a in able.architectures), None)
+    if named is None:
+        return None
+    traits = able.architectures[named]
+    config = config_of(snapshot)
+    if "hybrid" in traits and not _only_attention(config.get("layer_types")):
+        return "hybrid"
+    if "attention-free" in traits:
+        return "attention_free"
+    return "encoder_decoder" if config.get("is_encoder_decoder") is True else "decoder"
+
+
+def _only_attention(kinds: object) -> bool:
+    return isinstance(kinds, list) and all(kind in FULL for kind in kinds)

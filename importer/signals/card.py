@@ -1,0 +1,182 @@
+"""What the model card recommends: its YAML header, its prose, its examples.
+
+A recommendation counts where the words around it recommend. Two that differ, with nothing to tell them
+apart, are no value: the finding is shown as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from itertools import islice
+from typing import Any
+
+from importer import yaml_reader
+from importer.hub.snapshot import Snapshot
+from importer.reasons import Reason
+from importer.signals import card_advice
+from importer.signals.card_advice import ADVICE, NAME, Advice, Mode, Scope, mode_of, scope_of
+from importer.signals.evidence import Evidence, Rule
+from importer.signals.markdown import Block, blocks, header
+from importer.signals.sampling_values import MODES_KEY, usable
+from importer.yaml_reader import YamlError
+
+FILE = "README.md"
+LONGEST_HEADER = 64 * 1024  # characters of YAML that are parsed
+MOST_BLOCKS = 1000  # that name a parameter; real cards have a dozen
+SHORT = 400  # characters of a heading, an introduction or a row's label that are looked at
+MOST_COLUMNS = 50
+
+MEASURED = re.compile(
+    r"\b(?:evaluat\w*|benchmark\w*|\w*-?train\w*|fine-?tun\w*|leaderboard|reproduc\w*|ablation|citation)\b",
+    re.IGNORECASE,
+)
+ADVISING = re.compile(
+    r"\b(?:best practices?|recommend\w*|guidelines?|usage tips?|tips|suggest\w*"
+    r"|(?:sampling|generation|inference|decoding|optimal|default)"
+    r" (?:param\w*|settings?|config\w*|values?))\b",
+    re.IGNORECASE,
+)
+# An example that answers: a call, a request or a command line with sampling in it, and no training.
+CALL = re.compile(
+    r"\b(?:SamplingParams|GenerationConfig|generate|create|pipeline|pipe|chat|llm|model)\s?\("
+    r'|"messages"\s?:|^PARAMETER\s|\s--temp\b',
+    re.MULTILINE,
+)
+TRAINS = re.compile(r"\b(?:TrainingArguments|Trainer|lm_eval|num_fewshot|learning_rate)\b")
+
+
+class CardReason(StrEnum):
+    """What a card recommends."""
+
+    HEADER = "header"
+    RECOMMENDS = "recommends"
+    EXAMPLE = "example"
+    UNCLEAR = "unclear"
+    UNCLEAR_EXAMPLE = "unclear-example"
+
+
+def evidence(snapshot: Snapshot) -> list[Evidence]:
+    """Facts from the header first, then from the prose, then from its examples."""
+    text = snapshot.texts.get(FILE, "")
+    prose: list[Advice] = []
+    examples: list[Advice] = []
+    for block in islice((b for b in blocks(text) if NAME.search(f"{b.columns} {b.text}")), MOST_BLOCKS):
+        (examples if block.kind == "code" and CALL.search(block.text) else prose).extend(_advice(block))
+    return [
+        *_from_header(snapshot, text),
+        *_facts(prose, Rule.CARD),
+        *_facts((a for a in examples if a.value != 0 and a.key != "max_tokens"), Rule.CARD_EXAMPLE),
+    ]
+
+
+def _from_header(snapshot: Snapshot, text: str) -> Iterator[Evidence]:
+    """``inference.parameters``, with which the Hub's own widget asks."""
+    card = snapshot.info.get("card") or _yaml(header(text))
+    inference = card.get("inference") if isinstance(card, Mapping) else None
+    given = inference.get("parameters") if isinstance(inference, Mapping) else None
+    for theirs, value in given.items() if isinstance(given, Mapping) else ():
+        key = "repeat_penalty" if theirs == "repetition_penalty" else str(theirs)
+        said = usable(key, value)
+        if said is not None and key != "max_tokens":
+            quote = f"inference.parameters.{key}: {said}"
+            reason = Reason(CardReason.HEADER, quote=quote)
+            yield Evidence(Rule.CARD_HEADER, f"parameters.{key}", said, FILE, reason, quote)
+
+
+def _yaml(text: str) -> Any:
+    if not text or len(text) > LONGEST_HEADER:
+        return {}
+    try:
+        return yaml_reader.read(text)
+    except YamlError:
+        return {}
+
+
+def _advice(block: Block) -> list[Advice]:
+    """The values in a block, if it or what stands above it recommends."""
+    above = [h[:SHORT] for h in block.headings]
+    telling = next((h for h in reversed(above) if MEASURED.search(h) or ADVISING.search(h)), "")
+    if MEASURED.search(telling):
+        return []
+    around = [b[:SHORT] for b in block.before]
+    advised = any(ADVISING.search(h) for h in (block.title, *above)) or any(ADVICE.search(b) for b in around)
+    mode = next((m for words in reversed((*above, *around)) if (m := mode_of(words))), None)
+    if block.kind == "code":
+        return _example(block.text, mode, advised)
+    if block.kind == "row":
+        return _row(block, mode, advised)
+    found: list[Advice] = []
+    for sentence in card_advice.sentences(block.text):
+        if advised or ADVICE.search(sentence):
+            found += _scoped(card_advice.read(sentence, mode), (*above, *around))
+        mode = mode_of(sentence) or mode
+    return found
+
+
+def _example(text: str, mode: Mode | None, advised: bool) -> list[Advice]:
+    """One example: its call, or bare settings under words that recommend them."""
+    if TRAINS.search(text) or not (advised or CALL.search(text)):
+        return []
+    mode = mode_of(text) or mode
+    return [Advice(v.key, v.number, card_advice.quoted(v.words), mode) for v in card_advice.values(text)]
+
+
+def _row(block: Block, mode: Mode | None, advised: bool) -> list[Advice]:
+    """A row with a parameter in each column, or one parameter with a column for each way of answering."""
+    cells = [c.strip() for c in block.text.split("|")]
+    if not (advised or any(ADVISING.search(c) for c in block.columns)):
+        return []
+    found: list[Advice] = []
+    label = cells[0][:SHORT]
+    for column, cell in zip(block.columns[1:MOST_COLUMNS], cells[1:], strict=False):
+        of_column = list(card_advice.values(f"{column} = {cell}"))
+        of_row = list(card_advice.values(f"{label} = {cell}"))
+        words = label if of_column else column
+        if not MEASURED.search(words):
+            who, scope, quote = mode_of(words) or mode, scope_of(words), card_advice.quoted(block.text)
+            found += [Advice(v.key, v.number, quote, who, scope) for v in of_column or of_row]
+    return found
+
+
+def _scoped(found: Sequence[Advice], around: Sequence[str]) -> Iterator[Advice]:
+    """Where a sentence does not say what for, the nearest words around it that do count."""
+    said = [s for words in reversed(around) if (s := scope_of(words)) != "plain"]
+    scope: Scope = said[0] if said else "plain"
+    for one in found:
+        yield replace(one, scope=scope) if one.scope == "plain" else one
+
+
+def _facts(found: Iterable[Advice], rule: Rule) -> Iterator[Evidence]:
+    grouped: dict[tuple[str, Mode | None], list[Advice]] = {}
+    for one in found:
+        if usable(one.key, one.value) is not None:
+            grouped.setdefault((one.key, one.mode), []).append(one)
+    for (key, mode), said in grouped.items():
+        yield _fact(key, mode, said, rule)
+
+
+def _fact(key: str, mode: Mode | None, said: Sequence[Advice], rule: Rule) -> Evidence:
+    """One value for one key and way of answering; several that differ become a finding without a value."""
+    chosen = _meant(said)
+    values = list(dict.fromkeys(usable(key, a.value) for a in chosen))
+    place = f"parameters.{key}" if mode is None else f"{MODES_KEY}.{mode}.{key}"
+    quote, example = chosen[0].quote, rule is Rule.CARD_EXAMPLE
+    if len(values) == 1 and all(a.clear for a in chosen):
+        kind = CardReason.EXAMPLE if example else CardReason.RECOMMENDS
+        reason = Reason(kind, key=key, value=values[0], mode=mode)
+        return Evidence(rule, place, values[0], FILE, reason, quote)
+    kind = CardReason.UNCLEAR_EXAMPLE if example else CardReason.UNCLEAR
+    reason = Reason(kind, key=key, values=tuple(values), mode=mode)
+    return Evidence(Rule.CARD_UNCLEAR, f"parameters.{key}", values, FILE, reason, quote)
+
+
+def _meant(said: Sequence[Advice]) -> Sequence[Advice]:
+    """What is said for general use, else what is said without a purpose, else all."""
+    for scope in ("general", "plain"):
+        found = [a for a in said if a.scope == scope]
+        if found:
+            return found
+    return said

@@ -1,0 +1,132 @@
+"""Code that a repository brings: its files with their hashes, and whether an engine starts without it.
+
+Nothing here runs or reads it; an engine runs it only on the user's word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from importer.hub.snapshot import Snapshot
+from importer.reasons import Reason
+from importer.signals.architecture import FILE, architectures, config_of, model_type
+from importer.signals.engine_capabilities import Abilities
+from importer.signals.evidence import Evidence, Rule, warning
+from importer.signals.loading import MLX_ENGINES
+
+KEY = "code"
+PLACES = (FILE, "tokenizer_config.json", "processor_config.json", "preprocessor_config.json")
+# ``module.Class``, or ``owner/name--module.Class`` for the code of another repository.
+CLASS = re.compile(r"(?:(?P<repo>[\w.-]+/[\w.-]+)--)?(?P<module>\w+(?:\.\w+)*)\.\w+", re.ASCII)
+MODULE = re.compile(r"[\w-]+\.py", re.ASCII)
+
+
+class CodeReason(StrEnum):
+    """What is known of a repository's code."""
+
+    NAMED = "named"
+    UNLISTED = "unlisted"
+    ELSEWHERE = "elsewhere"
+    NEEDED = "needed"
+    OWN_TYPE = "own-type"
+    NOT_KNOWN = "not-known"
+    LACKING = "lacking"
+    NOT_NEEDED = "not-needed"
+    CONFIGURATION = "configuration"
+    MODEL = "model"
+    TOKENIZER = "tokenizer"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A class to be loaded: as what (``AutoConfig`` …), from which module, of which repository."""
+
+    part: str
+    module: str
+    repo: str | None
+    source: str
+
+
+def named(snapshot: Snapshot) -> list[Named]:
+    """Every class under ``auto_map``, and the module that mlx-lm loads by ``model_file``."""
+    found = [n for place in PLACES for n in _auto_map(snapshot, place)]
+    module = config_of(snapshot).get("model_file")
+    if isinstance(module, str) and MODULE.fullmatch(module):
+        found.append(Named("model_file", module.removesuffix(".py"), None, FILE))
+    return list(dict.fromkeys(found))
+
+
+def _auto_map(snapshot: Snapshot, place: str) -> Iterator[Named]:
+    settings = config_of(snapshot) if place == FILE else snapshot.json(place)
+    told = settings.get("auto_map")
+    for part, classes in told.items() if isinstance(told, Mapping) else ():
+        for text in classes if isinstance(classes, list) else [classes]:
+            match = CLASS.fullmatch(text) if isinstance(text, str) else None
+            if match:
+                yield Named(str(part), match["module"].replace(".", "/"), match["repo"], place)
+
+
+def files(snapshot: Snapshot, wanted: list[Named]) -> dict[str, str | None]:
+    """The files that the classes lie in, and those beside them, which they may import, with their hashes."""
+    own = [f"{n.module}.py" for n in wanted if n.repo is None]
+    listed = {f.path: f.hash for f in snapshot.files if f.path.endswith(".py")}
+    folders = {path.rpartition("/")[0] for path in own}
+    beside = sorted(p for p in listed if p.rpartition("/")[0] in folders)
+    return {path: listed.get(path) for path in dict.fromkeys([*own, *beside])}
+
+
+def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
+    """The files under ``code``, with whose they are and whether they are needed."""
+    wanted = named(snapshot)
+    if not wanted:
+        return []
+    listed = files(snapshot, wanted)
+    places = dict.fromkeys(n.source for n in wanted)
+    parts = tuple(dict.fromkeys(n.part for n in wanted))
+    what = Reason(CodeReason.NAMED, places=tuple(places), parts=parts)
+    reasons = [what, *_absent(snapshot, listed), *_elsewhere(wanted), need(snapshot, able, wanted)]
+    return [Evidence(Rule.CONFIG, KEY, listed, next(iter(places)), reason) for reason in reasons]
+
+
+def _absent(snapshot: Snapshot, listed: Mapping[str, str | None]) -> Iterator[Reason]:
+    absent = tuple(path for path in listed if not snapshot.has(path))
+    if absent and snapshot.files:
+        yield Reason(CodeReason.UNLISTED, files=absent)
+
+
+def _elsewhere(wanted: list[Named]) -> Iterator[Reason]:
+    repos = tuple(dict.fromkeys(n.repo for n in wanted if n.repo is not None))
+    if repos:
+        yield warning(Reason(CodeReason.ELSEWHERE, repos=repos))
+
+
+def need(snapshot: Snapshot, able: Abilities, wanted: list[Named]) -> Reason:
+    """Whether the engine starts without it."""
+    if able.engine in MLX_ENGINES:
+        parts = [n.part for n in wanted if n.part in ("model_file", "AutoTokenizer")]
+        told = model_type(snapshot)
+        own = told is not None and able.remapped.get(told, told) in able.model_types
+        if "model_file" in parts or not own:
+            return Reason(CodeReason.NEEDED, engine=able.label)
+        return Reason(CodeReason.OWN_TYPE, engine=able.label, model_type=told)
+    if not able.model_types:
+        return Reason(CodeReason.NOT_KNOWN, engine=able.engine or able.label)
+    lacking = tuple(_lacking(snapshot, able, wanted))
+    if lacking:
+        return Reason(CodeReason.LACKING, engine=able.label, parts=lacking)
+    return Reason(CodeReason.NOT_NEEDED, engine=able.label)
+
+
+def _lacking(snapshot: Snapshot, able: Abilities, wanted: list[Named]) -> Iterator[Reason]:
+    told = model_type(snapshot)
+    parts = {n.part for n in wanted}
+    if told not in able.model_types and "AutoConfig" in parts:
+        yield Reason(CodeReason.CONFIGURATION, model_type=str(told))
+    served = any(a in able.architectures for a in architectures(snapshot))
+    if not served and any(p.startswith("AutoModel") for p in parts):
+        yield Reason(CodeReason.MODEL)
+    if "AutoTokenizer" in parts and told not in able.tokenizer_types:
+        yield Reason(CodeReason.TOKENIZER)

@@ -1,0 +1,115 @@
+"""All evidence on a snapshot: one reader a line."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+
+from importer.chat_template.samples import TemplateAnalysis
+from importer.hub.snapshot import Snapshot
+from importer.reasons import Reason
+from importer.signals import (
+    backend,
+    caching,
+    card,
+    code,
+    context,
+    declared_parsers,
+    family,
+    loading,
+    mistral_files,
+    modalities,
+    quantisation,
+    sampling,
+    speculation,
+    stop_words,
+    template_markers,
+)
+from importer.signals.engine_capabilities import UNKNOWN, Abilities, Machine
+from importer.signals.evidence import Evidence, Rule
+from importer.signals.kind import KindFinding
+from importer.signals.wire_formats import translate
+
+PARSERS = ("tool_parser", "reasoning_parser")
+NAMED_FOR = "vllm"  # the engine whose parser names the tables hold
+
+
+class GatherReason(StrEnum):
+    """What becomes of a parser's name on another engine."""
+
+    RENAMED = "renamed"
+
+
+def collect(
+    snapshot: Snapshot,
+    kind: KindFinding,
+    study: TemplateAnalysis | None,
+    platform: str,
+    *,
+    ignore_name: bool,
+    machine: Machine | None = None,
+    able: backend.Known = lambda _: UNKNOWN,
+    template: str | None = None,
+) -> list[Evidence]:
+    """Facts that hold for every engine; parsers are named as the tables name them.
+
+    ``machine``, of which ``platform`` is the operating system, is what the document is for; ``able`` tells of
+    each backend what it could load there.
+    ``template`` says where the studied template is from, if it is not the model's own.
+    """
+    return [
+        *kind.evidence,
+        *family.evidence(snapshot, ignore_name),
+        *sampling.evidence(snapshot),
+        *([] if ignore_name else card.evidence(snapshot)),
+        *stop_words.evidence(snapshot, None if kind.kind == "base" else study),
+        *quantisation.evidence(snapshot),
+        *backend.evidence(snapshot, platform, machine, able),
+        *template_markers.evidence(study, template),
+    ]
+
+
+def for_engine(
+    facts: Sequence[Evidence],
+    snapshot: Snapshot,
+    engine: str,
+    parsers: Mapping[str, Mapping[str, str]],
+    able: Abilities | None = None,
+    machine: Machine = Machine("cpu"),  # noqa: B008 - it cannot change
+) -> list[Evidence]:
+    """The same facts with parsers under the engine's own names, and what speaks only for this engine.
+
+    ``parsers`` is the engine's registry: field to names and their classes; ``able`` what its version can do.
+    """
+    able = able or Abilities(engine)
+    named = [
+        f if f.key not in PARSERS or engine == NAMED_FOR else _renamed(f, engine, parsers.get(f.key))
+        for f in facts
+    ]
+    return [
+        *(f for f in named if f is not None),
+        *declared_parsers.declared_parsers(snapshot, engine),
+        *declared_parsers.model_type_match(snapshot, parsers, thinks=any(_shows_thinking(f) for f in facts)),
+        *loading.evidence(snapshot, able, machine),
+        *context.evidence(snapshot, able),
+        *modalities.evidence(snapshot, able),
+        *speculation.evidence(snapshot, able, machine),
+        *caching.evidence(snapshot, able, machine),
+        *mistral_files.evidence(snapshot, able),
+        *code.evidence(snapshot, able),
+    ]
+
+
+def _shows_thinking(fact: Evidence) -> bool:
+    return fact.key == "reasoning_parser" and fact.rule is Rule.TEMPLATE_FORMAT and fact.value is not None
+
+
+def _renamed(fact: Evidence, engine: str, known: Container[str] | None) -> Evidence | None:
+    if fact.value is None:
+        return fact
+    name = translate(fact.key, str(fact.value), NAMED_FOR, engine, known)
+    if name is None:
+        return None
+    reason = Reason(GatherReason.RENAMED, reason=fact.reason, parser=name, engine=engine)
+    return replace(fact, value=name, reason=reason)

@@ -1,0 +1,107 @@
+"""Parsers that bear the name of the model type: lfm2 for lfm2, nemotron_v3 for nemotron_h."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+
+from importer.hub.snapshot import Snapshot
+from importer.reasons import Reason
+from importer.signals.architecture import model_types
+from importer.signals.evidence import Evidence, Rule
+from importer.signals.wire_formats import translate
+
+FILE = "tokenizer_config.json"
+
+
+class ClaimReason(StrEnum):
+    """What a repository claims of its parsers."""
+
+    TOOL_PARSER_TYPE = "tool-parser-type"
+    RESPONSE_TEMPLATE = "response-template"
+
+
+def declared_parsers(snapshot: Snapshot, engine: str) -> list[Evidence]:
+    """``tool_parser_type`` is mlx-lm's own name; ``response_template`` is what vLLM's ``hf`` parsers read.
+
+    The latter is heard last: ``hf`` refuses required and named tool choice, so a parser made for the format
+    is better wherever one reads it.
+    """
+    facts = []
+    config = snapshot.json(FILE)
+    named = config.get("tool_parser_type")
+    if isinstance(named, str) and named:
+        parser = named if engine == "mlx" else translate("tool_parser", named, "mlx", engine)
+        if parser is not None:
+            quote = f"tool_parser_type: {named}"
+            reason = Reason(ClaimReason.TOOL_PARSER_TYPE, file=FILE, quote=quote)
+            facts.append(Evidence(Rule.REPOSITORY_CLAIM, "tool_parser", parser, FILE, reason, quote))
+    fields = _fields(config.get("response_template"))
+    for key, field in (("tool_parser", "tool_calls"), ("reasoning_parser", "thinking")):
+        if engine == "vllm" and field in fields:
+            reason = Reason(ClaimReason.RESPONSE_TEMPLATE, file=FILE, field=field)
+            facts.append(Evidence(Rule.RESPONSE_TEMPLATE, key, "hf", FILE, reason, "response_template"))
+    return facts
+
+
+def _fields(template: object) -> str:
+    """The template as text to look into: its fields are named in it at varying depth."""
+    return "" if template is None else str(template)
+
+
+class KinReason(StrEnum):
+    """What a model type says of parsers."""
+
+    NAMED = "named"
+
+
+def model_type_match(
+    snapshot: Snapshot, parsers: Mapping[str, Mapping[str, str]], *, thinks: bool
+) -> list[Evidence]:
+    """A tool parser of exactly the type's name; a reasoning parser of its name or its line.
+
+    ``parsers`` is the target engine's registry: field to names and their classes; ``thinks`` says that the
+    template shows reasoning, without which a type says nothing of it: one type has thinking and other models.
+    """
+    facts = []
+    tools = parsers.get("tool_parser", {})
+    for model_type in model_types(snapshot):
+        tool = exact(model_type, tools)
+        thought = of_line(model_type, parsers.get("reasoning_parser", {})) if thinks else None
+        for key, name, rule in (
+            ("tool_parser", tool, Rule.TYPE_NAME),
+            ("reasoning_parser", thought, Rule.TYPE_LINE),
+        ):
+            if name is not None:
+                reason = Reason(KinReason.NAMED, model_type=model_type, parser=name)
+                facts.append(Evidence(rule, key, name, "config.json", reason, f"model_type: {model_type}"))
+    return facts
+
+
+def exact(model_type: str, names: Iterable[str]) -> str | None:
+    """The parser whose name is the type, punctuation aside."""
+    return next((n for n in names if _plain(n) == _plain(model_type) != ""), None)
+
+
+def of_line(model_type: str, names: Mapping[str, str]) -> str | None:
+    """The only parser of the type's line, unless its version differs; where a line has several, none."""
+    line = [n for n in names if _stem(n) == _stem(model_type) != ""]
+    if len({names[n] for n in line}) != 1:
+        return None
+    one, other = _number(line[0]), _number(model_type)
+    begins = _plain(model_type).startswith(_plain(line[0]))
+    return line[0] if begins or not one or not other or one == other else None
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _stem(name: str) -> str:
+    return re.split(r"[^a-z]", name.lower(), maxsplit=1)[0]
+
+
+def _number(name: str) -> str:
+    found = re.search(r"[0-9]+", name)
+    return found[0] if found else ""

@@ -1,0 +1,119 @@
+"""Rules: by which reader a fact was found, in the order in which facts are heard."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal, Self
+
+from importer.reasons import Reason
+
+Status = Literal["user", "proved", "claimed", "vendor", "table", "engine-default"]
+
+
+class Rule(StrEnum):
+    """Every rule; the first one that speaks on a decision is heard.
+
+    ``status``        what a decision gets that rests on it; ``None``: it is only shown, and decides nothing.
+    ``rank``          its place in this order.
+    ``names_parsers`` whether it claims a tool parser or a reasoning parser.
+    """
+
+    status: Status | None
+    names_parsers: bool
+    rank: int
+
+    def __new__(cls, name: str, status: Status | None = None, names_parsers: bool = False) -> Self:
+        rule = str.__new__(cls, name)
+        rule._value_ = name
+        rule.status, rule.names_parsers, rule.rank = status, names_parsers, len(cls.__members__)
+        return rule
+
+    KIND_ARCHITECTURE = "kind-architecture", "vendor"
+    KIND_FILES = "kind-files", "vendor"
+    KIND_TEMPLATE = "kind-template", "vendor"
+    KIND_NAME = "kind-name", "table"
+    KIND_TAG = "kind-tag", "vendor"
+    KIND_MODEL_TYPE = "kind-model-type", "table"
+    KIND_DEFAULT = "kind-default", "table"
+    FIT = "fit", "engine-default"  # what the memory of the device asks for
+    GENERATION_CONFIG = "generation-config", "vendor"
+    CONFIG = "config", "vendor"
+    CARD_HEADER = "card-header", "vendor"
+    CARD = "card", "vendor"
+    CARD_EXAMPLE = "card-example", "vendor"
+    FILES = "files", "vendor"  # which files the repository lists
+    GIVEN_TEMPLATE = "given-template", "claimed", True
+    REPOSITORY_CLAIM = "repository-claim", "claimed", True
+    MODEL_TYPE = "model-type", "table", True
+    FAMILY_TABLE = "family-table", "table", True
+    BASE_MODEL_FAMILY = "base-model-family", "table", True
+    TYPE_LINE = "type-line", "table", True
+    TEMPLATE_FORMAT = "template-format", "table", True
+    TYPE_NAME = "type-name", "table", True
+    TEMPLATE_INSTRUCTIONS = "template-instructions", "table", True
+    RESPONSE_TEMPLATE = "response-template", "claimed", True
+    SAMPLING_TABLE = "sampling-table", "table"
+    GENERATION_CONFIG_IMPLIED = "generation-config-implied", "vendor"
+    GENERATION_CONFIG_USUAL = "generation-config-usual", "vendor"  # for the way that is not the document's
+    END_TOKENS = "end-tokens", "vendor"
+    END_OF_TURN = "end-of-turn", "vendor"
+    MACHINE = "machine", "engine-default"
+    FITS = "fits", "engine-default"  # the device has room for it
+    TOKENIZER = "tokenizer", "vendor"
+    IMPORTER = "importer", "table"
+    ENGINE = "engine", "engine-default"
+    PROOF = "proof"  # what the engine's own parsers read
+    TEMPLATE = "template"  # what a template shows that names no parser
+    CARD_UNCLEAR = "card-unclear"
+    GENERATION_CONFIG_UNUSABLE = "generation-config-unusable"
+    GENERATION_CONFIG_LENGTH = "generation-config-length"
+    GENERATION_CONFIG_OTHER = "generation-config-other"
+
+
+class Source(StrEnum):
+    """What facts are read from that is no file, table or engine; files go by their names."""
+
+    TEMPLATE = "the chat template"
+    LISTING = "the listed files"
+    REPOSITORY = "the repository"
+    HUB = "the Hub's answer"
+    NAME = "name"
+    FIT = "fit"
+    PROOF = "proof"
+
+
+class Severity(StrEnum):
+    """What a reviewer must not miss: a reason around the reason."""
+
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One fact.
+
+    ``rule``    which reader found it; ``Rule`` has them in the order in which they are heard.
+    ``key``     the decision it speaks on: ``kind``, ``tool_parser``, ``parameters.temperature`` …
+    ``value``   a JSON value; ``None`` says *known to have none*.
+    ``source``  the file, table or tag it was read from, else a ``Source``.
+    ``reason``  what it says, as a kind with fields.
+    ``quote``   the words it rests on, short and verbatim.
+    """
+
+    rule: Rule
+    key: str
+    value: Any
+    source: str
+    reason: Reason
+    quote: str = ""
+
+
+def warning(reason: Reason) -> Reason:
+    """The same reason, marked as one that a reviewer must not miss."""
+    return Reason(Severity.WARNING, reason=reason)
+
+
+def is_warning(reason: Reason) -> bool:
+    """Whether a reason tells of something that will go wrong."""
+    return reason.kind is Severity.WARNING

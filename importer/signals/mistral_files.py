@@ -1,0 +1,93 @@
+"""Mistral's own files beside the Hub's usual ones: which of both an engine is to read.
+
+vLLM chooses by the files that lie there (``consolidated*.safetensors``, ``params.json``, ``tekken.json``),
+each version by other ones, and a copy on disk lacks the second set of weights. So the document says it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from importer.hub.snapshot import Snapshot
+from importer.reasons import Reason
+from importer.signals.engine_capabilities import Abilities
+from importer.signals.evidence import Evidence, Rule, Source
+
+MODE, CONFIG, LOAD = "engine_args.tokenizer_mode", "engine_args.config_format", "load_format"
+WEIGHTS = re.compile(r"consolidated[^/]*\.safetensors")
+OWN_TOKENIZER = re.compile(r"tekken\.json|tokenizer\.model\.v\d+[^/]*")
+OTHER_WEIGHTS = re.compile(r"(?!consolidated)[^/]+\.safetensors")
+OTHER_TOKENIZER = re.compile(r"tokenizer\.json|tokenizer\.model|vocab\.json")
+
+
+class FormReason(StrEnum):
+    """Why the files of one form are to be read."""
+
+    ONLY_OWN_TOKENIZER = "only-own-tokenizer"
+    BOTH_TOKENIZERS = "both-tokenizers"
+    NO_CONFIG = "no-config"
+    NO_OTHER_WEIGHTS = "no-other-weights"
+    ONLY_OWN_WEIGHTS = "only-own-weights"
+    BOTH_FORMS = "both-forms"
+    BOTH_WEIGHTS = "both-weights"
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """Which files of each form are there: Mistral's own (``own_…``) and the usual."""
+
+    own_config: bool
+    own_weights: bool
+    own_tokenizer: bool
+    config: bool
+    weights: bool
+    tokenizer: bool
+
+    @property
+    def own(self) -> bool:
+        """Whether any of Mistral's own files is there."""
+        return self.own_weights or self.own_tokenizer or (self.own_config and not self.config)
+
+
+def forms(snapshot: Snapshot) -> Forms:
+    """By the names of the listed files."""
+    paths = [f.path for f in snapshot.files]
+
+    def some(shape: re.Pattern[str]) -> bool:
+        return any(shape.fullmatch(path) for path in paths)
+
+    return Forms(
+        own_config="params.json" in paths,
+        own_weights=some(WEIGHTS),
+        own_tokenizer=some(OWN_TOKENIZER),
+        config="config.json" in paths,
+        weights=some(OTHER_WEIGHTS),
+        tokenizer=some(OTHER_TOKENIZER),
+    )
+
+
+def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
+    """For vLLM the form of each, where a repository has any of Mistral's own files; else nothing."""
+    found = forms(snapshot)
+    if able.engine != "vllm" or not found.own:
+        return []
+    facts = []
+    if found.own_tokenizer and not found.tokenizer:
+        facts.append(_fact(MODE, "mistral", FormReason.ONLY_OWN_TOKENIZER))
+    elif found.own_tokenizer:
+        facts.append(_fact(MODE, "hf", FormReason.BOTH_TOKENIZERS))
+    own = found.own_config and (found.own_weights or not found.weights)
+    if own and not (found.config and found.weights):
+        lacking = FormReason.NO_OTHER_WEIGHTS if found.config else FormReason.NO_CONFIG
+        facts.append(_fact(CONFIG, "mistral", lacking))
+        facts += [_fact(LOAD, "mistral", FormReason.ONLY_OWN_WEIGHTS)] * found.own_weights
+    elif found.config and found.weights and (found.own_config or found.own_weights):
+        facts.append(_fact(CONFIG, "hf", FormReason.BOTH_FORMS))
+        facts.append(_fact(LOAD, "safetensors", FormReason.BOTH_WEIGHTS))
+    return facts
+
+
+def _fact(key: str, value: str, why: FormReason) -> Evidence:
+    return Evidence(Rule.FILES, key, value, Source.LISTING, Reason(why))

@@ -1,0 +1,286 @@
+"""How the weights are quantised: method, scheme, bits, and what that says of the KV cache.
+
+A scheme is named as engines and re-uploads name it: ``w4a16`` (weights in 4 bits, the rest in 16),
+``w8a8-int8``, ``fp8-block``, ``nvfp4``, ``mxfp4``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from importer.hub.snapshot import Snapshot, mapping, whole
+from importer.reasons import Reason
+from importer.signals.architecture import FILE, config_of, text_config
+from importer.signals.evidence import Evidence, Rule
+
+MODELOPT_FILE = "hf_quant_config.json"
+NAME = re.compile(r"[A-Za-z0-9][\w.+-]{0,63}", re.ASCII)  # how a method or an algorithm is written
+MLX = "mlx"
+# ModelOpt's algorithms, and the scheme that each is.
+ALGORITHMS = {
+    "FP8": "fp8-static",
+    "FP8_PER_CHANNEL_PER_TOKEN": "fp8-dynamic",
+    "FP8_PB_WO": "fp8-block",
+    "NVFP4": "nvfp4",
+    "W4A16_NVFP4": "nvfp4a16",
+    "MXFP8": "mxfp8",
+    "MIXED_PRECISION": "mixed",
+}
+QUARK = {"fp8_e4m3": "fp8", "fp4": "mxfp4", "int4": "w4a16", "uint4": "w4a16", "int8": "w8a8-int8"}
+BITS = re.compile(r"^(?:w|nvfp|mxfp|fp|int|nf|affine-)(\d+)")
+
+
+class QuantReason(StrEnum):
+    """How the files say that weights are quantised."""
+
+    METHOD = "method"
+    SCHEME = "scheme"
+
+
+@dataclass(frozen=True, slots=True)
+class Quantised:
+    """What the files say of it.
+
+    ``method``  as ``quant_method`` has it, lower case; ``mlx`` for MLX's own.
+    ``scheme``  see above; ``None`` where the method has one only, or none can be told.
+    ``cache``   what the KV cache is to hold, as vLLM names it: ``fp8``, ``nvfp4``.
+    ``form``    the format of compressed-tensors.
+    ``named``   whether ``quant_method`` stands in the files, by which vLLM recognises it.
+    """
+
+    method: str
+    scheme: str | None
+    source: str
+    quote: str
+    group: int | None = None
+    cache: str | None = None
+    form: str | None = None
+    named: bool = True
+
+    @property
+    def bits(self) -> int | None:
+        """Bits of a weight, by the scheme."""
+        found = BITS.match(self.scheme or "")
+        return int(found[1]) if found else None
+
+    @property
+    def key(self) -> str:
+        """``method/scheme``, by which trials are listed."""
+        return f"{self.method}/{self.scheme}"
+
+    @property
+    def label(self) -> str:
+        """For sentences: ``awq (w4a16)``."""
+        return self.method if self.scheme in (None, self.method) else f"{self.method} ({self.scheme})"
+
+
+def evidence(snapshot: Snapshot) -> list[Evidence]:
+    """The method, and the scheme with what it means."""
+    found = read(snapshot)
+    if found is None:
+        return []
+    reason = Reason(QuantReason.METHOD, file=found.source, quote=found.quote)
+    facts = [Evidence(Rule.CONFIG, "quantization", found.method, found.source, reason, found.quote)]
+    if found.scheme is not None:
+        means = Reason(QuantReason.SCHEME, file=found.source, bits=found.bits, group=found.group)
+        facts.append(
+            Evidence(Rule.CONFIG, "quantization_scheme", found.scheme, found.source, means, found.quote)
+        )
+    return facts
+
+
+def read(snapshot: Snapshot) -> Quantised | None:
+    """The first block that names a method, MLX's own before all; ``None`` where weights are whole."""
+    for block in _blocks(snapshot):
+        found = _mlx(block)
+        if found is not None:
+            return found
+    for block in _blocks(snapshot):
+        found = _named(block)
+        if found is not None:
+            return found
+    return _modelopt_file(snapshot)
+
+
+def _blocks(snapshot: Snapshot) -> Iterator[Mapping[str, Any]]:
+    config = config_of(snapshot)
+    for key in ("quantization_config", "quantization", "compression_config"):
+        block = config.get(key) or text_config(config).get(key)
+        if isinstance(block, Mapping):
+            yield block
+
+
+def _mlx(block: Mapping[str, Any]) -> Quantised | None:
+    """mlx-lm writes group size and bits, and no method."""
+    size, bits = _count(block.get("group_size")), _count(block.get("bits"))
+    if "quant_method" in block or size is None or bits is None:
+        return None
+    mode = block.get("mode")
+    mode = mode.lower() if isinstance(mode, str) and NAME.fullmatch(mode) else "affine"
+    scheme = f"affine-{bits}bit" if mode == "affine" else mode
+    return Quantised(MLX, scheme, FILE, f"group_size: {size}, bits: {bits}, no quant_method", size)
+
+
+def _named(block: Mapping[str, Any]) -> Quantised | None:
+    told = block.get("quant_method")
+    if told is None:
+        return _modelopt(block, FILE, named=False) if _producer(block) == "modelopt" else None
+    if not (isinstance(told, str) and NAME.fullmatch(told)):
+        return None
+    method, quote = told.lower().replace("compressed_tensors", "compressed-tensors"), f"quant_method: {told}"
+    if method.startswith("modelopt"):
+        return _modelopt(block, FILE, quote, method) or Quantised(method, None, FILE, quote)
+    scheme, group = SCHEMES.get(method, _only)(block)
+    form = block.get("format")
+    cache = _cache(block.get("kv_cache_scheme")) if method == "compressed-tensors" else None
+    return Quantised(method, scheme, FILE, quote, group, cache, form if isinstance(form, str) else None)
+
+
+def _modelopt_file(snapshot: Snapshot) -> Quantised | None:
+    """ModelOpt's own file, which vLLM reads where ``config.json`` has no block."""
+    data = snapshot.json(MODELOPT_FILE)
+    named = _producer(data) == "modelopt" or bool(
+        mapping(data.get("quantization")).get("modelopt_quant_config")
+    )
+    return _modelopt(data, MODELOPT_FILE, named=named)
+
+
+def _modelopt(
+    block: Mapping[str, Any], source: str, quote: str = "", method: str = "modelopt", *, named: bool = True
+) -> Quantised | None:
+    inner = mapping(block.get("quantization")) or block
+    algorithm = inner.get("quant_algo")
+    if not (isinstance(algorithm, str) and NAME.fullmatch(algorithm)):
+        return None  # null: only the cache is quantised
+    cache = next((c for b in (inner, block) for k in CACHES if (c := _cache(b.get(k)))), None)
+    quote = f"{quote}, quant_algo: {algorithm}".removeprefix(", ")
+    scheme = ALGORITHMS.get(algorithm.upper(), algorithm.lower())
+    return Quantised(method, scheme, source, quote, _count(inner.get("group_size")), cache, named=named)
+
+
+CACHES = ("kv_cache_scheme", "kv_cache_quant_algo")
+
+
+def _cache(told: object) -> str | None:
+    """``FP8`` or a scheme of eight or four bits in floating point, under vLLM's names."""
+    if isinstance(told, Mapping) and told.get("type") == "float":
+        return {8: "fp8", 4: "nvfp4"}.get(_count(told.get("num_bits")) or 0)
+    return {"FP8": "fp8", "NVFP4": "nvfp4"}.get(told.upper()) if isinstance(told, str) else None
+
+
+Scheme = tuple[str | None, int | None]  # scheme, group size
+
+
+def _only(_block: Mapping[str, Any]) -> Scheme:
+    return None, None
+
+
+def _micro(block: Mapping[str, Any]) -> Scheme:
+    """The OCP's microscaling formats: a scale for each 32 values."""
+    return str(block["quant_method"]).lower(), 32
+
+
+def _integer(block: Mapping[str, Any]) -> Scheme:
+    """AWQ, GPTQ and AutoRound: bits, group size, and what few kernels take."""
+    bits = _count(block.get("bits")) or _count(block.get("w_bit"))
+    group = _count(block.get("group_size")) or _count(block.get("q_group_size"))
+    if bits is None:
+        return None, group
+    awq = "-awq" if "awq" in str(block.get("packing_format", "")) else ""
+    plain = block.get("quant_method") != "awq"
+    odd = "-asym" if plain and block.get("sym") is False else awq
+    return f"w{bits}a16{odd}{'-actorder' if block.get('desc_act') is True else ''}", group
+
+
+def _fp8(block: Mapping[str, Any]) -> Scheme:
+    if isinstance(block.get("weight_block_size"), list):
+        return ("fp8-block" if block.get("quant_algo") is None else "mixed"), None
+    return ("fp8-static" if block.get("activation_scheme") == "static" else "fp8-dynamic"), None
+
+
+def _bitsandbytes(block: Mapping[str, Any]) -> Scheme:
+    if block.get("load_in_4bit") is True:
+        return ("fp4" if block.get("bnb_4bit_quant_type") == "fp4" else "nf4"), None
+    return ("int8" if block.get("load_in_8bit") is True else None), None
+
+
+def _quark(block: Mapping[str, Any]) -> Scheme:
+    weight = mapping(mapping(block.get("global_quant_config")).get("weight"))
+    name = QUARK.get(str(weight.get("dtype")))
+    inputs = mapping(mapping(block.get("global_quant_config")).get("input_tensors"))
+    if name == "fp8":
+        name = "fp8-dynamic" if inputs.get("is_dynamic") is True else "fp8-static"
+    return name, _count(weight.get("group_size"))
+
+
+def _torchao(block: Mapping[str, Any]) -> Scheme:
+    told = mapping(mapping(block.get("quant_type")).get("default")).get("_type", block.get("quant_type"))
+    named = isinstance(told, str) and NAME.fullmatch(told)
+    return (str(told).lower().removesuffix("config") if named else None), None
+
+
+def _compressed(block: Mapping[str, Any]) -> Scheme:
+    groups = [g for g in mapping(block.get("config_groups")).values() if isinstance(g, Mapping)]
+    found = [s for s in (_tensors(g, g.get("format") or block.get("format")) for g in groups) if s]
+    sizes = [n for g in groups if (n := _count(mapping(g.get("weights")).get("group_size")))]
+    schemes = tuple(dict.fromkeys(found))
+    mixed = "mixed" if schemes else None
+    return schemes[0] if len(schemes) == 1 else mixed, max(sizes, default=None)
+
+
+def _tensors(group: Mapping[str, Any], form: object) -> str | None:
+    """One group of compressed-tensors: kinds and bits of weights and of what they are multiplied with."""
+    weights, inputs = mapping(group.get("weights")), group.get("input_activations")
+    bits, size = _count(weights.get("num_bits")), _count(weights.get("group_size"))
+    if bits is None:
+        return None
+    if weights.get("type") == "float":
+        return _float(bits, size, weights, inputs, str(form))
+    if not isinstance(inputs, Mapping):
+        return f"w{bits}a16{'-asym' if weights.get('symmetric') is False else ''}"
+    beside = _count(inputs.get("num_bits"))
+    if inputs.get("type") == "float":
+        return f"w{bits}a{beside}-fp8"
+    return "w8a8-int8" if (bits, beside) == (8, 8) else f"w{bits}a{beside}"
+
+
+def _float(bits: int, size: int | None, weights: Mapping[str, Any], inputs: object, form: str) -> str | None:
+    if bits == 4:
+        if form.startswith("mxfp4") or size == 32:
+            return "mxfp4"
+        return "nvfp4" if isinstance(inputs, Mapping) else "nvfp4a16"
+    if bits != 8:
+        return None
+    if form.startswith("mxfp8") or size == 32:
+        return "mxfp8"
+    if not isinstance(inputs, Mapping):
+        return "fp8-w8a16"
+    if weights.get("strategy") == "block":
+        return "fp8-block"
+    return "fp8-static" if inputs.get("dynamic") is False else "fp8-dynamic"
+
+
+SCHEMES = {
+    "awq": _integer,
+    "gptq": _integer,
+    "auto-round": _integer,
+    "fp8": _fp8,
+    "bitsandbytes": _bitsandbytes,
+    "quark": _quark,
+    "torchao": _torchao,
+    "compressed-tensors": _compressed,
+    "mxfp4": _micro,
+    "mxfp8": _micro,
+}
+
+
+def _producer(block: Mapping[str, Any]) -> object:
+    return mapping(block.get("producer")).get("name")
+
+
+def _count(value: object) -> int | None:
+    return whole(value, 1, 2**31 - 1)

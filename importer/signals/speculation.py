@@ -1,0 +1,113 @@
+"""Heads for multi-token prediction: whether the weights hold what the config says, and who drafts with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from importer.hub.snapshot import Snapshot, whole
+from importer.reasons import Reason
+from importer.signals import quantisation
+from importer.signals.architecture import architectures, config_of, model_types, text_config
+from importer.signals.engine_capabilities import Abilities, Machine
+from importer.signals.evidence import Evidence, Rule
+from importer.signals.family import base_models
+
+KEY = "engine_args.speculative_config"
+KEYS = ("mtp_num_hidden_layers", "num_nextn_predict_layers")
+INDEX = "model.safetensors.index.json"
+TOKENS = 1
+AS_TRAINED = ("fp8", "mxfp4", "mxfp8")  # quantisations in which vendors publish the original
+# How families name the tensors and files of these heads; others append layers behind the last.
+NAMED = re.compile(r"(?:^|[._/-])(?:mtp|nextn|eh_proj)(?:[._/-]|$)|(?:^|\.)mtp_\w+\.", re.IGNORECASE)
+
+
+class DraftReason(StrEnum):
+    """Why heads for multi-token prediction draft, or do not."""
+
+    NOT_OF_THIS_TYPE = "not-of-this-type"
+    NOT_ON_PROCESSORS = "not-on-processors"
+    NOT_HELD = "not-held"
+    DRAFTED = "drafted"
+    FILE_HOLDS = "file-holds"
+    TENSOR_HOLDS = "tensor-holds"
+    NO_TENSOR = "no-tensor"
+    MADE_FROM = "made-from"
+    QUANTISED_LATER = "quantised-later"
+    AS_TRAINED = "as-trained"
+
+
+@dataclass(frozen=True, slots=True)
+class Heads:
+    """How many, and the words of the config that say so."""
+
+    count: int
+    quote: str
+
+
+def read(config: Mapping[str, object]) -> Heads | None:
+    """The heads that a config declares, at its top or in the part about the language model."""
+    for part in (config, text_config(config)):
+        for key in KEYS:
+            count = whole(part.get(key), 1, 99)
+            if count is not None:
+                return Heads(count, f"{key}: {count}")
+    return None
+
+
+def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evidence]:
+    """The setting for vLLM, or the reason why there is none."""
+    found = read(config_of(snapshot))
+    if found is None or able.engine != "vllm":
+        return []
+    quote = found.quote
+    if not _drafts(snapshot, able):
+        reason = Reason(DraftReason.NOT_OF_THIS_TYPE, quote=quote, engine=able.label)
+        return [Evidence(Rule.ENGINE, KEY, None, able.label, reason, quote)]
+    if machine.kind == "cpu" and not able.drafts_on_processors:
+        reason = Reason(DraftReason.NOT_ON_PROCESSORS, quote=quote, engine=able.label)
+        return [Evidence(Rule.ENGINE, KEY, None, able.label, reason, quote)]
+    held, how = holds(snapshot)
+    if not held:
+        reason, source = Reason(DraftReason.NOT_HELD, quote=quote, how=how), "config.json"
+        return [Evidence(Rule.CONFIG, KEY, None, INDEX if held is False else source, reason, quote)]
+    reason = Reason(DraftReason.DRAFTED, quote=quote, how=how)
+    value = {"method": "mtp", "num_speculative_tokens": TOKENS}
+    return [Evidence(Rule.CONFIG, KEY, value, "config.json", reason, quote)]
+
+
+def _drafts(snapshot: Snapshot, able: Abilities) -> bool:
+    return any(t in able.mtp_types for t in model_types(snapshot)) or any(
+        a in able.mtp_architectures for a in architectures(snapshot)
+    )
+
+
+def holds(snapshot: Snapshot) -> tuple[bool | None, Reason]:
+    """Whether the weights hold the heads, and how that is known; re-uploads often leave them out."""
+    named = next(
+        (f.path for f in snapshot.files if f.path.endswith(".safetensors") and NAMED.search(f.path)), None
+    )
+    if named is not None:
+        return True, Reason(DraftReason.FILE_HOLDS, file=named)
+    tensors = snapshot.json(INDEX).get("weight_map")
+    if isinstance(tensors, Mapping) and tensors:
+        layers = whole(text_config(config_of(snapshot)).get("num_hidden_layers"))
+        one = next((t for t in tensors if NAMED.search(t) or _behind_the_last(t, layers)), None)
+        if one is None:
+            return False, Reason(DraftReason.NO_TENSOR, count=len(tensors), file=INDEX)
+        return True, Reason(DraftReason.TENSOR_HOLDS, tensor=str(one))
+    made_from = next(iter(base_models(snapshot)), None)
+    if made_from is not None:
+        return None, Reason(DraftReason.MADE_FROM, base=made_from, file=INDEX)
+    found = quantisation.read(snapshot)
+    if found is not None and found.method not in AS_TRAINED:
+        return None, Reason(DraftReason.QUANTISED_LATER, method=found.method, file=INDEX)
+    return True, Reason(DraftReason.AS_TRAINED)
+
+
+def _behind_the_last(tensor: str, layers: int | None) -> bool:
+    """``model.layers.61.…`` of a model with 61 layers."""
+    number = re.search(r"(?:^|\.)layers\.(\d{1,4})\.", tensor)
+    return number is not None and layers is not None and int(number[1]) >= layers

@@ -1,0 +1,225 @@
+"""The two tables: which parsers a family has, and which sampling values its vendor recommends.
+
+Both have LocalAI's shape (``families`` and ``patterns``), so LocalAI reads them too: in the parser table
+every value of a row is a string or null, lists are words with blanks between; in the sampling table every
+value of a row is a number, and what is more stands beside ``families``. docs/tables.md describes every key.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from importer.signals import name as pattern
+from importer.signals.name import Name, is_suffix, words_of
+
+PARSERS = ("tool_parser", "reasoning_parser")
+TABLES = ("parser_defaults", "inference_defaults")
+
+# Words of a base model's name beside its family: sizes, dates, versions and the like.
+_SIZE = re.compile(
+    r"(?:[0-9]+x)?[0-9]+(?:\.[0-9]+)?[bmkte]?|a[0-9]+(?:\.[0-9]+)?[bm]|[ev]?[0-9]+(?:\.[0-9]+)*"
+    r"|meta|nvidia|mistral|preview|vision|vl|scout|maverick|coder|code|math|moe|dense|text|small|large|medium|mini|tiny|nano|micro|unsloth"
+)
+
+_PARAMETERS = re.compile(r"[0-9][bm]\Z")
+_SIZE_PART = re.compile(r"[-*]a?(?:#\.)?#[bm]")
+
+# What a model is for is asked first, then who trained it further, then what it was made from.
+_TURN = {"base": 1, "fine-tune": 2, "family": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """What the parser table says of one family.
+
+    ``family``   its pattern, see ``importer.signals.name``.
+    ``parsers``  a name, ``None`` (known to have none); a missing key is not known.
+    ``kind``     ``chat`` unless the row says otherwise.
+    ``role``     ``family``, or ``fine-tune`` where the name usually stands beside the name of its base model.
+    ``chat``     words one of which is in every name of a chat model; a size without one says base model.
+    ``exclude``  words that a name of this family does not have.
+    ``types``    values of ``model_type`` that only this family has.
+    """
+
+    family: str
+    parsers: Mapping[str, str | None]
+    kind: str = "chat"
+    role: str = "family"
+    chat: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    notes: str = ""
+    source: str = ""
+
+    @property
+    def label(self) -> str:
+        """The family's name for people: the pattern without organisation, sizes and wildcards."""
+        return _SIZE_PART.sub("", self.family.rpartition("/")[2]).replace("*", "-").replace("#", "x")
+
+    @property
+    def turn(self) -> tuple[int, int, bool, str]:
+        """Rows are asked in ascending order of this: what for, who, then the longest pattern first."""
+        first = _TURN[self.role] if self.kind == "chat" else _TURN.get(self.kind, 0)
+        return first, -pattern.length(self.family), "/" not in self.family, self.family
+
+    def covers(self, name: Name) -> str | None:
+        """The part of the name that the row recognises, unless an excluded word is there."""
+        found = _search(self.family, name)
+        if found is None or any(pattern.search(word, name.name) for word in self.exclude):
+            return None
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A row that covers a name, read for this very name: it may say less than the row does."""
+
+    row: TableRow
+    kind: str
+    parsers: Mapping[str, str | None]
+    quote: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The parser table, its rows in the order in which they are asked."""
+
+    rows: tuple[TableRow, ...]
+
+    def find(self, name: Name) -> Match | None:
+        """The first row that covers the name."""
+        for row in self.rows:
+            quote = row.covers(name)
+            if quote is not None:
+                return _read(row, name, quote)
+        return None
+
+    def find_type(self, model_type: str) -> TableRow | None:
+        """The row that claims a ``model_type`` for itself."""
+        return next((row for row in self.rows if model_type in row.types), None)
+
+    def without(self, families: Collection[str]) -> Table:
+        """The table as it was before these rows were known."""
+        return Table(tuple(r for r in self.rows if r.family not in families))
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingRow:
+    """A family's sampling values in LocalAI's names; ``modes`` keeps thinking and non-thinking sets apart."""
+
+    family: str
+    values: Mapping[str, float]
+    modes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingTable:
+    """The sampling table, longest pattern first."""
+
+    rows: tuple[SamplingRow, ...]
+
+    def find(self, name: Name) -> SamplingRow | None:
+        """The first row that covers the name."""
+        return next((row for row in self.rows if _search(row.family, name) is not None), None)
+
+
+_STAND_IN: ContextVar[Table | None] = ContextVar("stand-in", default=None)
+
+
+def parser_table() -> Table:
+    """The parser table in force: the shipped one, or the one that stands in for it."""
+    return stand_in() or shipped()
+
+
+def stand_in() -> Table | None:
+    """The table in place of the shipped one, if there is any."""
+    return _STAND_IN.get()
+
+
+@cache
+def shipped() -> Table:
+    """The parser table as shipped."""
+    return parse_parsers(raw("parser_defaults"))
+
+
+@contextmanager
+def standing_in(table: Table) -> Iterator[None]:
+    """Another table in place of the shipped one, to measure what a row is worth."""
+    token = _STAND_IN.set(table)
+    try:
+        yield
+    finally:
+        _STAND_IN.reset(token)
+
+
+@cache
+def sampling_table() -> SamplingTable:
+    """The sampling table as shipped."""
+    return parse_sampling(raw("inference_defaults"))
+
+
+def parse_parsers(data: Mapping[str, Any]) -> Table:
+    """Rows from a file that follows the schema."""
+    rows = [
+        TableRow(
+            family=family,
+            parsers={p: row[p] for p in PARSERS if p in row},
+            kind=row.get("kind", "chat"),
+            role=row.get("role", "family"),
+            chat=tuple(row.get("chat", "").split()),
+            exclude=tuple(row.get("exclude", "").split()),
+            types=tuple(row.get("model_type", "").split()),
+            notes=row.get("notes", ""),
+            source=row.get("source", ""),
+        )
+        for family, row in data["families"].items()
+    ]
+    return Table(tuple(sorted(rows, key=lambda r: r.turn)))
+
+
+def parse_sampling(data: Mapping[str, Any]) -> SamplingTable:
+    """Rows from a file that follows the schema."""
+    modes, sources = data.get("modes", {}), data.get("sources", {})
+    rows = [SamplingRow(f, v, modes.get(f, {}), sources.get(f, "")) for f, v in data["families"].items()]
+    return SamplingTable(tuple(sorted(rows, key=lambda r: (-pattern.length(r.family), r.family))))
+
+
+def path_of(table: str) -> Path:
+    """The file of a table: inside the installed package, else at the top of a checkout."""
+    packed = Path(str(files("importer").joinpath("data", f"{table}.json")))
+    return packed if packed.is_file() else Path(__file__).parents[2] / f"{table}.json"
+
+
+def raw(table: str) -> Mapping[str, Any]:
+    """A table's file as data; ``table`` is one of ``TABLES``."""
+    data: Mapping[str, Any] = json.loads(path_of(table).read_text(encoding="utf-8"))
+    return data
+
+
+def _search(family: str, name: Name) -> str | None:
+    org, _, words = family.rpartition("/")
+    return None if org and org != name.org else pattern.search(words, name.name)
+
+
+def _read(row: TableRow, name: Name, quote: str) -> Match:
+    if not row.chat or any(pattern.search(word, name.name) for word in row.chat):
+        return Match(row, row.kind, row.parsers, quote)
+    words = words_of(name.name)
+    sized = any(_PARAMETERS.search(word) for word in words)  # an alias or a folder has no size
+    if sized and all(_says_size_only(word) for word in words_of(name.name.replace(quote, "-", 1))):
+        return Match(row, "base", dict.fromkeys(PARSERS), quote)
+    return Match(row, row.kind, {}, quote)
+
+
+def _says_size_only(word: str) -> bool:
+    return is_suffix(word) or _SIZE.fullmatch(word) is not None

@@ -1,0 +1,91 @@
+"""What the rendered template shows by itself: a known wire format, and whether and how it thinks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import StrEnum
+
+from importer.chat_template.conventions import CONVENTIONS
+from importer.chat_template.override import TemplateOverride
+from importer.chat_template.samples import Sample, TemplateAnalysis
+from importer.reasons import Reason
+from importer.signals.evidence import Evidence, Rule, Source
+from importer.signals.wire_formats import WireFormat, block_parser, format_of, has_own_block, instructed
+
+
+class ShownReason(StrEnum):
+    """What a rendered template shows."""
+
+    NO_TEMPLATE = "no-template"
+    MADE_FOR = "made-for"
+    NO_CALLS = "no-calls"
+    UNKNOWN_CALLS = "unknown-calls"
+    CALLS = "calls"
+    NO_REASONING = "no-reasoning"
+    NOT_RENDERED = "not-rendered"
+    THINKS = "thinks"
+
+
+def evidence(study: TemplateAnalysis | None, source: str | None = None) -> list[Evidence]:
+    """Claims by format, under vLLM's parser names; what shows nothing is said as a note without a claim.
+
+    ``source`` names a template that is not the model's own.
+    """
+    if study is None:
+        return [_note(key, Reason(ShownReason.NO_TEMPLATE)) for key in ("tool_parser", "reasoning_parser")]
+    sample = next((s for s in study.samples if s.case == "one-call"), None)
+    calls = None if sample is None else format_of(sample.prompt, sample.completion)
+    facts = [_calls(study, sample, calls), _thinking(study, calls)]
+    return [replace(fact, source=source or Source.TEMPLATE) for fact in facts]
+
+
+def given_by(given: TemplateOverride, backend: str) -> list[Evidence]:
+    """What a template of ours says by its name: the parser that it was written for."""
+    if given.name not in CONVENTIONS:
+        return []
+    parser = CONVENTIONS[given.name].parsers[backend]
+    reason = Reason(ShownReason.MADE_FOR, convention=given.name, parser=parser)
+    return [Evidence(Rule.GIVEN_TEMPLATE, "tool_parser", parser, given.source, reason)]
+
+
+def _note(key: str, reason: Reason, quote: str = "") -> Evidence:
+    """What a template shows that names no parser."""
+    return Evidence(Rule.TEMPLATE, key, None, Source.TEMPLATE, reason, quote)
+
+
+def _calls(study: TemplateAnalysis, sample: Sample | None, found: WireFormat | None) -> Evidence:
+    if sample is None:
+        told = instructed(study.tools_prompt)
+        asked = None if told is None else told.name
+        reason = Reason(ShownReason.NO_CALLS, problem=study.problems.get("one-call"), asked=asked)
+        if told is None:
+            return _note("tool_parser", reason)
+        parser, quote = told.parsers["vllm"][0], study.tools_prompt[:160]
+        return Evidence(Rule.TEMPLATE_INSTRUCTIONS, "tool_parser", parser, Source.TEMPLATE, reason, quote)
+    quote = sample.completion[:160]
+    if found is None:
+        return _note("tool_parser", Reason(ShownReason.UNKNOWN_CALLS), quote)
+    reason, parser = Reason(ShownReason.CALLS, format=found.name), found.parsers["vllm"][0]
+    return Evidence(Rule.TEMPLATE_FORMAT, "tool_parser", parser, Source.TEMPLATE, reason, quote)
+
+
+def _thinking(study: TemplateAnalysis, calls: WireFormat | None) -> Evidence:
+    thinking, key = study.thinking, "reasoning_parser"
+    if thinking.markers is None:
+        if not study.samples:
+            return _note(
+                key, Reason(ShownReason.NOT_RENDERED, problem=next(iter(study.problems.values()), None))
+            )
+        return Evidence(Rule.TEMPLATE_FORMAT, key, None, Source.TEMPLATE, Reason(ShownReason.NO_REASONING))
+    quote = " … ".join(thinking.markers)
+    alike = calls.name if not thinking.switch and calls is not None and has_own_block(calls) else None
+    shown = thinking.source == "rendered" and not thinking.opened and thinking.default is None
+    idle = shown and not thinking.switch and alike is None
+    reason = Reason(
+        ShownReason.THINKS, opened=thinking.opened, by=thinking.source, switch=thinking.switch,
+        default=thinking.default, alike=alike, idle=idle,
+    )  # fmt: skip
+    parser = None if idle else block_parser(thinking.markers[0], calls)
+    if parser is None and not idle:
+        return _note(key, reason, quote)
+    return Evidence(Rule.TEMPLATE_FORMAT, key, parser, Source.TEMPLATE, reason, quote)

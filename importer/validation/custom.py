@@ -1,0 +1,95 @@
+"""The probes by name: which there are, what each needs of a document, and those that somebody asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from enum import StrEnum
+from functools import partial
+
+from importer.engines.base import OFFERS
+from importer.errors import UsageError
+from importer.reasons import Reason
+from importer.validation.calls import both_ways, judge_call
+from importer.validation.client import trim
+from importer.validation.context import Context
+from importer.validation.expectations import Expectations, no_chat, no_tools
+from importer.validation.outcome import Outcome, Pass
+from importer.validation.probes import PROBES, Probe, plain_chat, stops_cleanly
+from importer.validation.prompts import Prompt, Tool, user
+from importer.validation.reply import Reply
+
+
+class OwnReason(StrEnum):
+    """What came of the question."""
+
+    ANSWER = "answer"
+
+
+SHOWN = 4000  # characters of an answer
+
+
+@dataclass(slots=True, eq=False)
+class OwnQuestion:
+    """A probe; with ``tools`` the answer has to be a structured call that is valid to one's schema."""
+
+    text: str
+    tools: tuple[Tool, ...] = ()
+    NAME: str = "own-question"
+    LESSON: str = "A model may pass every question of others and fail the one that it is wanted for."
+
+    def needs(self, promise: Expectations, /) -> Reason | None:
+        """A chat; with tools a parser for calls."""
+        return no_tools(promise) if self.tools else no_chat(promise)
+
+    def run(self, ctx: Context, /) -> Outcome:
+        """A plain answer is asked for whole, a call whole and streamed."""
+        prompt = Prompt(self.NAME, (user(self.text),), self.tools)
+        if self.tools:
+            return both_ways(ctx, prompt, partial(judge_call, prompt=prompt))
+        return ctx.judged(prompt, partial(judge, markers=ctx.promise.markers))
+
+
+def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
+    """An answer to a question that nobody here knows, shown as it is."""
+    found = plain_chat.judge(reply, markers)
+    if not isinstance(found, Pass):
+        return found
+    return replace(found, reason=Reason(OwnReason.ANSWER, text=trim(reply.content.strip(), SHOWN)))
+
+
+# Documents that differ in one thing; what a probe applies to tells what it needs.
+PROMISES = {
+    "tools, and the engine is known to offer it": Expectations(tool_parser="x", offers=frozenset(OFFERS)),
+    "the document names a context": Expectations(context=2048),
+    "a tool parser is named": Expectations(tool_parser="x"),
+    "a reasoning parser is named": Expectations(reasoning_parser="x"),
+    "sampling is set at the start": Expectations(sampling={"temperature": 0.6}),
+    "clients send stop words": Expectations(client_sampling={"stop": ["x"]}),
+    "the engine is known to offer it": Expectations(offers=frozenset(OFFERS)),
+    "the document takes images": Expectations(images=2),
+    "the model chats": Expectations(),
+    "the model does not chat": Expectations(chats=False),
+}
+
+
+def listed() -> Iterator[tuple[str, str, str]]:
+    """Name, what it applies to, and lesson of every probe, in the order of a report."""
+    for probe in PROBES:
+        when = [name for name, promise in PROMISES.items() if probe.needs(promise) is None]
+        yield probe.NAME, "always" if len(when) == len(PROMISES) else when[-1], probe.LESSON
+    yield stops_cleanly.NAME, "always", stops_cleanly.LESSON
+
+
+def named(names: Sequence[str]) -> tuple[Probe, ...]:
+    """The probes of these names, in the order of a report; raises UsageError("unknown-probe").
+
+    ``stops-cleanly`` is no probe that asks: whatever is started is stopped, and told.
+    """
+    known = [name for name, _, _ in listed()]
+    for name in names:
+        if name not in known:
+            near = get_close_matches(name, known, 3, 0.3) or known[:3]
+            raise UsageError("unknown-probe", name=name, near=", ".join(near))
+    return tuple(probe for probe in PROBES if probe.NAME in names)

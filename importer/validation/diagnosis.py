@@ -1,0 +1,350 @@
+"""Whose fault it is when what was served differs from what the model wrote, and what would mend it.
+
+Four sources: what the model wrote (``Reply.written``, ``Context.raw``), what the engine made of it, which
+parsers the proof found to read the template, and the engine's log.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from enum import StrEnum
+
+from importer.engines import logs
+from importer.proof.result import Proof
+from importer.reasons import Reason
+from importer.validation import markup, proof_check
+from importer.validation.context import Context
+from importer.validation.errors import (
+    AnswerFailure,
+    ExchangeError,
+    ReplyError,
+    RequestRefused,
+    ServerUnreachable,
+    TemplateRefusedError,
+    TimedOut,
+)
+from importer.validation.expectations import REQUEST_NAMES, CommonReason, Expectations
+from importer.validation.markup import control_token, drafted, looks_like_call, next_turn, outside, thinks
+from importer.validation.outcome import Attribution, Fail, Inconclusive, Outcome, asks_for, failing, named
+from importer.validation.prompts import (
+    WEATHER,
+    WEATHER_ANSWERED,
+    WEATHER_ANSWERED_LONGER,
+    WEATHER_TWO_TOOLS,
+    Prompt,
+)
+from importer.validation.remedy import (
+    ALLOW_TOKENS,
+    END_TOKEN,
+    NO_REASONING_PARSER,
+    OTHER_REASONING_PARSER,
+    OTHER_TOOL_PARSER,
+    PARSER_OF,
+    WHOLE_ANSWERS,
+    Remedy,
+    end_at,
+)
+from importer.validation.reply import Reply
+from importer.validation.tokenized import OWN, changed_prompt
+
+
+class BlameReason(StrEnum):
+    """What shows whose fault it is."""
+
+    ANOTHER_READ = "another-read"
+    LEFT_OUT = "left-out"
+    OTHER_NUMBERS = "other-numbers"
+    THOUGHT_UNENDED = "thought-unended"
+    NO_WHOLE_CALL = "no-whole-call"
+
+
+MISSED = {
+    Remedy.CHOOSE_FOR_CUT_THOUGHT: "thinking-cut"
+}  # the case of the proof that a parser fails which otherwise reads
+NOTICED = 0.5  # seconds until an engine that broke the connection is seen to be gone
+DEATH_REMEDIES: dict[Attribution, Remedy] = {
+    "configuration": Remedy.SEE_DOCUMENT,
+    "model": Remedy.OTHER_WEIGHTS,
+    "engine": Remedy.READ_LOG,
+    "environment": Remedy.SEE_MEMORY,
+}
+OURS = {theirs: ours for ours, theirs in REQUEST_NAMES.items()}
+LONGER = 20  # characters by which the longer of two compared conversations is longer at least
+END_WITHIN = 256  # tokens in which the end of a short answer shows
+
+
+def swallowed(reply: Reply) -> bool:
+    """Whether the engine counts more tokens than an empty answer's end and shows none of them."""
+    empty = not (reply.content.strip() or reply.reasoning.strip() or reply.tool_calls)
+    return empty and (reply.usage.completion or 0) > 4
+
+
+def endless(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | Inconclusive:
+    """Why an answer went on to the limit: an end that the engine does not know, or a long-winded model."""
+    text = reply.reasoning + reply.content + reply.written
+    token = control_token(text, markers)
+    if token is not None:
+        return Fail(
+            Reason(CommonReason.GOES_ON, token=token),
+            "configuration",
+            end_at(token),
+        )
+    if next_turn(text):
+        return Fail(Reason(CommonReason.NEXT_TURN), "configuration", END_TOKEN)
+    still = CommonReason.STILL_WRITING if reply.content.strip() else CommonReason.STILL_THINKING
+    return Inconclusive(Reason(still), "model", ALLOW_TOKENS)
+
+
+def unread(reply: Reply, prompt: Prompt) -> Reason | None:
+    """What the model wrote that no parser took; ``None`` where nothing was, or its tokens are not shown."""
+    behind = outside(reply.written, reply.reasoning if drafted(reply.reasoning, reply.content) else "")
+    if looks_like_call(behind, prompt.tools) and not reply.tool_calls:
+        return Reason(CommonReason.CALL_UNREAD)
+    if thinks(reply.written) and not reply.reasoning.strip():
+        return Reason(CommonReason.THOUGHT_UNREAD)
+    return None
+
+
+def tools_unseen(ctx: Context) -> Fail | None:
+    """The fault where a prompt is no longer with two tools than with one; ``None`` if nothing is counted."""
+    reason = Reason(CommonReason.TOOLS_UNSEEN)
+    return unseen(ctx, (WEATHER, WEATHER_TWO_TOOLS), reason, Reason(Remedy.RENDER_TOOLS))
+
+
+def results_unseen(ctx: Context) -> Fail | None:
+    """The fault where a longer result makes the prompt no longer; ``None`` if nothing is counted."""
+    reason = Reason(CommonReason.RESULT_UNSEEN)
+    remedy = Reason(Remedy.RENDER_TOOL_ROLE)
+    return unseen(ctx, (WEATHER_ANSWERED, WEATHER_ANSWERED_LONGER), reason, remedy)
+
+
+def unseen(ctx: Context, prompts: tuple[Prompt, Prompt], reason: Reason, remedy: Reason) -> Fail | None:
+    """The fault where a longer conversation is no longer a prompt; ``None`` if nothing is counted."""
+    counted = (ctx.first(prompt) for prompt in prompts)
+    return left_out(ctx, prompts, reason, remedy) if same_length(*counted) else None
+
+
+def left_out(ctx: Context, prompts: tuple[Prompt, Prompt], reason: Reason, remedy: Reason) -> Fail:
+    """The template's fault, unless that is seen to render what makes the two prompts differ.
+
+    Then it is the engine's, or there is another template that the engine may read in its stead.
+    """
+    one, other = (ctx.rendered(prompt) for prompt in prompts)
+    if one is None or other is None or len(other) < len(one) + LONGER or ctx.render is None:
+        return Fail(reason, "configuration", remedy, trials=2)
+    if ctx.render.others:
+        same = Reason(Remedy.ONE_TEMPLATE, files=ctx.render.others)
+        return Fail(reason, "configuration", same, trials=2, notes=(Reason(BlameReason.ANOTHER_READ),))
+    withheld = Reason(Remedy.OTHER_VERSION_TEMPLATE)
+    return Fail(reason, "engine", withheld, trials=2, notes=(Reason(BlameReason.LEFT_OUT),))
+
+
+def same_length(one: Reply, other: Reply) -> bool:
+    """Whether the engine counts as many prompt tokens for both."""
+    return one.usage.prompt is not None and one.usage.prompt == other.usage.prompt
+
+
+def only_streamed(found: Outcome) -> Outcome:
+    """What is wrong with a streamed answer, where the whole one is right."""
+    note = Reason(CommonReason.WHOLE_IS_RIGHT)
+    return named(replace(found, notes=(*found.notes, note)), "streamed")
+
+
+def streaming_fault(ctx: Context, prompt: Prompt, found: Outcome) -> Fail:
+    """Only streaming went wrong: the engine's fault, unless its parsers were never the right ones."""
+    seen = ctx.look(prompt)
+    wrong = unread(seen, prompt) if seen is not None else None
+    if seen is not None and wrong is not None:
+        remedy = OTHER_REASONING_PARSER if thinks(seen.written) else OTHER_TOOL_PARSER
+        if looks_like_call(seen.written, prompt.tools) and not seen.tool_calls:
+            remedy = OTHER_TOOL_PARSER
+        return failing(found, "configuration", remedy, wrong)
+    if proof_check.thinks_never(ctx):
+        return failing(found, "configuration", NO_REASONING_PARSER)
+    better = proof_check.whole_in_pieces(ctx) if prompt.tools else None
+    if better is not None:
+        return failing(found, "configuration", better)
+    return failing(found, "engine", WHOLE_ANSWERS)
+
+
+def failed(error: ExchangeError, ctx: Context) -> Outcome:
+    """What a failed exchange means, with what the log and the template say about it."""
+    outcome = error.outcome()
+    journal = ctx.journal
+    if isinstance(error, ServerUnreachable | TimedOut | ReplyError) and journal is not None:
+        death = journal.death(0 if isinstance(error, TimedOut) else NOTICED)
+        if death is not None:
+            died = Reason(AnswerFailure.DIED, says=death.says)
+            return Fail(died, death.part, Reason(DEATH_REMEDIES[death.part]))
+    if isinstance(error, RequestRefused):
+        words = refusal(ctx)
+        if words is not None:
+            told = Reason(AnswerFailure.TEMPLATE_REFUSES, says=words)
+            return failing(outcome, "configuration", Reason(Remedy.OTHER_TEMPLATE), told)
+    if (
+        isinstance(error, RequestRefused | ReplyError)
+        and without_template(ctx)
+        and asked_last(ctx) is not None
+    ):
+        fetch = Reason(Remedy.FETCH_TEMPLATE)
+        return failing(outcome, "configuration", fetch, Reason(CommonReason.NO_TEMPLATE))
+    broke = isinstance(error, ReplyError) or (isinstance(error, RequestRefused) and error.broke)
+    lacking = logs.lacking(error.words) if broke else None
+    if lacking is None and journal is not None and (broke or isinstance(error, ServerUnreachable)):
+        lacking = journal.surroundings()
+    if lacking is not None:
+        provide = Reason(Remedy.PROVIDE, lacking=lacking)
+        return failing(outcome, "environment", provide, Reason(AnswerFailure.LOG_LACKS, lacking=lacking))
+    if isinstance(error, RequestRefused) and (correction := named_setting(error.words, ctx)) is not None:
+        return failing(outcome, "configuration", correction)
+    if isinstance(error, ReplyError) and isinstance(outcome, Fail) and streamed_last(ctx):
+        outcome = replace(outcome, remedy=WHOLE_ANSWERS)
+    raised = journal.raised() if journal is not None and (broke or isinstance(error, TimedOut)) else None
+    return outcome if raised is None else _raised(error, outcome, raised)
+
+
+def _raised(error: ExchangeError, outcome: Fail | Inconclusive, raised: str) -> Outcome:
+    """The outcome beside the log's last exception; an engine that hangs behind one is no slow machine."""
+    if isinstance(error, TimedOut):
+        outcome = failing(outcome, "engine", Reason(DEATH_REMEDIES["engine"]))
+    return replace(outcome, notes=(*outcome.notes, Reason(AnswerFailure.LOG_RAISED, raised=raised)))
+
+
+def streamed_last(ctx: Context) -> bool:
+    """Whether the last answer came in pieces, and all that came whole could be read."""
+    asked = [e for e in ctx.log if e.request is not None]
+    wholes = [e for e in asked if not (e.request or {}).get("stream")]
+    return bool(asked and (asked[-1].request or {}).get("stream")) and all(e.error is None for e in wholes)
+
+
+def named_setting(says: str, ctx: Context) -> Reason | None:
+    """The change to a setting of the document's that a refusal names."""
+    promise = ctx.promise
+    variable = next((v for v in promise.variables if re.search(rf"""['"`]{re.escape(v)}['"`]""", says)), None)
+    if variable is not None:
+        return Reason(Remedy.TAKE_OUT_VARIABLE, variable=variable)
+    for name in {**promise.sampling, **promise.client_sampling}:
+        if re.search(
+            rf"\b{re.escape(name)}\b\W+(?:\w+\W+){{0,3}}(?:must|should|cannot|can't|expected)\b", says
+        ):
+            return Reason(Remedy.CORRECT_SETTING, key=OURS.get(name, name))
+    return None
+
+
+def without_template(ctx: Context) -> bool:
+    """Whether the model's files are at hand, and no chat template is among them."""
+    return ctx.render is not None and not ctx.render.digest
+
+
+def refusal(ctx: Context) -> Reason | None:
+    """Why the chat template refuses what was asked last, where it does."""
+    asked = asked_last(ctx)
+    if asked is None or ctx.render is None:
+        return None
+    try:
+        ctx.render(asked)
+    except TemplateRefusedError as refused:
+        return refused.reason
+    return None
+
+
+def asked_last(ctx: Context) -> Prompt | None:
+    """The last chat that this probe sent, as a prompt."""
+    requests = [e.request for e in ctx.log if e.request is not None and "messages" in e.request]
+    if not requests:
+        return None
+    request = requests[-1]
+    messages, tools = tuple(request["messages"]), tuple(request.get("tools") or ())
+    return Prompt("asked last", messages, tools, switches=request.get("chat_template_kwargs") or {})
+
+
+def mended(outcome: Outcome, ctx: Context) -> Outcome:
+    """The outcome with the change that would mend it in this document, where judges know it in general."""
+    return altered(_mended(outcome, ctx), ctx.promise)
+
+
+def altered(outcome: Outcome, promise: Expectations) -> Outcome:
+    """The document's fault where it has the model reckon otherwise, and what was written is at fault."""
+    if not isinstance(outcome, Fail) or not promise.altering:
+        return outcome
+    if outcome.attribution != "model" and not asks_for(outcome, Remedy.OTHER_VERSION_READS):
+        return outcome
+    key, value = next(iter(promise.altering.items()))
+    note = Reason(BlameReason.OTHER_NUMBERS, key=key, value=value)
+    return failing(outcome, "configuration", Reason(Remedy.TAKE_OUT_SETTING, key=key), note)
+
+
+def _mended(outcome: Outcome, ctx: Context) -> Outcome:
+    if isinstance(outcome, Fail | Inconclusive) and outcome.attribution == "model":
+        return _asked_otherwise(outcome, ctx)
+    if not isinstance(outcome, Fail) or outcome.remedy is None:
+        return outcome
+    wanted = Remedy(outcome.remedy.kind)
+    key = PARSER_OF.get(wanted)
+    if key is not None and ctx.proof is not None:
+        case = MISSED.get(wanted)
+        if case is None and outcome.attribution == "configuration" and proof_check.wrong(key, ctx, ctx.proof):
+            if key == "reasoning_parser" and (asked := asked_last(ctx)) and markup.endless(ctx, asked):
+                return _its_own(outcome, BlameReason.THOUGHT_UNENDED, ctx)
+            return replace(outcome, attribution="engine", remedy=proof_check.remedy(key, ctx, ctx.proof))
+        if key == "tool_parser" and proof_check.same_template(ctx, ctx.proof):
+            if proof_check.encodes_twice(ctx):
+                return replace(outcome, attribution="model", remedy=Reason(Remedy.DECODE_ONCE_MORE))
+            if (asked := asked_last(ctx)) and proof_check.misspells(ctx, asked):
+                return _its_own(outcome, BlameReason.NO_WHOLE_CALL, ctx)
+        return replace(outcome, remedy=parser_remedy(key, ctx, ctx.proof, case) or outcome.remedy)
+    return replace(outcome, remedy=_end_remedy(ctx)) if wanted is Remedy.END_TURN else outcome
+
+
+def _its_own(outcome: Fail, seen: BlameReason, ctx: Context) -> Outcome:
+    """The model's fault, as ``seen`` in what it writes by itself."""
+    return _asked_otherwise(failing(outcome, "model", Reason(Remedy.WHOLE_WEIGHTS), Reason(seen)), ctx)
+
+
+def _asked_otherwise(outcome: Fail | Inconclusive, ctx: Context) -> Outcome:
+    """A model is not to blame where it is asked by another template than its own, or in another spelling."""
+    if ctx.proof is not None and not proof_check.same_template(ctx, ctx.proof):
+        note, remedy = Reason(CommonReason.NOT_PROVED), Reason(Remedy.IMPORT_AGAIN)
+    elif (changed := changed_prompt(ctx)) is not None:
+        note, remedy = Reason(CommonReason.PROMPT_CHANGED, changed=changed[:80]), OWN
+    else:
+        return outcome
+    return replace(outcome, notes=(*outcome.notes, note), attribution="configuration", remedy=remedy)
+
+
+def _end_remedy(ctx: Context) -> Reason:
+    """Which token the model ends its turn with, where a completion of what was asked last shows it."""
+    asked = asked_last(ctx)
+    written = ctx.raw(asked, max_tokens=END_WITHIN) if asked is not None else None
+    return end_at(control_token(written or "", ctx.promise.markers))
+
+
+def parser_remedy(key: str, ctx: Context, proof: Proof, case: str | None = None) -> Reason | None:
+    """Which parser to name, by the proof; or what else is wrong where the document names a right one.
+
+    ``case`` is what went wrong, where the proof has such a case.
+    """
+    if not proof_check.same_template(ctx, proof):
+        return Reason(Remedy.OTHER_TEMPLATE_BESIDE)
+    reads = proof.reads(key)
+    if not proof.verdicts.get(key):
+        return Reason(Remedy.LEAVE_OUT_PARSER, key=key) if proof_check.renders_none(key, proof) else None
+    if not reads:
+        return Reason(Remedy.NO_PARSER_READS, key=key, engine=proof.engine, version=proof.version)
+    inferring, wanted = proof.engine in proof_check.INFERRING, getattr(ctx.promise, key)
+    claimed, named = proof_check.claimed(key, ctx), proof_check.named(key, ctx, proof)
+    best = wanted if wanted in reads else reads[0]
+    if named in reads:
+        by_name = {v.parser: v for v in proof.verdicts[key]}
+        other = next((name for name in reads if case not in by_name[name].failed), None)
+        if case in by_name[named].failed and other is not None and not inferring:
+            return Reason(Remedy.SET_PARSER_FOR_CASE, key=key, parser=other, case=case, named=named)
+        behind = proof_check.runs_on(ctx) if key == "tool_parser" else None
+        return end_at(behind) if behind is not None else Reason(Remedy.OWN_TEMPLATE, parser=named)
+    if inferring and key == "tool_parser":
+        engine = {"engine": proof.engine, "version": proof.version}
+        return Reason(Remedy.SET_PARSER_TYPE, parser=best, claimed=claimed, named=named, **engine)
+    wrong = next((v.reason for v in proof.verdicts[key] if v.parser == named), None)
+    refuted = named if wrong else None
+    return Reason(Remedy.SET_PARSER, key=key, parser=best, named=refuted, why=wrong)

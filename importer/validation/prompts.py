@@ -1,0 +1,310 @@
+"""What the probes ask: short questions that any chat model can answer, in one place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+Message = Mapping[str, Any]
+Tool = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A conversation and the tools offered.
+
+    ``expects``  words one of which a right answer holds, in lower case.
+    ``switches`` variables for the chat template, where the probe is about them.
+    ``extra``    further fields of the request: ``tool_choice``, ``stop``, ``max_tokens`` …
+    ``begins``   whether it ends where the assistant is to speak, as every one does that is sent.
+    """
+
+    name: str
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...] = ()
+    expects: tuple[str, ...] = ()
+    switches: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    begins: bool = True
+
+
+def user(text: str) -> Message:
+    """A user's turn."""
+    return {"role": "user", "content": text}
+
+
+def call(number: int, name: str, arguments: Mapping[str, Any]) -> Message:
+    """An assistant's turn that calls a tool.
+
+    The id has nine letters and digits, the only form that every template takes.
+    """
+    function = {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}
+    made = {"id": call_id(number), "type": "function", "function": function}
+    return {"role": "assistant", "content": "", "tool_calls": [made]}
+
+
+def result(number: int, name: str, value: Mapping[str, Any]) -> Message:
+    """What the tool answered to call ``number``."""
+    return {"role": "tool", "tool_call_id": call_id(number), "name": name, "content": json.dumps(value)}
+
+
+def call_id(number: int) -> str:
+    """``call00001`` and so on."""
+    return f"call{number:05d}"
+
+
+def function(name: str, description: str, properties: Mapping[str, Any], *required: str) -> Tool:
+    """A tool as the OpenAI API describes it; every property is required unless ``required`` names some."""
+    schema = {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(required) or list(properties),
+    }
+    return {
+        "type": "function",
+        "function": {"name": name, "description": description, "parameters": schema},
+    }
+
+
+GREETING = Prompt("greeting", (user("Say hello."),))
+GREETED = Prompt(
+    "greeted", (*GREETING.messages, {"role": "assistant", "content": "Hello to all."}), begins=False
+)
+SUM = Prompt("sum", (user("What is two plus two?"),), expects=("four", "4"))
+# Templates know the switch by one of these names; the others ignore what they do not know.
+SUM_THINKING = replace(SUM, name="sum-thinking", switches={"enable_thinking": True, "thinking": True})
+SUM_SILENT = replace(SUM, name="sum-silent", switches={"enable_thinking": False, "thinking": False})
+# Words in a known order, so that a stop string, a limit and a cut have a place where they must fall.
+COUNT = Prompt("count", (user("Count from one to ten in words."),), expects=("ten",))
+# Many right answers: what is drawn at random shows here.
+NUMBER = Prompt("number", (user("Name a random number from one to twenty."),))
+# One word over and over: what a penalty changes shows here.
+AGAIN = Prompt("again", (user('Write the word "again" ten times.'),), expects=("again",))
+# A second turn of the same conversation, for a cache and for history that has to reach the prompt.
+NAME_TOLD = Prompt(
+    "name-told",
+    (
+        user("My name is Mira. What is two plus two?"),
+        {"role": "assistant", "content": "Two plus two is four."},
+        user("What is my name?"),
+    ),
+    expects=("mira",),
+)
+SYSTEM = Prompt("system", ({"role": "system", "content": "Be brief."}, *GREETING.messages))
+# Longer, if the system's words are shown to the model at all.
+SYSTEM_LONGER = Prompt(
+    "system-longer",
+    (
+        {"role": "system", "content": "Be brief. Be kind. Be clear. Be calm. Be polite. Be patient."},
+        *GREETING.messages,
+    ),
+)
+# Strictly alternating templates refuse this one.
+TWO_USERS = Prompt("two-users", (user("Hello!"), *GREETING.messages))
+# An answer that only a schema can shape.
+PERSON = Prompt("person", (user("Describe a person as JSON with the keys name and age."),))
+PERSON_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "maxLength": 12},
+        "age": {"type": "integer", "minimum": 0, "maximum": 120},
+    },
+    "required": ["name", "age"],
+    "additionalProperties": False,
+}
+
+
+LOCATION = {"location": {"type": "string", "description": "The city"}}
+TIME_TOOL = function("get_time", "Get the current time.", LOCATION)
+WEATHER_TOOL = function("get_weather", "Get the current weather in a location.", LOCATION)
+ALARMS_TOOL = function("list_alarms", "List all alarms.", {})
+# Every type that arguments have, letters that are not ASCII, and objects in an array in an object.
+TRIP_TOOL = function(
+    "book_trip",
+    "Book a trip.",
+    {
+        "destination": {"type": "string", "description": "The city, as the user wrote it"},
+        "seats": {"type": "integer"},
+        "budget": {"type": "number"},
+        "refundable": {"type": "boolean"},
+        "stops": {"type": "array", "items": {"type": "string"}},
+        "traveller": {
+            "type": "object",
+            "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+            "required": ["name", "age"],
+        },
+    },
+)
+
+WEATHER = Prompt("weather", (user("What is the weather in Paris?"),), (WEATHER_TOOL,), ("paris",))
+# Longer by a tool, if tools are shown to the model at all.
+WEATHER_TWO_TOOLS = replace(WEATHER, name="weather-two-tools", tools=(WEATHER_TOOL, TIME_TOOL))
+GREETING_WITH_TOOL = Prompt("greeting-with-tool", GREETING.messages, (WEATHER_TOOL,))
+TWO_CITIES = Prompt(
+    "two-cities",
+    (user("What is the weather in Paris and in Rome? Look up both at once."),),
+    (WEATHER_TOOL,),
+    ("paris", "rome"),
+)
+ALARMS = Prompt("alarms", (user("Which alarms do I have?"),), (ALARMS_TOOL,))
+TRIP_WANTED: Mapping[str, Any] = {
+    "destination": "Köln",
+    "seats": 2,
+    "budget": 99.5,
+    "refundable": True,
+    "stops": ["Liège", "Aachen"],
+    "traveller": {"name": "Zoë", "age": 31},
+}
+TRIP = Prompt(
+    "trip",
+    (
+        user(
+            "Book a refundable trip to Köln with stops in Liège and Aachen: 2 seats, budget 99.5, "
+            "traveller Zoë, age 31."
+        ),
+    ),
+    (TRIP_TOOL,),
+    ("köln",),
+)
+# A question for a tool that is not on offer: a name that nobody offered must not come back.
+NOT_OFFERED = Prompt("not-offered", (user("What time is it in Rome?"),), (WEATHER_TOOL,))
+REQUIRED = replace(GREETING_WITH_TOOL, name="required", extra={"tool_choice": "required"})
+NAMED = replace(
+    WEATHER_TWO_TOOLS,
+    name="named",
+    extra={"tool_choice": {"type": "function", "function": {"name": "get_time"}}},
+)
+FORBIDDEN = replace(WEATHER, name="forbidden", extra={"tool_choice": "none"})
+
+
+def weather_answered(name: str, value: Mapping[str, Any]) -> Prompt:
+    """The weather question after the tool has answered with ``value``."""
+    asked = call(1, "get_weather", {"location": "Paris"})
+    answered = result(1, "get_weather", value)
+    messages = (*WEATHER.messages, asked, answered)
+    return Prompt(name, messages, WEATHER.tools, ("snow", "-3"))
+
+
+# A result that nobody would guess: an answer that holds it has read it.
+WEATHER_ANSWERED = weather_answered("weather-answered", {"temperature": -3, "condition": "snowy"})
+# The same turn with a longer result: a prompt of equal length means the result never reached the model.
+WEATHER_ANSWERED_LONGER = weather_answered(
+    "weather-answered-longer",
+    {"temperature": -3, "condition": "snowy", "wind": "north", "humidity": 80, "pressure": 1021},
+)
+# Two calls in one turn and the results of both, which nobody would take for the other's.
+_PARIS, _ROME = (call(n, "get_weather", {"location": city}) for n, city in ((1, "Paris"), (2, "Rome")))
+BOTH_ANSWERED = Prompt(
+    "both-answered",
+    (
+        *TWO_CITIES.messages,
+        {**_PARIS, "tool_calls": _PARIS["tool_calls"] + _ROME["tool_calls"]},
+        result(1, "get_weather", {"condition": "sunny"}),
+        result(2, "get_weather", {"condition": "rainy"}),
+    ),
+    TWO_CITIES.tools,
+    ("sunny", "rainy"),
+)
+# The same turn after a call with longer arguments: a prompt of equal length means that no call reaches it.
+WEATHER_CALLED_LONGER = replace(
+    WEATHER_ANSWERED,
+    name="weather-called-longer",
+    messages=(
+        WEATHER_ANSWERED.messages[0],
+        call(1, "get_weather", {"location": "Paris, which is the capital of France, in the north of it"}),
+        *WEATHER_ANSWERED.messages[2:],
+    ),
+)
+# The conversation goes on, and a structured call is wanted again: after one, two and three of them.
+_TOLD = (
+    *WEATHER_ANSWERED.messages,
+    {"role": "assistant", "content": "It is snowy there now."},
+    user("What is the weather in Rome?"),
+    call(2, "get_weather", {"location": "Rome"}),
+    result(2, "get_weather", {"temperature": 20, "condition": "sunny"}),
+    {"role": "assistant", "content": "It is sunny there now."},
+    user("What time is it in Oslo?"),
+    call(3, "get_time", {"location": "Oslo"}),
+    result(3, "get_time", {"time": "12:30"}),
+    {"role": "assistant", "content": "It is 12:30 there now."},
+    user("What is the weather in Berlin?"),
+)
+ROUNDS = tuple(
+    Prompt(f"round-{number}", _TOLD[:length], (WEATHER_TOOL, TIME_TOOL), (city,))
+    for number, length, city in ((2, 5, "rome"), (3, 9, "oslo"), (4, 13, "berlin"))
+)
+
+
+# Every turn in words of its own, so that each can be found in the prompt.
+_TURNS = (
+    user("Which tree is the oldest of them all?"),
+    {"role": "assistant", "content": "That is the yew beside the chapel."},
+    user("Then who planted the willow, please?"),
+)
+TALK = Prompt("told-talk", _TURNS)
+TALK_WITH_SYSTEM = Prompt(
+    "told-talk-with-system", ({"role": "system", "content": "Answer as an old gardener."}, *_TURNS)
+)
+# Longer than any window that somebody may have set.
+_ROWS = enumerate(("ash", "beech", "cedar", "elder", "fir", "hazel", "juniper", "larch"))
+LONG_TALK = Prompt(
+    "told-long-talk",
+    (
+        *(
+            turn
+            for number, tree in _ROWS
+            for turn in (
+                user(f"Where does the {tree} of row {number} stand?"),
+                {"role": "assistant", "content": f"The {tree} stands in corner {number}."},
+            )
+        ),
+        user("Which of all these is the nearest?"),
+    ),
+)
+# A user who writes what closes a thought.
+TAGGED = Prompt("told-tagged", (user("The maple fell. </think> What does that tag in its file say?"),))
+TALK_WITH_TOOLS = Prompt("told-talk-with-tools", _TURNS, (WEATHER_TOOL,))
+# Two calls in one turn, and results long enough to be cut.
+_CALLED, _SECOND = (call(n, "get_weather", {"location": city}) for n, city in ((1, "Bergen"), (2, "Narvik")))
+ROUND = Prompt(
+    "told-round",
+    (
+        user("Compare the two harbours."),
+        {**_CALLED, "tool_calls": _CALLED["tool_calls"] + _SECOND["tool_calls"]},
+        result(1, "get_weather", {"report": "drizzle in the morning and in the afternoon, at last gales"}),
+        result(2, "get_weather", {"report": "sleet until noon and then some hours of sun, at last thunder"}),
+        {"role": "assistant", "content": "Both are wet."},
+        user("Which one is nearer?"),
+    ),
+    (WEATHER_TOOL,),
+)
+# A call with arguments, and one without: JSON stays JSON. No tool is shown, so that all JSON is a call's.
+CALLED, CALLED_EMPTY = (
+    Prompt(
+        f"told-{name}",
+        (
+            user("What stands in the calendar?"),
+            call(1, name, arguments),
+            result(1, name, {"report": "none"}),
+        ),
+    )
+    for name, arguments in (("find_events", {"place": "Bergen"}), ("list_events", {}))
+)
+# The same with one call, for models that make no more.
+ROUND_OF_ONE = replace(
+    ROUND,
+    name="told-round-of-one",
+    messages=(ROUND.messages[0], _CALLED, ROUND.messages[2], *ROUND.messages[4:]),
+)
+# Letters that are not ASCII in a tool and in a call.
+BEYOND_ASCII = Prompt(
+    "told-beyond-ascii",
+    (
+        user("How is it there?"),
+        call(1, "get_weather", {"location": "Troms\u00f8"}),
+        result(1, "get_weather", {"report": "drizzle in the morning, at last gales"}),
+    ),
+    (WEATHER_TOOL,),
+)

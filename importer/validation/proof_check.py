@@ -1,0 +1,184 @@
+"""What a proof says against what an engine serves: a parser that reads the model's text, and does not."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from importer.config_file import field_paths
+from importer.proof.result import RENDERS_NONE, Proof
+from importer.reasons import Reason
+from importer.validation.context import Context
+from importer.validation.markup import call_markup, control_token, thinking_markup, untagged
+from importer.validation.prompts import SUM, WEATHER, WEATHER_ANSWERED, Prompt
+from importer.validation.remedy import Remedy
+
+INFERRING = ("mlx", "mlx-vlm")  # their servers take no parser; they infer it from the model's files
+THOUGHT_ENDS = re.compile(r"</\w*think\w*>|\[/THINK\]|<\|END_THINKING\|>", re.IGNORECASE)
+ENCODED = re.compile(r"""\\["']location\\["']\s*:\s*\\["']Paris""")
+CALL, LAST = "get_weather", "Paris"  # what a call of the weather in Paris begins with, and its argument
+TAIL = 60  # characters that may follow a call's last argument: what closes it, and the end of the turn
+
+
+def same_template(ctx: Context, proof: Proof) -> bool:
+    """Whether the template beside the weights is the one that was proved, as far as anybody can tell."""
+    return ctx.render is None or ctx.render.digest in ("", proof.template)
+
+
+def claimed(key: str, ctx: Context) -> str | None:
+    """What the repository names, for engines that are not told."""
+    return ctx.render.claimed if ctx.render is not None and key == "tool_parser" else None
+
+
+def named(key: str, ctx: Context, proof: Proof) -> str | None:
+    """The parser in use: the document's, or what an engine takes that is told none."""
+    if proof.engine in INFERRING:
+        return claimed(key, ctx) or proof.inferred.get(key)
+    wanted: str | None = getattr(ctx.promise, key)
+    return wanted
+
+
+def wrong(key: str, ctx: Context, proof: Proof) -> bool:
+    """Whether the engine does not do what its own parser does, on text that the parser is proved to read."""
+    if ctx.render is None or not same_template(ctx, proof) or named(key, ctx, proof) not in proof.reads(key):
+        return False
+    runs = getattr(ctx.running(), key)
+    if runs is not None and runs != named(key, ctx, proof):
+        return False  # it was started with another one
+    return calls_as_proved(ctx) if key == "tool_parser" else thinks_as_proved(ctx, proof)
+
+
+def remedy(key: str, ctx: Context, proof: Proof) -> Reason:
+    """What helps where the engine's own parser would have."""
+    return Reason(Remedy.OTHER_VERSION_READS, parser=named(key, ctx, proof))
+
+
+def renders_none(key: str, proof: Proof) -> bool:
+    """Whether the template was found to render nothing that a parser of this kind could read."""
+    return proof.unasked.get(key) == RENDERS_NONE[key]
+
+
+def whole_in_pieces(ctx: Context) -> Reason | None:
+    """The change to a tool parser that reads streamed calls as whole ones, where the one in use does not."""
+    proof = ctx.proof
+    if proof is None or proof.engine in INFERRING or not same_template(ctx, proof):
+        return None
+    verdicts = {v.parser: v for v in proof.verdicts.get("tool_parser", ())}
+    used = verdicts.get(named("tool_parser", ctx, proof) or "")
+    better = next((name for name, v in verdicts.items() if v.reads and v.streaming is None), None)
+    if used is None or better is None or (used.reads and used.streaming is None):
+        return None
+    return Reason(Remedy.SET_PARSER_IN_PIECES, key="tool_parser", parser=better, named=used.parser)
+
+
+def instead(document: Mapping[str, Any], proof: Proof) -> Reason | None:
+    """The change to a document that names a parser which does not read the template, where one does."""
+    told = (rather(key, field_paths.parser(document, key), proof) for key in proof.verdicts)
+    return next((change for change in told if change is not None), None)
+
+
+def rather(key: str, named: str | None, proof: Proof) -> Reason | None:
+    """The change of one parser's name, where the one named does not read the template and another does."""
+    reads = proof.reads(key)
+    if named is None or not reads or named in reads:
+        return None
+    return Reason(Remedy.SET_PARSER, key=key, parser=reads[0], named=named)
+
+
+def thinks_never(ctx: Context) -> bool:
+    """Whether a reader of thoughts is named, and the template has none."""
+    if ctx.proof is None or ctx.promise.reasoning_parser is None or not same_template(ctx, ctx.proof):
+        return False
+    return renders_none("reasoning_parser", ctx.proof)
+
+
+def calls_as_proved(ctx: Context) -> bool:
+    """Whether the model writes a call, and nothing after it, as its template does.
+
+    Where an answer shows what the model has not written, what it writes by itself has to tell.
+    """
+    seen, rendered = ctx.look(WEATHER), ctx.rendered(WEATHER_ANSWERED)
+    if rendered is None or (seen is not None and seen.finish_reason == "length"):
+        return False
+    return as_rendered(seen.written if seen is not None else ctx.raw(WEATHER) or "", rendered)
+
+
+def as_rendered(written: str, rendered: str) -> bool:
+    """Whether one call of the weather in Paris stands in ``written`` as it does in ``rendered``."""
+    thoughts = [found.end() for found in THOUGHT_ENDS.finditer(written)]
+    text = _compact(written[thoughts[-1] :] if thoughts else written)
+    calls = [(max(0, start - 2), min(len(text), end + 2)) for start, end in islice(_calls(text, 2), 2)]
+    if len(calls) != 1:
+        return False
+    (start, end), *_ = calls
+    return text[start:end] in _compact(rendered) and len(text) - end <= TAIL
+
+
+def _calls(text: str, around: int = 0) -> Iterator[tuple[int, int]]:
+    """Where each call begins and ends, ``around`` characters behind it being its own."""
+    start = text.find(CALL)
+    while start >= 0 and (end := text.find(LAST, start + len(CALL))) >= 0:
+        yield start, end + len(LAST)
+        start = text.find(CALL, end + len(LAST) + around)
+
+
+def runs_on(ctx: Context) -> str | None:
+    """The token behind a call at which an answer ends, where the model goes on with words behind it."""
+    seen = ctx.look(WEATHER)
+    written = (seen.written if seen is not None else "") or ctx.raw(WEATHER) or ctx.shown(WEATHER)
+    tail = next((written[end:] for _, end in _calls(written)), "")
+    token = control_token(tail)
+    return token if token is not None and re.search(r"\w", untagged(tail.partition(token)[2])) else None
+
+
+def encodes_twice(ctx: Context) -> bool:
+    """Whether the model itself writes arguments as JSON in a text, and its template does not."""
+    seen, rendered = ctx.look(WEATHER), ctx.rendered(WEATHER_ANSWERED)
+    if seen is None or rendered is None:
+        return False
+    return ENCODED.search(seen.written) is not None and ENCODED.search(rendered) is None
+
+
+def misspells(ctx: Context, asked: Prompt) -> bool:
+    """Whether the model begins and ends a call as its template does, and breaks the JSON between.
+
+    What stands behind the end of its turn, or is cut, is no call.
+    """
+    rendered, written = ctx.rendered(WEATHER_ANSWERED), ctx.raw(asked)
+    marker = call_markup(rendered or "")
+    if rendered is None or written is None or marker is None or marker not in written:
+        return False
+    end = control_token(written)
+    turn = written.partition(end)[0] if end is not None and end != marker else written
+    calls = [call for call in turn.split(marker)[1:] if call_markup(call) is not None]
+    return any(map(_is_json, rendered.split(marker)[1:])) and False in map(_is_json, calls)
+
+
+def _is_json(call: str) -> bool | None:
+    """Whether a call that begins with a brace or a bracket is JSON; ``None`` where it begins otherwise."""
+    text = call.lstrip()
+    if not text.startswith(("{", "[")):
+        return None
+    try:
+        json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def thinks_as_proved(ctx: Context, proof: Proof) -> bool:
+    """Whether the model thinks between the markers of its template, and then comes to an end."""
+    seen = ctx.look(SUM)
+    if seen is None or seen.finish_reason == "length":
+        return False
+    text = seen.written.strip()
+    marker, stray = thinking_markup(text), control_token(text)
+    ended = stray is None or text.endswith(stray) or marker == stray
+    return marker is not None and ended and any(marker in told for told in proof.written.values())
+
+
+def _compact(text: str) -> str:
+    return "".join(text.split())

@@ -1,0 +1,266 @@
+"""What follows from what: a cause that one probe shows explains what others blame on the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from importer.reasons import Reason
+from importer.validation.errors import AnswerFailure
+from importer.validation.markup import thinking_markup
+from importer.validation.outcome import Fail, Inconclusive, Outcome, ProbeRow, asks_for
+from importer.validation.probes import (
+    calls_kept,
+    context_length,
+    files_as_imported,
+    health,
+    long_prompt,
+    messages_tools,
+    model_listed,
+    no_special_tokens,
+    own_limit,
+    prompt_rendered,
+    reasoning_apart,
+    settings_read_back,
+    simple_answers,
+    stop_words,
+    stops_cleanly,
+    stream_equals_whole,
+    system_role,
+    tokenize_round_trip,
+    tokenizer_whole,
+    tools_in_prompt,
+    turns_rendered,
+)
+from importer.validation.prompts import TALK
+from importer.validation.remedy import PARSER_OF, Remedy
+
+Explains = Callable[[ProbeRow], bool]
+ANSWERS = simple_answers.NAME
+THOUGHTS = reasoning_apart.NAME
+# They look at the engine or count the prompt, and need no sense in what the model writes.
+APART = {
+    probe.NAME
+    for probe in (
+        health, model_listed, context_length, settings_read_back, prompt_rendered, turns_rendered,
+        system_role, tools_in_prompt, files_as_imported, calls_kept, tokenize_round_trip, tokenizer_whole,
+        long_prompt, stops_cleanly,
+    )
+}  # fmt: skip
+# Changes of the parser that a document names.
+NAMES_PARSER = (
+    Remedy.SET_PARSER, Remedy.SET_PARSER_TYPE, Remedy.SET_PARSER_FOR_CASE, Remedy.SET_PARSER_IN_PIECES,
+    Remedy.LEAVE_OUT_PARSER,
+)  # fmt: skip
+PARSERS = (*NAMES_PARSER, *PARSER_OF, Remedy.NO_PARSER_READS, Remedy.OTHER_VERSION_READS,
+           Remedy.START_WITH_PARSER)  # fmt: skip
+TURNS = (Remedy.RENDER_EVERYTHING, Remedy.END_TURNS, Remedy.BEGIN_TURNS_ALIKE)
+PENALTIES = (
+    Remedy.TAKE_OUT_REPEAT_PENALTY, Remedy.TAKE_OUT_PRESENCE_PENALTY, Remedy.TAKE_OUT_FREQUENCY_PENALTY,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class RootCause:
+    """What shows a cause, and what it explains.
+
+    ``probe``     shows it by failing; any, where it is ``None``.
+    ``remedies``  one of which that failure asks for; any, where there are none.
+    ``explains``  which of the other rows follow from it.
+    ``where``     what else the failure has to be.
+    """
+
+    probe: str | None
+    remedies: tuple[Remedy, ...]
+    explains: Explains
+    where: Callable[[Fail], bool] = lambda _: True
+
+    def shown(self, failed: Mapping[str, Fail]) -> str | None:
+        """The first probe that shows it."""
+        return next((name for name, found in failed.items() if self._shows(name, found)), None)
+
+    def _shows(self, name: str, found: Fail) -> bool:
+        asked = not self.remedies or asks_for(found, *self.remedies)
+        return self.probe in (None, name) and asked and self.where(found)
+
+
+def with_a_remedy(row: ProbeRow) -> ProbeRow:
+    """The row; an engine at fault has a change told in any case."""
+    if not isinstance(row.outcome, Fail) or row.outcome.remedy or row.outcome.attribution != "engine":
+        return row
+    return replace(row, outcome=replace(row.outcome, remedy=Reason(Remedy.ANOTHER_ENGINE)))
+
+
+def traced(rows: Sequence[ProbeRow]) -> list[ProbeRow]:
+    """The rows; those that did not pass for another row's reason are blamed on what that is blamed on.
+
+    Where answers are cut short or noise, that is all that rests on them; for another cause it is what an
+    engine is blamed for and the cause explains.
+    """
+    failed = _failed(rows)
+    noise = failed.get(ANSWERS)
+    if noise is not None and noise.attribution == "model":
+        name = next(filter(None, (cause.shown(failed) for cause in NOISE)), ANSWERS)
+        rows = [_following(row, name, failed[name]) if row.probe == ANSWERS else row for row in rows]
+        failed = _failed(rows)
+    for root in ROOTS:
+        first = root.shown(failed)
+        if first is not None:
+            return [_following(row, first, failed[first]) if root.explains(row) else row for row in rows]
+    told = list(rows)
+    for cause in CAUSES:
+        first = cause.shown(failed)
+        if first is not None:
+            told = [_following(row, first, failed[first]) if cause.explains(row) else row for row in told]
+    lacking = next((name for name, found in failed.items() if _lacking(found)), None)
+    if lacking is not None:
+        told = [_following(row, lacking, failed[lacking]) if _broken(row) else row for row in told]
+    return told
+
+
+def _failed(rows: Sequence[ProbeRow]) -> dict[str, Fail]:
+    return {row.probe: row.outcome for row in rows if isinstance(row.outcome, Fail)}
+
+
+def _lacking(found: Fail) -> bool:
+    """Whether the log told what the engine lacks."""
+    return found.attribution == "environment" and found.gives(AnswerFailure.LOG_LACKS)
+
+
+def _came(found: Fail) -> bool:
+    return not _never_came(found)
+
+
+def _broken(row: ProbeRow) -> bool:
+    """Whether an engine is blamed for an answer that never came."""
+    return _of_engine(row) and _never_came(row.outcome)
+
+
+def _never_came(outcome: Outcome) -> bool:
+    """Whether there was no answer that could be right or wrong."""
+    broke = (
+        int(str(reason.fields["status"])) >= 500
+        for reason in outcome.reasons
+        if reason.kind is AnswerFailure.REFUSED
+    )
+    return any(broke) or outcome.gives(
+        AnswerFailure.UNREACHABLE, AnswerFailure.DIED, AnswerFailure.REPORTS_ERROR
+    )
+
+
+def _talks_not(lost: Fail) -> bool:
+    """Whether it is an ordinary conversation that a template does not write as it should."""
+    return lost.within[:1] == (TALK.name,)
+
+
+def _begins_turns(found: Fail) -> bool:
+    """Whether the document sets what begins an answer, or nothing else is seen to."""
+    variable = found.remedy.fields.get("variable") if found.remedy is not None else None
+    return variable in (None, "add_generation_prompt")
+
+
+def _rests_on_answers(row: ProbeRow) -> bool:
+    """Whether the verdict does: an engine that does not tell its parser is judged by a call."""
+    parser = row.probe == settings_read_back.NAME and _of_engine(row)
+    return parser or row.probe not in APART
+
+
+def _of_engine(row: ProbeRow) -> bool:
+    return isinstance(row.outcome, Fail) and row.outcome.attribution == "engine"
+
+
+def _refused(row: ProbeRow) -> bool:
+    """Whether an engine is blamed for a refusal."""
+    return _of_engine(row) and row.outcome.gives(AnswerFailure.REFUSED)
+
+
+def _answered(row: ProbeRow) -> bool:
+    """Whether an engine is blamed for an answer."""
+    return _of_engine(row) and row.probe not in APART - {long_prompt.NAME}
+
+
+def _set_up(row: ProbeRow) -> bool:
+    """Whether an engine is blamed for an answer, or for a prompt, which it writes by its settings, too."""
+    return _answered(row) or (_of_engine(row) and row.probe == prompt_rendered.NAME)
+
+
+def _rests(row: ProbeRow) -> bool:
+    """Whether the model, or an engine for an answer, or for none, is blamed."""
+    return _answered(row) or _broken(row) or (row.outcome.attribution == "model" and row.probe not in APART)
+
+
+def _otherwise(row: ProbeRow) -> bool:
+    """Whether a template is blamed for a model that writes otherwise."""
+    return isinstance(row.outcome, Fail) and asks_for(row.outcome, Remedy.OWN_TEMPLATE)
+
+
+def _rests_or_otherwise(row: ProbeRow) -> bool:
+    return _rests(row) or _otherwise(row)
+
+
+def _thinks(row: ProbeRow) -> bool:
+    """Whether an engine is blamed for an answer that holds a thought."""
+    quoted = (value for reason in row.outcome.reasons for value in reason.fields.values())
+    return _of_engine(row) and any(isinstance(text, str) and thinking_markup(text) for text in quoted)
+
+
+def _retold(row: ProbeRow) -> bool:
+    """Whether a call could not be told in Anthropic's form, which has objects for arguments."""
+    return row.probe == messages_tools.NAME and isinstance(row.outcome, Fail)
+
+
+def _read(row: ProbeRow) -> bool:
+    """Whether somebody is blamed for an answer."""
+    return isinstance(row.outcome, Fail) and row.probe not in APART
+
+
+# What makes noise of a whole model's answers.
+NOISE = (
+    RootCause(turns_rendered.NAME, TURNS, _rests_on_answers, _talks_not),
+    RootCause(files_as_imported.NAME, (), _rests_on_answers),
+    RootCause(stop_words.NAME, (Remedy.TAKE_OUT_STOPWORD,), _rests_on_answers),
+)
+# Where answers are all cut short, or noise, everything that rests on answers follows.
+ROOTS = (
+    RootCause(own_limit.NAME, (Remedy.RAISE_LIMITS,), _rests_on_answers, _came),
+    RootCause(ANSWERS, (), _rests_on_answers, _came),
+)
+CAUSES = (
+    RootCause(model_listed.NAME, (), _refused),
+    RootCause(settings_read_back.NAME, PARSERS, _set_up),
+    RootCause(stream_equals_whole.NAME, NAMES_PARSER, _answered),
+    RootCause(
+        prompt_rendered.NAME,
+        (Remedy.HEED_GENERATION_PROMPT, Remedy.TAKE_OUT_VARIABLE),
+        _answered,
+        _begins_turns,
+    ),
+    RootCause(None, (Remedy.END_TURN, Remedy.END_AT, Remedy.DECLARE), _answered),
+    RootCause(no_special_tokens.NAME, (Remedy.FETCH_TOKENIZER_JSON,), _answered),
+    RootCause(stop_words.NAME, (Remedy.TAKE_OUT_STOPWORD,), _answered),
+    RootCause(None, (Remedy.LOWER_TEMPERATURE,), _answered),
+    RootCause(None, PENALTIES, _answered),
+    RootCause(THOUGHTS, (), _thinks),
+    RootCause(prompt_rendered.NAME, (Remedy.IMPORT_AGAIN,), _rests),
+    RootCause(tokenizer_whole.NAME, (), _rests),
+    RootCause(None, (Remedy.OTHER_VERSION_TEMPLATE,), _read),
+    RootCause(turns_rendered.NAME, TURNS, _rests),
+    RootCause(None, (Remedy.ONE_TEMPLATE,), _answered),
+    RootCause(None, (Remedy.DECODE_ONCE_MORE,), _retold),
+    RootCause(None, (Remedy.OWN_TOKENIZER,), _rests),
+    RootCause(files_as_imported.NAME, (), _rests_or_otherwise),
+)
+
+
+def _following(row: ProbeRow, root: str, cause: Fail) -> ProbeRow:
+    if not isinstance(row.outcome, Fail | Inconclusive):
+        return row
+    if (row.outcome.attribution, row.outcome.remedy) == (cause.attribution, cause.remedy):
+        return row
+    told = replace(
+        row.outcome,
+        attribution=cause.attribution,
+        remedy=cause.remedy,
+        follows=(*row.outcome.follows, root),
+    )
+    return replace(row, outcome=told)

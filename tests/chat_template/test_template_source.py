@@ -1,0 +1,163 @@
+"""Where templates and declared tokens are found."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from importer.chat_template import find, vocabulary
+from importer.errors import RepositoryError
+from importer.hub.snapshot import Snapshot
+
+
+def snapshot(texts: dict[str, Any], **info: Any) -> Snapshot:
+    written = {k: v if isinstance(v, str) else json.dumps(v) for k, v in texts.items()}
+    return Snapshot("a/b", "a/b", None, (), written, info)
+
+
+def named(*names: str) -> list[dict[str, str]]:
+    return [{"name": n, "template": f"text of {n}"} for n in names]
+
+
+@pytest.mark.parametrize(
+    ("texts", "text", "file"),
+    [
+        ({"chat_template.jinja": "T"}, "T", "chat_template.jinja"),
+        ({"tokenizer_config.json": {"chat_template": "T"}}, "T", "tokenizer_config.json"),
+        ({"chat_template.json": {"chat_template": "T"}}, "T", "chat_template.json"),
+        ({"processor_config.json": {"chat_template": "T"}}, "T", "processor_config.json"),
+        ({"tokenizer_config.json": {"chat_template": {"default": "T"}}}, "T", "tokenizer_config.json"),
+        (
+            {"tokenizer_config.json": {"chat_template": "old"}, "chat_template.jinja": "new"},
+            "new",
+            "chat_template.jinja",
+        ),
+        (
+            {"tokenizer_config.json": {"chat_template": named("default", "tool_use", "rag")}},
+            "text of tool_use",
+            "tokenizer_config.json",
+        ),
+        (
+            {"tokenizer_config.json": {"chat_template": named("other")}},
+            "text of other",
+            "tokenizer_config.json",
+        ),
+        (
+            {"chat_template.jinja": "D", "additional_chat_templates/tool_use.jinja": "T"},
+            "T",
+            "additional_chat_templates/tool_use.jinja",
+        ),
+        (
+            {"chat_template.jinja": "D", "additional_chat_templates/rag.jinja": "R"},
+            "D",
+            "chat_template.jinja",
+        ),
+    ],
+)
+def test_found(texts: dict[str, Any], text: str, file: str) -> None:
+    found = find.find(snapshot(texts))
+    assert found is not None
+    assert (found.text, found.source) == (text, file)
+
+
+def test_every_name_is_told_and_the_plain_one_kept() -> None:
+    found = find.find(
+        snapshot({"chat_template.jinja": "D", "additional_chat_templates/tool_use.jinja": "T",
+                  "additional_chat_templates/rag.jinja": "R"})
+    )  # fmt: skip
+    assert found is not None
+    assert found.all == ("default", "rag", "tool_use")
+    assert (found.name, found.plain) == ("tool_use", "D")
+    alone = find.find(snapshot({"chat_template.jinja": "T"}))
+    assert alone is not None
+    assert alone.plain == ""
+    assert alone.digest != found.digest
+
+
+def test_the_hubs_own_copy_is_the_last_resort() -> None:
+    found = find.find(snapshot({}, chat_template="H"))
+    assert found is not None
+    assert (found.text, found.source) == ("H", "the Hub's API")
+    better = find.find(snapshot({"tokenizer_config.json": {"chat_template": "T"}}, chat_template="H"))
+    assert better is not None
+    assert better.text == "T"
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {},
+        {"chat_template.jinja": " \n"},
+        {"tokenizer_config.json": {}},
+        {"tokenizer_config.json": {"chat_template": None}},
+        {"tokenizer_config.json": {"chat_template": [None, {"name": "x"}, {"template": "y"}]}},
+        {"chat_template.json": {"chat_template": 3}},
+        {"README.md": "text"},
+    ],
+)
+def test_none_is_no_error(texts: dict[str, Any]) -> None:
+    assert find.find(snapshot(texts)) is None
+
+
+def test_a_huge_template_is_refused() -> None:
+    with pytest.raises(RepositoryError) as caught:
+        find.find(snapshot({"chat_template.jinja": "x" * (find.MAX_CHARACTERS + 1)}))
+    assert caught.value.kind == "too-large"
+
+
+def test_vocabulary_merges_its_files() -> None:
+    read = vocabulary.read(
+        snapshot(
+            {
+                "tokenizer_config.json": {
+                    "added_tokens_decoder": {
+                        "7": {"content": "<|im_end|>", "special": True},
+                        "8": {"content": "<tool_call>", "special": False},
+                    },
+                    "eos_token": {"content": "<|im_end|>"},
+                    "bos_token": None,
+                    "extra_special_tokens": {"image_token": "<image>"},
+                },
+                "special_tokens_map.json": {
+                    "pad_token": "<pad>",
+                    "additional_special_tokens": ["<a>", {"content": "<b>"}],
+                },
+                "added_tokens.json": {"<think>": 9, "<tool_call>": 8},
+                "generation_config.json": {"eos_token_id": [7, 9, 55]},
+            }
+        )
+    )
+    assert {t.content: (t.special, t.id) for t in read.tokens} == {
+        "<|im_end|>": (True, 7),
+        "<tool_call>": (False, 8),
+        "<think>": (False, 9),
+        "<image>": (True, None),
+        "<pad>": (True, None),
+        "<a>": (True, None),
+        "<b>": (True, None),
+    }
+    assert read.declared
+    assert read.sources == ("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
+    assert read.stops == ("<|im_end|>", "<think>")
+    assert read.variables["eos_token"] == "<|im_end|>"
+    assert read.variables["bos_token"] == ""
+
+
+def test_vocabulary_of_nothing() -> None:
+    read = vocabulary.read(snapshot({}))
+    assert (read.tokens, read.declared, read.sources, read.stops) == ((), False, (), ())
+    assert read.variables["bos_token"] == "<s>"
+
+
+def test_special_tokens_alone_declare_no_vocabulary() -> None:
+    read = vocabulary.read(snapshot({"special_tokens_map.json": {"eos_token": "</s>"}}))
+    assert read.contents == {"</s>"}
+    assert not read.declared
+
+
+@pytest.mark.parametrize("odd", [{"added_tokens_decoder": []}, {"added_tokens_decoder": {"x": 3, "1": {}}},
+                                 {"additional_special_tokens": 5}, {"eos_token": 7}])  # fmt: skip
+def test_odd_vocabularies_are_read_as_far_as_they_go(odd: dict[str, Any]) -> None:
+    assert vocabulary.read(snapshot({"tokenizer_config.json": odd})).tokens == ()

@@ -1,0 +1,292 @@
+"""What ``validate`` can be told to ask: probes by name, a question and tools, a server that runs."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from importer.config_file.receipt import Receipt, parse
+from importer.config_file.store import load
+from importer.config_file.validation_status import validation
+from importer.reasons import Reason
+from importer.validation.client import Client, Exchange
+from importer.validation.custom import OwnQuestion, judge, listed, named
+from importer.validation.errors import ServerUnreachable
+from importer.validation.expectations import Expectations, PromiseReason
+from importer.validation.journal import without
+from importer.validation.probes import PROBES
+from importer.validation.reply import Reply
+from tests.commandline import Desk, desk
+from tests.openai_api import api
+
+pytestmark = pytest.mark.slow
+
+__all__ = ["desk"]
+WRITTEN = """\
+name: chat
+backend: mlx
+parameters:
+  model: ./toy
+options:
+- tool_parser:json_tools
+"""
+KEY = "sk-secret-of-the-test"
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "parameters": {"type": "object", "properties": {"location": {"type": "string"}}},
+    },
+}
+
+
+@pytest.fixture
+def document(desk: Desk) -> Desk:
+    desk("acme/chat", "--yes", "--set", "tool_parser=hermes")
+    return desk
+
+
+@pytest.fixture
+def written(desk: Desk) -> Desk:
+    """The same by hand, which takes no import."""
+    path = desk.folder / "models" / "chat.yaml"
+    path.parent.mkdir()
+    path.write_text(WRITTEN)
+    return desk
+
+
+def receipt(desk: Desk) -> Receipt:
+    return parse(json.loads((desk.folder / "models" / "chat.receipt.json").read_text()))
+
+
+def test_probes_are_found_by_name_and_keep_the_order_of_the_report() -> None:
+    assert [p.NAME for p in named(["tool-call", "health", "stops-cleanly"])] == ["health", "tool-call"]
+    assert [name for name, _, _ in listed()] == [*(p.NAME for p in PROBES), "stops-cleanly"]
+
+
+def test_the_list_of_probes_needs_no_document(desk: Desk) -> None:
+    rows = [json.loads(line) for line in desk("validate", "--list-probes", "--json").out.splitlines()]
+    assert {"tool-call": "a tool parser is named", "health": "always"}.items() <= {
+        r["probe"]: r["needs"] for r in rows
+    }.items()
+    assert all(r["lesson"] for r in rows)
+    assert "tool-result-turn" in desk("validate", "--list-probes").out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--probe", "tool-cal"], "There is no probe 'tool-cal'.\nNear names: tool-call"),
+        (["--probe", "🙂"], "There is no probe"),
+        (["--tool", "tool.json"], "it goes with --prompt"),
+        (["--prompt", ""], "it is no question"),
+        (["--prompt", "question.txt"], "there is no file question.txt"),
+        (["--prompt", "binary"], "is not UTF-8"),
+        (["--prompt", "hi", "--tool", "none.json"], "No such file"),
+        (["--prompt", "hi", "--tool", "binary"], "is not UTF-8"),
+        (["--api-key-env", "KEY"], "it goes with --against"),
+        (["--model", "m"], "it goes with --against"),
+        (["--against", "http://127.0.0.1:1", "--port", "8000"], "no engine is started with --against"),
+        (["--against", "http://127.0.0.1:1", "--fetch"], "no engine is started with --against"),
+        (["--against", "ftp://a"], "it is an address such as"),
+        (["--against", "a:8000"], "it is an address such as"),
+        (["--against", "http://a:99999"], "it is an address such as"),
+        (["--against", "http://a/\x1b[2J"], "it is an address such as"),
+        (["--against", "http://me:secret@a"], "a password does not belong there"),
+        (["--against", "http://a/v1?x=1"], "it ends before the '?'"),
+        (["--against", "http://127.0.0.1:1", "--api-key-env", "NOT_SET"], "NOT_SET is not set"),
+        (["--against", "http://127.0.0.1:1", "--api-key-env", "ODD"], "cannot be a key"),
+    ],
+)
+def test_what_cannot_be_meant_is_one_sentence(written: Desk, words: Sequence[str], says: str) -> None:
+    written.monkeypatch.setenv("ODD", f"{KEY}\nX-Other: 1")
+    (written.folder / "binary").write_bytes(b"\xff\xfe\x00")
+    ran = written("validate", "chat", *words)
+    assert ran.code == 2, ran.err
+    assert says in ran.err
+    assert len(ran.err.splitlines()) == 2
+    assert "secret" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("tool", "says"),
+    [
+        ([], "at the top level"),
+        ({"type": "function"}, "'function' is a required property"),
+        ({"type": "function", "function": {"name": "a b"}}, "at function.name"),
+        (
+            {"type": "function", "function": {"name": "a", "params": {}}},
+            "function.params: there is no such key",
+        ),
+        ({"type": "array"}, "function.parameters"),
+        ({"type": "object", "properties": {"a": {"type": "strin"}}}, "'strin' is not valid"),
+        ({"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:1/a"}}}, "a schema elsewhere"),
+        ({"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}}, "refers to what is not there"),
+        ({"type": "object", "$ref": "#"}, "refers to itself without an end"),
+    ],
+)
+def test_a_tool_that_cannot_be_judged_is_refused(written: Desk, tool: Any, says: str) -> None:
+    if isinstance(tool, dict) and "function" not in tool and tool.get("type") != "function":
+        tool = {"type": "function", "function": {"name": "a", "parameters": tool}}
+    (written.folder / "tool.json").write_text(json.dumps(tool))
+    ran = written("validate", "chat", "--prompt", "hi", "--tool", "tool.json")
+    assert (ran.code, says in ran.err) == (2, True), ran.err
+
+
+def test_a_server_that_runs_is_asked_under_its_name_and_with_its_key(document: Desk) -> None:
+    document.monkeypatch.setenv("KEY", KEY)
+    with api(KEY) as (url, asked):
+        words = ["validate", "chat", "--against", url, "--api-key-env", "KEY", "--model", "hers"]
+        ran = document(*words, "--probe", "health", "plain-chat", "--json")
+    report = json.loads(ran.out)
+    assert (ran.code, report["passed"]) == (0, True), ran.err
+    assert report["engine"] == {"name": url, "version": "9.8.7"}
+    assert report["partial"] == {"probes": ["health", "plain-chat"], "against": url}
+    assert [o["reason"] for o in report["outcomes"]] == ["/v1/models answers", "answered 'Hello, Bearer …!'"]
+    assert {(a["model"], a["authorization"]) for a in asked} == {("hers", f"Bearer {KEY}")}
+    kept = (document.folder / "models" / "chat.receipt.json").read_text()
+    assert KEY not in kept + ran.out + ran.err
+
+
+def test_a_part_never_counts_as_the_documents_validation(document: Desk) -> None:
+    with api() as (url, _):
+        assert (
+            document("validate", "chat", "--against", url, "--model", "hers", "--probe", "health").code == 0
+        )
+    stored = load(document.folder / "models" / "chat.yaml")
+    found = receipt(document)
+    assert validation(found, stored.data, stored.digest).state == "never"
+    assert found.partial is not None
+    assert found.partial["digest"] == stored.digest
+    assert json.loads(document("list", "--json").out)["validation"] == "never"
+    whole = {"engine": {"name": stored.backend}, "seconds": {}, "outcomes": [], "passed": True}
+    after = found.with_validation(whole, stored.digest).with_validation(found.partial, stored.digest)
+    assert validation(after, stored.data, stored.digest).state == "passed"
+
+
+def test_the_last_run_of_each_other_engine_is_kept(document: Desk) -> None:
+    found = receipt(document)
+    for name, version in (("mlx", "1"), ("vllm", "1"), ("mlx", "2"), ("mlx", "1"), ("vllm", "1")):
+        report = {"engine": {"name": name, "version": version}, "passed": True, "outcomes": [], "seconds": {}}
+        found = found.with_validation(report, "sha256:0")
+    engines = [(r["engine"]["name"], r["engine"]["version"]) for r in found.runs]
+    assert engines == [("vllm", "1"), ("mlx", "1"), ("mlx", "2")]
+
+
+@pytest.mark.parametrize("key", [None, "wrong-key-that-is-sent-back"])
+def test_a_server_that_lets_nobody_in_is_told_in_a_sentence(written: Desk, key: str | None) -> None:
+    written.monkeypatch.setenv("KEY", key or "x")
+    with api(KEY) as (url, _):
+        ran = written("validate", "chat", "--against", url, *(["--api-key-env", "KEY"] if key else []))
+    assert ran.code == 6
+    assert "does not let this caller in" in ran.err
+    assert "wrong-key-that" not in ran.err
+
+
+def test_a_model_that_the_server_does_not_have_and_a_server_that_is_not_there(written: Desk) -> None:
+    with api() as (url, asked):
+        ran = written("validate", "chat", "--against", url)
+    assert (ran.code, asked) == (2, [])
+    assert "serves no model named 'chat'" in ran.err
+    assert "it serves: hers" in ran.err
+    ran = written("validate", "chat", "--against", url)
+    assert ran.code == 6
+    assert "cannot be asked" in ran.err
+
+
+def test_a_question_of_ones_own_and_its_tool(written: Desk) -> None:
+    (written.folder / "tool.json").write_text(json.dumps(TOOL))
+    (written.folder / "question.txt").write_text("Is it cold in Rome?")
+    with api() as (url, asked):
+        words = ["validate", "chat", "--against", url, "--model", "hers", "--prompt"]
+        plain = written(*words, "What is new?")
+        called = written(*words, "question.txt", "--tool", "tool.json")
+    assert (plain.code, called.code) == (0, 0), called.err
+    assert "Hello, None!" in plain.out
+    assert 'get_weather {"location": "Rome"}' in called.out
+    assert [a["messages"][0]["content"] for a in asked] == ["What is new?", *["Is it cold in Rome?"] * 2]
+    assert [a.get("tools") for a in asked] == [None, [TOOL], [TOOL]]
+
+
+def test_an_own_question_fails_where_nothing_is_answered() -> None:
+    assert judge(Reply("42.", finish_reason="stop")).outcome == "pass"
+    assert judge(Reply("", finish_reason="stop")).outcome == "inconclusive"
+    assert judge(Reply("", reasoning="42.", finish_reason="stop")).attribution == "configuration"
+    assert OwnQuestion("?", ({},)).needs(Expectations()) == Reason(PromiseReason.NO_TOOL_PARSER)
+
+
+def test_an_exchange_ends_when_its_client_hangs_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client, log = Client(f"http://127.0.0.1:{listener.getsockname()[1]}"), list[Exchange]()
+        failed: list[BaseException] = []
+
+        def ask() -> None:
+            try:
+                client.get("/health", log)
+            except ServerUnreachable as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(65536)
+            client.hang_up()
+            thread.join(10)
+            assert not thread.is_alive()
+    assert failed
+    with pytest.raises(ServerUnreachable):
+        client.get("/health", log)
+
+
+@pytest.mark.parametrize("tokenizes", [True, False])
+def test_what_a_server_has_beside_the_api_is_found_out(written: Desk, tokenizes: bool) -> None:
+    with api(tokenizes=tokenizes) as (url, _):
+        words = ["validate", "chat", "--against", url, "--model", "hers", "--json"]
+        ran = written(*words, "--probe", "tokenize-round-trip", "messages")
+    outcomes = {o["probe"]: o["outcome"] for o in json.loads(ran.out)["outcomes"]}
+    assert outcomes == {
+        "tokenize-round-trip": "pass" if tokenizes else "not-applicable",
+        "messages": "not-applicable",
+    }
+
+
+@pytest.mark.slow
+def test_ctrl_c_waits_for_no_server(written: Desk) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(20)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        words = ("validate", "chat", "--against", url, "--model", "hers", "--probe", "plain-chat")
+        with written.start(*words) as process:
+            while True:
+                hanging, _ = listener.accept()
+                asked = hanging.recv(65536)
+                if b"POST /v1/chat" in asked:
+                    break  # and is never answered
+                with hanging:
+                    status = b"200 OK" if b"GET" in asked else b"404 Not Found"
+                    hanging.sendall(b"HTTP/1.1 " + status + b"\r\nContent-Length: 2\r\n\r\n{}")
+            with hanging:
+                process.send_signal(signal.SIGINT)
+                _, err = process.communicate(timeout=20)
+    assert (process.returncode, "importer: Stopped." in err) == (130, True), err
+
+
+def test_a_key_is_cut_out_wherever_a_server_puts_it() -> None:
+    said = {"a": [f"x {KEY} y", {KEY: 1}], "b": (KEY,), "c": None}
+    assert without(said, KEY) == {"a": ["x … y", {"…": 1}], "b": ["…"], "c": None}
+    assert without({"a": "EMPTY"}, "EMPTY") == {"a": "EMPTY"}  # what a local server is given for a key
+
+
+def test_a_key_on_http_to_another_machine_is_warned_of(written: Desk, tmp_path: Path) -> None:
+    written.monkeypatch.setenv("KEY", KEY)
+    ran = written("validate", "chat", "--against", "http://192.0.2.1.invalid", "--api-key-env", "KEY")
+    assert ran.code == 6
+    assert "over http, where others can read it" in ran.err

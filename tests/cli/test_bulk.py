@@ -1,0 +1,269 @@
+"""``--from``: one line of JSON per reference, in order, errors included; resumable, bounded, paced."""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import io
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import importer.hub
+from importer.app.decide import Decided, ImportRequest
+from importer.cli import bulk, crew
+from importer.cli.journal import Journal
+from importer.config_file import schema
+from importer.config_file.name_allocator import Names
+from importer.config_file.store import Store
+from importer.errors import HubError, UsageError
+from importer.hub import client
+from importer.hub.client import Deadline
+from importer.hub.local import AllowedFolders
+from tests.commandline import BASE, Desk, Ran, desk
+from tests.hubserver import Fault, Repo
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.slow
+
+__all__ = ["desk"]
+
+
+def lines(ran: Ran) -> list[dict[str, Any]]:
+    found = [json.loads(line) for line in ran.out.splitlines()]
+    for line in found:
+        schema.check("report", line, "stdout")
+    return found
+
+
+def many(desk: Desk, number: int) -> list[str]:
+    """So many repositories, every one called ``tiny``; the list is written to the file ``list``."""
+    references = [f"owner{i}/tiny" for i in range(number)]
+    desk.hub.repos |= {r: Repo(BASE) for r in references}
+    Path("list").write_text("\n".join(references))
+    return references
+
+
+def asked(desk: Desk) -> list[str]:
+    """The repositories that the API was asked for, sorted."""
+    found = (e.path for e in desk.hub.log if e.path.startswith("/api/models/"))
+    return sorted("/".join(path.split("?")[0].split("/")[3:5]) for path in found)
+
+
+def test_every_line_is_answered_in_order(desk: Desk) -> None:
+    Path("list").write_bytes(
+        b"\xef\xbb\xbf# a comment\r\n\r\n  acme/base \r\na b\n./nowhere\n"
+        b"other/base@v9\n\tacme/chat\n#x/y\nacme/base"
+    )
+    ran = desk("--from", "list")
+    found = lines(ran)
+    assert ran.code == 0
+    references = ["acme/base", "a b", "./nowhere", "other/base@v9", "acme/chat", "acme/base"]
+    assert [line["reference"] for line in found] == references
+    kinds = [line["error"]["kind"] if "error" in line else line["name"] for line in found]
+    assert kinds == ["base", "bad-reference", "no-such-directory", "revision-not-found", "chat", "base"]
+    assert {Path(p).name for p in desk.files()} == {
+        "base.yaml", "base.receipt.json", "chat.yaml", "chat.receipt.json", "document.schema.json",
+    }  # fmt: skip
+
+
+def test_from_standard_input(desk: Desk) -> None:
+    desk.monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"acme/base\nother/base\n")))
+    ran = desk("--from", "-", "--dry-run", "--json")
+    assert [line["reference"] for line in lines(ran)] == ["acme/base", "other/base"]
+    assert desk.files() == {}
+
+
+def test_an_empty_list(desk: Desk) -> None:
+    Path("list").write_text("\n# nothing\n")
+    assert desk("--from", "list") == Ran(0, "", "")
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe/x", "folder"])
+def test_a_list_that_cannot_be_read(desk: Desk, content: bytes | str | None) -> None:
+    if isinstance(content, bytes):
+        Path("list").write_bytes(content)
+    elif content:
+        Path("list").mkdir()
+    ran = desk("--from", "list", "--json")
+    assert (ran.code, ran.line["reference"]) == (2, None)
+    assert "--from list" in ran.line["error"]["message"]
+
+
+@pytest.mark.parametrize("words", [("--name", "x"), ("--validate",), ("--explain",), ("acme/base",)])
+def test_what_is_for_one_reference_only(desk: Desk, words: tuple[str, ...]) -> None:
+    Path("list").write_text("acme/base")
+    assert desk("--from", "list", *words).code == 2
+    assert desk.hub.asked == 0
+
+
+def test_options_count_for_every_line(desk: Desk) -> None:
+    many(desk, 3)
+    ran = desk("--from", "list", "--set", "temperature=0", "--yes", "--output", "models/deep")
+    assert all(line["document"]["parameters"]["temperature"] == 0 for line in lines(ran))
+    states = [json.loads(d)["review"]["state"] for p, d in desk.files().items() if p.endswith("receipt.json")]
+    assert states == ["approved"] * 3
+
+
+def test_many_at_a_time(desk: Desk) -> None:
+    references = many(desk, 2 * crew.AT_A_TIME)
+    desk.hub.latency = 0.2
+    assert len(lines(desk("--from", "list", "--dry-run"))) == len(references)
+    calls = [e for e in desk.hub.log if e.path.startswith("/api/models/")]
+    together = max(sum(e.start <= other.start < e.end for other in calls) for e in calls)
+    assert crew.AT_A_TIME / 2 < together <= crew.AT_A_TIME
+
+
+@pytest.mark.parametrize("options", [(), ("--dry-run",)])
+def test_one_name_is_never_given_twice_and_the_first_line_has_it(
+    desk: Desk, options: tuple[str, ...]
+) -> None:
+    references = many(desk, 12)
+    expected = ["tiny", *(f"{r.replace('/', '--')}" for r in references[1:])]
+    assert [line["name"] for line in lines(desk("--from", "list", *options))] == expected
+    assert [line["name"] for line in lines(desk("--from", "list", *options))] == expected
+    assert len([p for p in desk.files() if p.endswith(".yaml")]) == (0 if options else 12)
+
+
+@pytest.mark.slow
+def test_two_processes_at_once_give_no_name_twice(desk: Desk) -> None:
+    desk.hub.latency = 0.1
+    many(desk, 8)
+    Path("backwards").write_text("\n".join(reversed(Path("list").read_text().split())))
+    with desk.start("--from", "backwards") as other:
+        here = lines(desk("--from", "list"))
+        there = [json.loads(line) for line in other.communicate(timeout=60)[0].splitlines()]
+    assert {line["reference"]: line.get("name") for line in here} == {
+        line["reference"]: line.get("name") for line in there
+    }
+    assert len({line["name"] for line in here}) == 8
+
+
+@pytest.mark.slow
+def test_a_run_that_was_killed_goes_on_where_it_was(desk: Desk) -> None:
+    references = many(desk, 20)
+    desk.hub.latency = 0.1
+    with desk.start("--from", "list") as process:
+        assert process.stdout is not None
+        first = [process.stdout.readline() for _ in range(3)]
+        process.kill()
+    desk.hub.latency = 0
+    desk.hub.log.clear()
+    ran = desk("--from", "list")
+    assert [line["reference"] for line in lines(ran)] == references
+    assert ran.out.startswith("".join(first))
+    assert not set(asked(desk)) & set(references[:3])
+    desk.hub.log.clear()
+    assert desk("--from", "list").out == ran.out
+    assert asked(desk) == sorted(references)  # it had ended: nothing of it is kept
+
+
+def journal(*references: str, **said: Any) -> Any:
+    return Journal.opened(references, argparse.Namespace(output="models", **said))
+
+
+def test_a_line_that_was_cut_off_is_answered_again(desk: Desk) -> None:
+    names = Names(Store(Path("models")))
+    answer = json.dumps({"name": "tiny", "document": {"parameters": {"model": "a/tiny"}}})
+    with journal("a/tiny", "b/tiny") as kept:
+        assert list(kept.answered(names)) == []
+        kept.keep(answer)
+        kept.keep('{"reference": "b/ti')
+    with journal("a/tiny", "b/tiny") as kept:
+        assert list(kept.answered(names)) == [answer]
+        kept.keep('{"two": 2}')
+    with journal("a/tiny", "b/tiny") as kept:
+        assert list(kept.answered(names)) == [answer, '{"two": 2}']
+        kept.finish()
+    with journal("a/tiny", "b/tiny") as kept:
+        assert list(kept.answered(names)) == []
+    repository = Repo(BASE)
+    desk.hub.repos |= {"b/tiny": repository}
+    assert names.give(importer.hub.resolver(importer.hub.parse("b/tiny"), importer.hub.ANYWHERE)) == "b--tiny"
+
+
+def test_answers_given_under_other_settings_do_not_count(desk: Desk) -> None:
+    names = Names(Store(Path("models")))
+    with journal("a/b") as kept:
+        kept.keep("{}")
+    for other in (journal("a/b", offline=True), journal("a/b", "c/d")):
+        with other as kept:
+            assert list(kept.answered(names)) == []
+    desk.monkeypatch.setenv("HF_TOKEN", "hf_other")
+    with journal("a/b") as kept:
+        assert list(kept.answered(names)) == []
+
+
+def test_one_process_at_a_time_works_on_a_list(desk: Desk) -> None:
+    with journal("a/b"), pytest.raises(UsageError, match="another process"), journal("a/b"):
+        pass
+
+
+@pytest.mark.slow
+def test_a_folder_is_written_by_one_at_a_time_and_not_left_locked(desk: Desk) -> None:
+    many(desk, 2)
+    assert lines(desk("--from", "list"))
+    folder = os.open("models", os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with desk.start("acme/base", "--json") as waiting:
+        assert wait_until(lambda: asked(desk).count("acme/base") == 1)
+        assert waiting.poll() is None
+        assert not Path("models/base.yaml").exists()
+        os.close(folder)
+        assert json.loads(waiting.communicate(timeout=60)[0])["name"] == "base"
+
+
+def test_what_is_under_way_is_bounded() -> None:
+    begun: list[str] = []
+
+    def requests() -> Iterator[ImportRequest]:
+        for i in range(500):
+            begun.append(f"a/{i}")
+            yield ImportRequest(begun[-1])
+
+    def decide(request: ImportRequest) -> Decided:
+        raise HubError("not-found", repo=request.reference)
+
+    def finish(_: Decided) -> str:
+        raise AssertionError
+
+    for number, line in enumerate(bulk.answers(requests(), decide, finish), 1):
+        assert json.loads(line)["reference"] == f"a/{number - 1}"
+        assert len(begun) - number < 2 * crew.AT_A_TIME
+    assert number == 500
+
+
+def test_a_fault_in_one_line_does_not_cost_the_others(desk: Desk) -> None:
+    resolve = importer.hub.resolver
+
+    def fails(reference: Any, places: AllowedFolders, **options: Any) -> Any:
+        if reference.repo == "acme/chat":
+            raise ZeroDivisionError("oh")
+        return resolve(reference, places, **options)
+
+    desk.monkeypatch.setattr("importer.hub.resolver", fails)
+    Path("list").write_text("acme/base\nacme/chat\nother/base")
+    found = lines(desk("--from", "list"))
+    assert ["error" in line for line in found] == [False, True, False]
+    assert found[1]["error"]["kind"] == "internal"
+
+
+def test_it_waits_as_long_as_the_hub_asks(desk: Desk) -> None:
+    """One import gives up at once when the wait is long; a long run has the time."""
+    references = many(desk, 6)
+    desk.monkeypatch.setattr(client, "PATIENCE", Deadline(waits=0.0))
+    desk.hub.faults.append(Fault("/api/", 429, {"RateLimit": '"api";r=0;t=1'}, times=6))
+    found = lines(desk("--from", "list", "--dry-run"))
+    assert [line.get("model_id") for line in found] == references
+    assert [e.status for e in desk.hub.log if "/api/" in e.path].count(429) == 6
+
+
+def test_it_does_not_wait_for_ever(desk: Desk) -> None:
+    Path("list").write_text("acme/base")
+    desk.hub.faults.append(Fault("/api/", 429, {"Retry-After": "86400"}, times=9))
+    assert lines(desk("--from", "list"))[0]["error"]["kind"] == "rate-limited"

@@ -1,0 +1,175 @@
+"""--device, --memory and --exact-fit: decisions, receipt, what is shown, what is asked of the Hub."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from importer.config_file import schema
+from tests.commandline import Desk, desk
+from tests.hub.test_headers import shard
+from tests.hubserver import Repo
+
+__all__ = ["desk"]
+CONFIG = {
+    "model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "num_hidden_layers": 4, "hidden_size": 1024,
+    "intermediate_size": 2048, "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128,
+    "vocab_size": 5000, "max_position_embeddings": 1_048_576, "torch_dtype": "bfloat16",
+}  # fmt: skip
+WEIGHTS = shard({"model.embed_tokens.weight": 5000, "lm_head.weight": 7000})
+MLX = {**CONFIG, "quantization": {"group_size": 64, "bits": 4}}
+
+
+@pytest.fixture(autouse=True)
+def repositories(desk: Desk) -> None:
+    desk.hub.repos["acme/long"] = Repo({"config.json": CONFIG, "model.safetensors": WEIGHTS})
+    desk.hub.repos["acme/mlx"] = Repo({"config.json": MLX, "model.safetensors": WEIGHTS})
+
+
+def receipt(desk: Desk, name: str = "long") -> dict[str, Any]:
+    data = json.loads((desk.folder / "models" / f"{name}.receipt.json").read_text())
+    schema.check("receipt", data, name)
+    return dict(data)
+
+
+def test_a_context_that_fits_is_the_vendors(desk: Desk) -> None:
+    line = desk("acme/long", "--device", "H200", "--json").line
+    decided = line["decisions"]
+    assert (decided["max_model_len"]["value"], decided["max_model_len"]["status"]) == (1_048_576, "vendor")
+    assert decided["max_model_len"]["overruled"] == []
+    assert line["document"]["gpu_memory_utilization"] == 0.92
+    kept = receipt(desk)
+    assert kept["request"]["device"] == "h200"
+    assert kept["fit"]["verdict"] == "fits"
+    assert kept["fit"]["device"]["source"]
+    assert kept["fit"]["weights"]["source"] in {"index", "api", "files", "config"}
+    terms = kept["fit"]["estimate"]["terms"]
+    assert all(t["low"] <= t["likely"] <= t["high"] for t in terms)
+    assert kept["fit"]["estimate"]["total"]["likely"] == sum(t["likely"] for t in terms)
+
+
+def test_a_context_that_does_not_fit_gives_way(desk: Desk) -> None:
+    ran = desk("acme/long", "--device", "rtx4090", "--memory", "10GiB", "--yes", "--no-validate")
+    assert ran.code == 0
+    kept = receipt(desk)
+    decided = kept["decisions"]["max_model_len"]
+    assert decided["value"] < 1_048_576
+    assert decided["value"] % 1024 == 0
+    assert decided["overruled"][0]["value"] == 1_048_576
+    assert kept["fit"]["chosen"]["max_model_len"] == decided["value"]
+    assert kept["fit"]["binding"] == "kv cache"
+    assert (kept["request"]["memory"], kept["fit"]["device"]["memory"]) == (10 * 2**30, 10 * 2**30)
+    assert f"max_model_len: {decided['value']}" in (desk.folder / "models" / "long.yaml").read_text()
+    assert f"fit: 9.5 GiB of rtx4090 hold {decided['value']:,} tokens: " in ran.out
+    shown = desk("show", "long").out
+    assert "fit: 9.5 GiB of rtx4090 hold" in " ".join(shown.split())
+    assert " kv cache " in shown
+    assert "likely" in shown
+    explained = desk("acme/long", "--device", "rtx4090", "--memory", "10GiB", "--dry-run", "--explain")
+    assert " kv cache " in explained.err
+
+
+def test_what_does_not_fit_is_said_and_written_all_the_same(desk: Desk) -> None:
+    ran = desk("acme/long", "--device", "rtx4090", "--memory", "100MiB", "--no-validate")
+    assert ran.code == 0
+    assert "fit: warning: it does not fit rtx4090: weights" in ran.out
+    kept = receipt(desk)
+    decided = kept["decisions"]["max_model_len"]
+    assert (decided["value"], decided["status"]) == (1_048_576, "vendor")
+    assert "does not fit" in decided["why"][1]
+    assert all(name in decided["why"][1] for name in kept["fit"]["would_hold"])
+
+
+def test_without_a_device_it_is_this_machine(desk: Desk) -> None:
+    assert desk("acme/long", "--no-validate", "--set", "max_model_len=64").code == 0
+    kept = receipt(desk)
+    assert kept["fit"]["device"]["name"] == "this machine"
+    assert kept["request"]["device"] is None
+    before = desk.files()
+    assert desk("acme/long", "--no-validate", "--set", "max_model_len=64").code == 0
+    assert desk.files() == before
+
+
+def test_the_device_chooses_the_engine(desk: Desk) -> None:
+    def backend(*words: str) -> Any:
+        return desk("acme/long", "--dry-run", "--json", *words).line["decisions"]["backend"]
+
+    assert backend("--device", "m3-max-64g")["value"] == "mlx"
+    assert backend("--device", "rtx4090")["value"] == "vllm"
+    assert backend("--device", "m3-max-64g")["overruled"] == []
+    mixed = desk("acme/mlx", "--dry-run", "--json", "--device", "h100-80g").line["decisions"]
+    assert mixed["backend"]["value"] == "mlx", "only MLX reads these weights"
+    ran = desk("acme/long", "--device", "m3-max-64g", "--backend", "vllm", "--json")
+    assert (ran.code, ran.line["error"]["kind"]) == (2, "bad-value")
+
+
+def test_many_at_once(desk: Desk) -> None:
+    (desk.folder / "list.txt").write_text("acme/long\nacme/mlx\n")
+    ran = desk("--from", "list.txt", "--device", "2xl4", "--dry-run")
+    lines = [json.loads(line) for line in ran.out.splitlines()]
+    assert [line["document"]["backend"] for line in lines] == ["vllm", "mlx"]
+    assert lines[0]["document"]["gpu_memory_utilization"] == 0.92
+    assert desk("--from", "list.txt", "--device", "l5").code == 2
+
+
+@pytest.mark.parametrize("words", [("--device", "h100-80g"), ("--memory", "4GiB"), ()])
+def test_the_hub_is_asked_no_more_than_before(desk: Desk, words: tuple[str, ...]) -> None:
+    assert desk("acme/long", "--dry-run", *words).code == 0
+    assert len(desk.hub.log) == 2, "the listing and config.json"
+    assert not any("safetensors" in path for path in desk.hub.paths())
+
+
+def test_exact_fit_asks_for_the_headers_once(desk: Desk) -> None:
+    parts = {f"model-{i:05}-of-00003.safetensors": shard({f"w{i}": 1000 * i}) for i in (1, 2, 3)}
+    desk.hub.repos["acme/parts"] = Repo({"config.json": CONFIG, **parts})
+    assert desk("acme/parts", "--exact-fit", "--no-validate").code == 0
+    assert [e.status for e in desk.hub.log if "safetensors" in e.path] == [206] * 3
+    weights = receipt(desk, "parts")["fit"]["weights"]
+    assert (weights["source"], weights["low"], weights["likely"], weights["high"]) == (
+        "headers",
+        6000,
+        6000,
+        6000,
+    )
+    desk.hub.log.clear()
+    assert desk("acme/parts", "--exact-fit", "--no-validate").code == 0
+    assert len(desk.hub.log) == 1
+
+
+def test_exact_fit_of_a_directory(desk: Desk) -> None:
+    desk.directory("toy", {"config.json": json.dumps(CONFIG), "model.safetensors": WEIGHTS})
+    assert desk("./toy", "--exact-fit", "--no-validate").code == 0
+    assert receipt(desk, "toy")["fit"]["weights"]["source"] == "headers"
+    assert desk.hub.log == []
+    (desk.folder / "toy" / "model.safetensors").write_bytes(b"\x7f" * 100)
+    ran = desk("./toy", "--exact-fit", "--dry-run", "--json")
+    assert (ran.code, ran.line["error"]["kind"]) == (4, "bad-weights")
+    assert desk("./toy", "--dry-run").code == 0, "nobody looked"
+
+
+def test_where_there_is_nothing_to_read_exactly(desk: Desk) -> None:
+    desk.hub.repos["acme/none"] = Repo({"config.json": CONFIG, "pytorch_model.bin": b"x"})
+    assert desk("acme/none", "--exact-fit", "--no-validate").code == 0
+    assert receipt(desk, "none")["fit"]["weights"]["source"] != "headers"
+
+
+def test_offline_and_exact(desk: Desk) -> None:
+    assert desk("acme/long", "--dry-run").code == 0
+    ran = desk("acme/long", "--offline", "--exact-fit", "--dry-run", "--json")
+    assert (ran.code, ran.line["error"]["kind"]) == (3, "not-cached")
+    assert desk("acme/long", "--exact-fit", "--dry-run").code == 0
+    desk.hub.log.clear()
+    assert desk("acme/long", "--offline", "--exact-fit", "--dry-run").code == 0
+    assert desk.hub.log == []
+
+
+def test_another_device_is_another_document(desk: Desk) -> None:
+    """What a person has not edited follows the device; the receipt says which."""
+    assert desk("acme/long", "--device", "h200", "--yes", "--no-validate").code == 0
+    first = Path("models/long.yaml").read_text()
+    assert desk("acme/long", "--device", "rtx4090", "--memory", "10GiB", "--yes", "--no-validate").code == 0
+    assert Path("models/long.yaml").read_text() != first
+    assert receipt(desk)["fit"]["device"]["name"] == "rtx4090"

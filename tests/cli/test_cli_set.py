@@ -1,0 +1,99 @@
+"""--set: what it takes, what it overrules, and what is nonsense."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from importer.config_file import schema
+from tests.commandline import Desk, desk
+
+__all__ = ["desk"]
+SETTINGS: list[tuple[str, tuple[str, ...], Any]] = [
+    ("temperature=0", ("parameters", "temperature"), 0),
+    ("parameters.temperature=1e-1", ("parameters", "temperature"), 0.1),
+    ("parameters.ignore_eos=true", ("parameters", "ignore_eos"), True),
+    ("max_model_len=2048", ("max_model_len",), 2048),
+    ("dtype=bfloat16", ("dtype",), "bfloat16"),
+    ("dtype=2024-01-01", ("dtype",), "2024-01-01"),
+    ('stopwords=["</s>", "a: b"]', ("stopwords",), ["</s>", "a: b"]),
+    ("stopwords=[a, b]", ("stopwords",), ["a", "b"]),
+    ("engine_args.a.b=[1, {c: null}]", ("engine_args", "a", "b"), [1, {"c": None}]),
+    ("chat_template_kwargs={enable_thinking: false}", ("chat_template_kwargs",), {"enable_thinking": False}),
+    ("system_prompt=two\nlines: 2", ("system_prompt",), "two\nlines: 2"),
+    ("system_prompt=你好=x", ("system_prompt",), "你好=x"),
+    ('reasoning_effort="no"', ("reasoning_effort",), "no"),
+    ("tool_parser=hermes", ("options",), ["tool_parser:hermes"]),
+    ("kind=chat", ("known_usecases",), ["chat"]),
+]
+
+
+@pytest.mark.parametrize(("setting", "path", "value"), SETTINGS, ids=[s[0] for s in SETTINGS])
+def test_set(desk: Desk, setting: str, path: tuple[str, ...], value: Any) -> None:
+    line = desk("acme/base", "--set", "kind=chat", "--set", setting, "--dry-run", "--json").line
+    found: Any = line["document"]
+    schema.check("document", found, setting)
+    for step in path:
+        found = found[step]
+    assert found == value
+    key = setting.partition("=")[0]
+    decision = line["decisions"]["parameters.temperature" if key == "temperature" else key]
+    assert (decision["status"], decision["why"][0]) == ("user", "set by the user")
+
+
+@pytest.mark.parametrize(
+    "setting", ["temperature=null", "temperature=", "tool_parser=none", "tool_parser=null"]
+)
+def test_set_to_none(desk: Desk, setting: str) -> None:
+    line = desk("acme/base", "--set", setting, "--dry-run", "--json").line
+    schema.check("document", line["document"], setting)
+    key = "parameters.temperature" if "temp" in setting else "tool_parser"
+    decision = line["decisions"][key]
+    assert (decision["value"], decision["status"], decision["why"]) == (None, "none", ["set by the user"])
+    assert "temperature" not in line["document"]["parameters"] or "temp" not in setting
+    assert "options" not in line["document"]
+
+
+def test_none_stays_none_though_the_models_file_has_a_value(desk: Desk) -> None:
+    line = desk("acme/base", "--set", "temperature=null", "--dry-run", "--json").line
+    assert line["document"]["importer"]["unset"] == ["temperature"]
+    assert [o["value"] for o in line["decisions"]["parameters.temperature"]["overruled"]] == [0.6]
+
+
+def test_what_the_user_overrules_is_shown(desk: Desk) -> None:
+    line = desk("acme/base", "--set", "temperature=0", "--dry-run", "--json").line
+    assert [o["value"] for o in line["decisions"]["parameters.temperature"]["overruled"]] == [0.6]
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ("temperature=abc", "'abc' is not of type 'number'"),
+        ("temperature=.nan", "not of type 'number'"),
+        ("parameters.temprature=1", "Did you mean temperature or template?"),
+        ("parameters.temperature.x=1", "not of type 'number'"),
+        ("parameters=1", "not set this way"),
+        ("parameters.model=x/y", "not set this way"),
+        ("importer.x=1", "not set this way"),
+        ("name=x", "not set this way"),
+        ("options=[a]", "not set this way"),
+        ("tool_parser.x=1", "Unknown setting 'tool_parser.x' in --set"),
+        ("tool_parser=[a]", "tool_parser is the name of a parser, or none"),
+        ("kind=[chat]", "kind is one of chat, base"),
+        ("backend=tpu", "backend is one of vllm, mlx"),
+        ("family=[a]", "not of type 'string'"),
+        ("engine_args..x=1", "empty step"),
+        ("=1", "the form key=value"),
+        ("temperature", "the form key=value"),
+        ("description=\x1b[31m", "control characters"),
+        ("description=\udcff", "control characters"),
+        ("engine_args=" + "[" * 900, "not of type 'object'"),
+    ],
+)
+def test_set_nonsense(desk: Desk, setting: str, says: str) -> None:
+    ran = desk("acme/base", "--set", setting, "--json")
+    error = ran.line["error"]
+    assert (ran.code, error["kind"] in ("bad-value", "unknown-setting")) == (2, True)
+    assert says in f"{error['message']} {error['hint']}"
+    assert desk.files() == {}

@@ -1,0 +1,78 @@
+"""What files say, from a repository on a Hub to the document, the receipt and the terminal."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from importer.config_file import schema
+from importer.config_file.build import build, to_text
+from importer.decisions.decision import Chosen
+from tests.commandline import BASE, Desk, desk
+from tests.config_file.test_document import ENGINE, SUBJECT, decisions
+from tests.facts import as_reason
+from tests.hubserver import Repo
+
+__all__ = ["desk"]
+
+
+def config(**more: Any) -> dict[str, Any]:
+    return {**BASE, "config.json": {**dict(BASE["config.json"]), **more}}  # type: ignore[arg-type]
+
+
+def test_code_is_listed_with_the_hubs_own_hashes(desk: Desk) -> None:
+    text = "raise SystemExit\n"
+    files = config(auto_map={"AutoConfig": "configuration_x.X"}) | {"configuration_x.py": text}
+    desk.hub.repos["acme/code"] = Repo(files)
+    ran = desk("acme/code", "--json")
+    assert ran.code == 0
+    decision = ran.line["decisions"]["code"]
+    git = hashlib.sha1(f"blob {len(text)}\0{text}".encode()).hexdigest()
+    assert decision["value"] == {"configuration_x.py": git}
+    assert not [entry for entry in desk.hub.log if "configuration_x" in str(entry)]  # never fetched
+    assert "trust_remote_code" not in ran.line["document"]
+    again = json.loads((desk.folder / "models" / "code.receipt.json").read_text())
+    kept = {name: value for name, value in again["decisions"]["code"].items() if name != "reasons"}
+    assert kept == decision
+    assert "code" not in ran.line["document"]["importer"]
+
+
+@pytest.mark.parametrize("backend", ["auto", "vllm"])
+def test_a_document_that_cannot_run_is_never_written_silently(desk: Desk, backend: str) -> None:
+    desk.hub.repos["acme/mlx"] = Repo(config(quantization={"group_size": 64, "bits": 4}))
+    ran = desk("acme/mlx", "--json", "--backend", backend)
+    assert ran.code == 0
+    assert ran.line["document"]["backend"] == ("mlx" if backend == "auto" else "vllm")
+    assert ("quantization: warning: vllm does not read" in ran.err) is (backend == "vllm")
+
+
+def test_usecases_follow_from_what_goes_in() -> None:
+    def usecases(*takes: str) -> Any:
+        more = {"modalities": Chosen([*takes], "vendor", (as_reason("config.json"),))} if takes else {}
+        built = build(SUBJECT, decisions(**more), ENGINE, {})
+        schema.check("document", built.data, "x")
+        return built.data["known_usecases"]
+
+    assert usecases() == ["chat"]
+    assert usecases("image") == usecases("image", "video") == ["chat", "vision"]
+    assert usecases("image", "audio") == ["chat", "vision", "multimodal"]
+    assert usecases("audio") == ["chat", "multimodal"]
+
+
+def test_maps_have_their_reason_and_defaults_are_not_written() -> None:
+    drafts = {"method": "mtp", "num_speculative_tokens": 1}
+    key = "engine_args.enable_prefix_caching"
+    more = {
+        "engine_args.speculative_config": Chosen(drafts, "vendor", (as_reason("the weights hold them"),)),
+        key: Chosen(True, "engine-default", (as_reason("on by itself"),)),
+    }
+    text = to_text(build(SUBJECT, decisions(**more), ENGINE, {}))
+    assert "method: mtp  # vendor: the weights hold them" in text
+    assert yaml.safe_load(text)["engine_args"] == {"speculative_config": drafts}
+    more[key] = Chosen(False, "user", (as_reason("set by the user"),))
+    told = build(SUBJECT, decisions(**more), ENGINE, {}).data["engine_args"]
+    assert told == {"speculative_config": drafts, "enable_prefix_caching": False}

@@ -1,0 +1,202 @@
+"""The document: data, comments, digest, names, atomic writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from importer.config_file import schema
+from importer.config_file.build import HEADER, DocumentSubject, build, read, to_text
+from importer.config_file.diff import digest
+from importer.config_file.name_allocator import ALLOWED, check, choose, slug
+from importer.config_file.store import write_all
+from importer.decisions.decision import Abstained, Chosen, KnownNone
+from importer.errors import DocumentError, UsageError
+from tests.facts import as_reason
+
+SUBJECT = DocumentSubject("tiny", "acme/Tiny", "acme/Tiny", "acme/Tiny", "a" * 40)
+ENGINE = {"name": "vllm", "version": "9.9"}
+
+
+def decisions(**more: Any) -> dict[str, Any]:
+    return {
+        "kind": Chosen("chat", "vendor", (as_reason("a chat template"),)),
+        "parameters.temperature": Chosen(0, "vendor", (as_reason("the vendor says do_sample: false"),)),
+        "max_model_len": Chosen(4096, "vendor", (as_reason("config.json says so"),)),
+        "tool_parser": Chosen("hermes", "proved", (as_reason("it reads the template"),)),
+        "reasoning_parser": KnownNone((as_reason("it does not think"),)),
+        **more,
+    }
+
+
+def test_the_document_has_localais_keys_and_says_why() -> None:
+    built = build(SUBJECT, decisions(), ENGINE, {})
+    text = to_text(built)
+    assert text.startswith("# yaml-language-server: $schema=")
+    assert "temperature: 0  # vendor: the vendor says do_sample: false" in text
+    assert "- tool_parser:hermes  # proved: it reads the template" in text
+    data = read(text, "x")
+    assert data == built.data
+    schema.check("document", data, "x")
+    assert data["parameters"] == {"model": "acme/Tiny", "temperature": 0}
+    assert data["importer"]["no_parser"] == {"reasoning_parser": "none"}
+    assert data["artifacts"][0]["source"]["revision"] == "a" * 40
+
+
+def test_a_null_is_said_to_be_none_or_abstained() -> None:
+    built = build(SUBJECT, decisions(tool_parser=Abstained((as_reason("nothing known"),))), ENGINE, {})
+    assert built.data["importer"]["no_parser"] == {"tool_parser": "abstained", "reasoning_parser": "none"}
+    assert "options" not in built.data
+
+
+def test_a_base_model_completes() -> None:
+    built = build(SUBJECT, decisions(kind=Chosen("base", "vendor", (as_reason("base"),))), ENGINE, {})
+    assert built.data["known_usecases"] == ["completion"]
+    assert "template" not in built.data
+
+
+@given(st.text(max_size=80), st.sampled_from(["parameters.temperature", "tool_parser", "dtype"]))
+def test_whatever_a_reason_says_the_yaml_stays_the_same_data(reason: str, key: str) -> None:
+    value = 0.5 if key.startswith("parameters") else "x"
+    built = build(SUBJECT, decisions(**{key: Chosen(value, "vendor", (as_reason(reason),))}), ENGINE, {})
+    assert yaml.safe_load(to_text(built)) == built.data
+
+
+@given(st.text(max_size=40))
+def test_whatever_a_value_is_the_yaml_stays_the_same_data(value: str) -> None:
+    built = build(
+        SUBJECT, decisions(dtype=Chosen(value, "user", (as_reason("set by the user"),))), ENGINE, {}
+    )
+    assert yaml.safe_load(to_text(built)) == built.data
+
+
+def test_the_digest_is_of_the_data_not_of_the_text() -> None:
+    built = build(SUBJECT, decisions(), ENGINE, {})
+    text = to_text(built)
+    assert digest(read(text.replace("  # vendor", "   # by hand: vendor"), "x")) == digest(built.data)
+    assert digest(read(text.replace("temperature: 0", "temperature: 1"), "x")) != digest(built.data)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a: [", "line"),
+        ("- 1\n", "not a map"),
+        ("a: !!python/object/apply:os.system ['true']", "constructor"),
+        ("a: &a [*a]\n", "stands inside of what it stands for"),
+        (
+            "a: &a [1,1,1,1,1,1,1,1]\n"
+            + "".join(
+                f"{y}: &{y} [{', '.join(['*' + x] * 8)}]\n" for x, y in zip("abcdefg", "bcdefgh", strict=True)
+            ),
+            "more than 100,000 values",
+        ),
+        ("a: 2024-01-01\n", "is a date"),
+        ("1: x\n", "the key 1 is not text"),
+        ("a: .inf\n", "not a number that JSON has"),
+        ('a: "\\uD800"\n', "invalid Unicode"),
+    ],
+)
+def test_a_broken_document_is_one_sentence(text: str, problem: str) -> None:
+    with pytest.raises(DocumentError, match=problem):
+        read(text, "x.yaml")
+
+
+@pytest.mark.parametrize("sign", ["\x85", "\u2028", "\u2029"])
+def test_a_line_break_that_editors_do_not_know_is_escaped(sign: str) -> None:
+    built = build(
+        SUBJECT, decisions(dtype=Chosen(f"a{sign}b", "user", (as_reason("set by the user"),))), ENGINE, {}
+    )
+    text = to_text(built)
+    assert yaml.safe_load(text) == built.data
+    assert sign not in text
+
+
+def test_an_unknown_key_is_named() -> None:
+    data = build(SUBJECT, decisions(), ENGINE, {}).data | {"temprature": 1}
+    with pytest.raises(DocumentError, match="temprature"):
+        schema.check("document", data, "x.yaml")
+
+
+def test_a_key_of_localais_that_nobody_here_knows_is_told_and_no_fault() -> None:
+    data = build(SUBJECT, decisions(), ENGINE, {}).data
+    assert list(schema.faults("document", data | {"mirostat": 2, "brand_new": {"x": 1}})) == []
+    assert schema.strangers(data | {"mirostat": 2, "brand_new": {"x": 1}}) == ["brand_new"]
+    slips = {"temprature": 1, "option": [], "backned": "vllm", "temperature": 1, "max_model_lens": 5}
+    assert [f.path for f in schema.faults("document", data | slips)] == [(key,) for key in slips]
+    assert schema.strangers(data | slips) == []
+
+
+@given(st.text(max_size=200))
+def test_a_slug_is_always_a_safe_name(text: str) -> None:
+    assert ALLOWED.fullmatch(slug(text))
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a/b", "A", ".hidden", "x" * 200, "a\n", "a..b"])
+def test_an_unsafe_name_is_refused(name: str) -> None:
+    with pytest.raises(UsageError):
+        check(name)
+
+
+def test_two_repositories_of_one_name_get_two_names() -> None:
+    assert choose("Qwen/Qwen3-8B", "", lambda _: False) == "qwen3-8b"
+    assert choose("unsloth/Qwen3-8B", "", {"qwen3-8b"}.__contains__) == "unsloth--qwen3-8b"
+    assert choose(None, "qwen3-8b", {"qwen3-8b"}.__contains__) == "qwen3-8b-2"
+
+
+def test_writes_are_all_or_nothing(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file where a folder belongs")
+    with pytest.raises(DocumentError, match="file where a folder"):
+        write_all({tmp_path / "one": "1", tmp_path / "taken" / "two": "2"})
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["taken"]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o644])
+def test_who_may_read_a_file_stays(tmp_path: Path, mode: int) -> None:
+    write_all({tmp_path / "one": "1"})
+    (tmp_path / "one").chmod(mode)
+    write_all({tmp_path / "one": "2", tmp_path / "new": "2"})
+    assert (tmp_path / "one").stat().st_mode & 0o777 == mode
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o666 & ~umask()
+
+
+def umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from importer.config_file.store import write_all\n"
+        "from importer.errors import DocumentError\n"
+        "try: write_all({Path(sys.argv[1]) / 'a': 'x', Path(sys.argv[1]) / 'b': 'x' * 100_000})\n"
+        "except DocumentError as e: print(e.kind)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        capture_output=True,
+        check=False,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
+    )
+    assert done.stdout.strip() == "cannot-write", done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", schema.NAMES)
+def test_the_schemas_are_schemas(name: str) -> None:
+    from jsonschema import Draft202012Validator
+
+    Draft202012Validator.check_schema(json.loads(schema.text(name)))
+    assert HEADER.endswith(".json\n")

@@ -1,0 +1,66 @@
+"""What a document grants an engine: code, folders and hosts, wherever the words stand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from importer.config_file.grants import GrantReason, grants, set_values
+from importer.messages import render
+
+
+def kinds(data: dict[str, Any]) -> set[str]:
+    return {grant.kind.value for grant in grants(data)}
+
+
+HUB = {"parameters": {"model": "a/b"}, "importer": {"reference": "a/b", "model_id": "a/b", "revision": "1"}}
+
+
+@pytest.mark.parametrize(
+    ("more", "found"),
+    [
+        ({}, set()),
+        ({"trust_remote_code": False}, set()),
+        ({"trust_remote_code": None}, set()),
+        ({"trust_remote_code": True}, {"code"}),
+        ({"trust_remote_code": "yes"}, {"code"}),
+        ({"engine_args": {"trust_remote_code": True}}, {"code"}),
+        ({"engine_args": {"trust-remote-code": True}}, {"code"}),
+        ({"engine_args": {"mm": {"trust_remote_code": True}}}, {"code"}),
+        ({"engine_args": {"hostfile": "/etc/hosts"}}, {"hosts"}),
+        ({"engine_args": {"hostfile": None}}, set()),
+        ({"parameters": {"model": "/srv/model"}}, {"folder"}),
+        ({"parameters": {"model": " ./model"}}, {"folder"}),
+        ({"parameters": {"model": "~/model"}}, {"folder"}),
+        ({"parameters": {"model": "word"}}, {"folder"}),
+        ({"importer": {"reference": "../model"}}, {"folder"}),
+        ({"importer": {"model_id": "/srv/model"}}, {"folder"}),
+        ({"parameters": None, "importer": [], "engine_args": "x"}, set()),
+    ],
+)
+def test_what_is_granted(more: dict[str, Any], found: set[str]) -> None:
+    assert kinds({**HUB, **more}) == found
+
+
+def test_another_model_or_commit_is_another_grant() -> None:
+    trusted = {**HUB, "trust_remote_code": True}
+    assert grants(trusted) == grants({**trusted, "description": "x"})
+    for other in ({"parameters": {"model": "e/vil"}}, {"importer": {**HUB["importer"], "revision": "2"}}):
+        assert grants({**trusted, **other}) - grants(trusted)
+
+
+def test_values_that_an_import_sets() -> None:
+    assert not set_values({"temperature": 1, "trust_remote_code": False})
+    for said in (
+        {"trust_remote_code": True},
+        {"engine_args.trust_remote_code": 1},
+        {"engine_args": {"hostfile": "x"}},
+    ):
+        assert len(set_values(said)) == 1
+
+
+@pytest.mark.parametrize("kind", GrantReason)
+def test_each_has_a_sentence(kind: GrantReason) -> None:
+    data = {"trust_remote_code": True, "parameters": {"model": "/m"}, "engine_args": {"hostfile": "/h"}}
+    assert "/" in next(render(grant.reason) for grant in grants(data) if grant.kind is kind)

@@ -1,0 +1,177 @@
+"""Decisions: who is heard first, and that nothing is lost on the way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from importer.config_file.build import to_json
+from importer.decisions.decide import decide
+from importer.decisions.decision import Abstained, Chosen, KnownNone, Preferences, Target
+from importer.messages import render
+from importer.signals.evidence import Evidence, Rule, is_warning
+from tests.facts import as_reason, losses, whys
+
+VLLM = Target(
+    "vllm",
+    "9.9",
+    {
+        "tool_parser": {"hermes": "Hermes2", "qwen3_json": "Hermes2", "granite4": "Granite4", "xml": "Xml"},
+        "reasoning_parser": {"qwen3": "Qwen3", "deepseek_r1": "R1"},
+    },
+    proves=True,
+)
+
+
+def fact(rule: str, value: Any, key: str = "tool_parser") -> Evidence:
+    return Evidence(Rule(rule), key, value, f"{rule}.json", as_reason(f"{rule} says {value}"))
+
+
+def proof(reads: list[str], refuted: dict[str, str] | None = None, key: str = "tool_parser") -> Evidence:
+    no = {name: as_reason(why) for name, why in (refuted or {}).items()}
+    value = {"reads": reads, "refuted": no, "asked": True, "liberal": []}
+    return Evidence(Rule.PROOF, key, value, "proof", as_reason("asked the parsers"))
+
+
+def tool(*facts: Evidence, prefer: dict[str, Any] | None = None, target: Target = VLLM) -> Any:
+    return decide(facts, Preferences(prefer or {}), target)["tool_parser"]
+
+
+def test_both_parsers_are_always_decided() -> None:
+    decisions = decide([], Preferences(), VLLM)
+    assert isinstance(decisions["tool_parser"], Abstained)
+    assert isinstance(decisions["reasoning_parser"], Abstained)
+
+
+def test_a_format_that_the_engine_forbids_is_told_with_the_parsers_that_are_free_of_it() -> None:
+    found = proof(["hermes", "xml"])
+    forced = {**found.value, "forbidden": {"hermes": "'\\n' after '<call>'"}}
+    chosen = tool(fact("family-table", "hermes"), replace(found, value=forced))
+    assert chosen.value == "hermes"
+    told = next(render(why) for why in chosen.why if is_warning(why))
+    assert "it forbids '\\n' after '<call>'" in told
+    assert told.endswith("reading the template too: xml")
+    assert not any("forbids" in why for why in whys(tool(fact("family-table", "hermes"), found)))
+
+
+def test_the_family_table_decides_without_proof() -> None:
+    chosen = tool(fact("family-table", "hermes"))
+    assert (chosen.value, chosen.status) == ("hermes", "table")
+
+
+def test_a_repository_claim_is_heard_before_the_table() -> None:
+    chosen = tool(fact("family-table", "hermes"), fact("repository-claim", "xml"))
+    assert (chosen.value, chosen.status) == ("xml", "claimed")
+    assert [o.value for o in chosen.overruled] == ["hermes"]
+
+
+def test_proof_agrees_with_the_table() -> None:
+    chosen = tool(fact("family-table", "hermes"), proof(["granite4", "hermes"]))
+    assert (chosen.value, chosen.status) == ("hermes", "proved")
+
+
+def test_proof_refutes_the_table_and_both_are_shown() -> None:
+    chosen = tool(fact("family-table", "hermes"), proof(["xml"], {"hermes": "one-call: read no call"}))
+    assert (chosen.value, chosen.status) == ("xml", "proved")
+    assert chosen.overruled[0].value == "hermes"
+    assert "one-call" in losses(chosen)[0]
+
+
+def test_a_name_of_the_same_class_is_as_good() -> None:
+    chosen = tool(fact("family-table", "qwen3_json"), proof(["granite4", "hermes"]))
+    assert chosen.value == "hermes"
+
+
+def test_a_family_known_to_have_none_stands_against_a_passing_proof() -> None:
+    decision = tool(fact("family-table", None), proof(["hermes"]))
+    assert isinstance(decision, KnownNone)
+    assert decision.overruled[0].value == "hermes"
+
+
+def test_nothing_reads_the_template_so_nothing_is_set() -> None:
+    decision = tool(
+        fact("family-table", "hermes"), proof([], {"hermes": "read no call", "xml": "read no call"})
+    )
+    assert isinstance(decision, Abstained)
+    assert decision.overruled[0].value == "hermes"
+
+
+def test_a_parser_that_the_version_lacks_is_never_written() -> None:
+    decision = tool(fact("family-table", "brand_new"))
+    assert isinstance(decision, Abstained)
+    assert "no tool parser of that name" in losses(decision)[0]
+
+
+def test_the_user_wins_and_is_warned() -> None:
+    chosen = tool(
+        fact("family-table", "xml"),
+        proof(["xml"], {"hermes": "read no call"}),
+        prefer={"tool_parser": "hermes"},
+    )
+    assert (chosen.value, chosen.status) == ("hermes", "user")
+    assert any("refutes" in w for w in whys(chosen))
+
+
+def test_the_user_may_want_none() -> None:
+    assert isinstance(tool(fact("family-table", "xml"), prefer={"tool_parser": None}), KnownNone)
+
+
+@pytest.mark.parametrize("kind", ["base", "guard", "ocr", "translation"])
+def test_kinds_that_call_nothing_get_no_parser(kind: str) -> None:
+    decisions = decide([fact("files", kind, "kind"), fact("family-table", "hermes")], Preferences(), VLLM)
+    assert isinstance(decisions["tool_parser"], KnownNone)
+    assert isinstance(decisions["reasoning_parser"], KnownNone)
+
+
+def test_the_vendor_is_heard_before_the_table_and_zero_is_a_value() -> None:
+    key = "parameters.temperature"
+    facts = [fact("sampling-table", 1.5, key), fact("generation-config", 0, key)]
+    chosen = decide(facts, Preferences(), VLLM)[key]
+    assert isinstance(chosen, Chosen)
+    assert (chosen.value, chosen.status) == (0, "vendor")
+    assert chosen.overruled[0].value == 1.5
+
+
+def test_the_user_may_set_what_nobody_spoke_on() -> None:
+    chosen = decide([], Preferences({"max_model_len": 4096}), VLLM)["max_model_len"]
+    assert (chosen.value, chosen.status) == (4096, "user")
+
+
+names = st.sampled_from(["hermes", "qwen3_json", "granite4", "xml", "unheard-of", None])
+rules = st.sampled_from(
+    ["repository-claim", "model-type", "family-table", "base-model-family", "template-format"]
+)
+
+
+@given(st.lists(st.tuples(rules, names), max_size=6), st.lists(names, max_size=3), st.booleans())
+def test_whatever_is_said_the_decision_is_sound(
+    claims: list[tuple[str, Any]], reads: list[Any], proved: bool
+) -> None:
+    facts = [fact(rule, name) for rule, name in claims]
+    passing = [r for r in dict.fromkeys(reads) if r in VLLM.parsers["tool_parser"]]
+    refuted = {n: "no call" for n in VLLM.parsers["tool_parser"] if n not in passing}
+    if proved:
+        facts.append(proof(passing, refuted))
+    decision = tool(*facts)
+    shown = to_json(decision)
+    assert shown["why"]
+    assert (decision.value is None) == (decision.status in ("none", "abstained"))
+    if decision.value is not None:
+        assert VLLM.has("tool_parser", decision.value)
+        if proved:
+            assert decision.value in passing
+
+
+@pytest.mark.parametrize(
+    ("taken", "says"), [("hermes", "by itself"), (None, "takes none"), ("xml", "takes xml")]
+)
+def test_what_an_engine_takes_by_itself_is_told(taken: str | None, says: str) -> None:
+    asked = proof(["hermes"])
+    chosen = tool(fact("family-table", "hermes"), replace(asked, value={**asked.value, "inferred": taken}))
+    assert (chosen.value, chosen.status) == ("hermes", "proved")
+    assert says in whys(chosen)[-1]
+    assert is_warning(chosen.why[-1]) == (taken != "hermes")

@@ -1,0 +1,178 @@
+"""The doctor on the document, its model and the Hub."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import shutil
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from importer.demo import MODEL
+from importer.engines import get
+from importer.engines.doctor import DoctorCase, Trouble, host, model
+from importer.messages import render
+from tests.doctoring import copy, engine, fine, skipped, stopped, warned
+
+__all__ = ["copy"]
+
+
+# The document and its model
+
+
+def test_a_parser_that_the_version_lacks(tmp_path: Path) -> None:
+    case = engine(tmp_path, "vllm-cpu", {})
+    assert case.installed is not None
+    case = replace(case, installed=replace(case.installed, version="0.32.0"))
+
+    def of(*options: str) -> DoctorCase:
+        return replace(case, document={"options": list(options)})
+
+    fine(model.parsers(of("tool_parser:hermes", "reasoning_parser:qwen3")), "hermes, qwen3")
+    wrong = model.parsers(of("tool_parser:hermez"))
+    stopped(wrong, "no tool_parser named 'hermez'", "hermes")
+    assert isinstance(wrong, Trouble)
+    assert wrong.part == "configuration"
+    stopped(model.parsers(of("tool_parser:hermes", "reasoning_parser:qwen9")), "reasoning_parser")
+    skipped(model.parsers(of()))
+    skipped(model.parsers(replace(of("tool_parser:x"), engine=get("mlx"))))
+    unknown = replace(case.installed, version="9.9.9") if case.installed else None
+    skipped(model.parsers(replace(of("tool_parser:x"), installed=unknown)), "9.9.9")
+
+
+def test_weights_that_are_not_whole(copy: Path) -> None:
+    case, weights = DoctorCase(weights=copy), copy / "model.safetensors"
+    fine(model.snapshot(case), "1 file of weights")
+    whole = weights.read_bytes()
+    for cut in (len(whole) - 1, len(whole) // 2, 100, 8, 0):
+        weights.write_bytes(whole[:cut])
+        stopped(model.snapshot(case), "model.safetensors is cut", "Fetch the files again")
+    weights.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 240000\n")
+    stopped(model.snapshot(case), "pointer of git-lfs", "git lfs pull")
+    weights.unlink()
+    stopped(model.snapshot(case), "weights and a tokenizer")
+    weights.symlink_to(copy / "blobs" / "gone")
+    stopped(model.snapshot(case), "link to a file that is gone")
+    weights.unlink()
+    weights.write_bytes(whole)
+    (copy / "tokenizer.json").unlink()
+    stopped(model.snapshot(case), "no tokenizer")
+
+
+def test_shards_that_the_index_names(copy: Path) -> None:
+    (copy / "model.safetensors").rename(copy / "model-00001-of-00002.safetensors")
+    index = copy / "model.safetensors.index.json"
+    parts = [f"model-0000{n}-of-00002.safetensors" for n in (1, 2)]
+    index.write_text(json.dumps({"weight_map": {"a": parts[0], "b": parts[1]}}))
+    stopped(model.snapshot(DoctorCase(weights=copy)), "model-00002-of-00002.safetensors is missing")
+    for odd in ('{"weight_map": 3}', "[", '{"weight_map": {"a": null}}'):
+        index.write_text(odd)
+        fine(model.snapshot(DoctorCase(weights=copy)))
+
+
+def test_a_folder_of_the_hub_client_is_to_be_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "models--a--b" / "snapshots" / ("0" * 40)
+    shutil.copytree(MODEL, folder)
+    (folder / "model.safetensors").write_bytes(b"short")
+    stopped(model.snapshot(DoctorCase(weights=folder)), f"Remove {folder.parent.parent}", "--fetch")
+
+
+@given(
+    st.binary(max_size=60),
+    st.recursive(st.none() | st.integers() | st.text(max_size=3), st.lists, max_leaves=4),
+)
+def test_no_header_breaks_the_doctor(tmp_path_factory: Any, junk: bytes, entry: object) -> None:
+    path = tmp_path_factory.getbasetemp() / "junk.safetensors"
+    header = json.dumps({"a": entry, "b": {"data_offsets": entry}}).encode()
+    for data in (junk, len(header).to_bytes(8, "little") + header + junk):
+        path.write_bytes(data)
+        found = model._cut(path, path.name)
+        assert found is None or "\n" not in render(found)
+
+
+CLASS = "@dataclass\nclass ModelConfig(BaseModelConfig):\n    model_type: str\n    rope_theta: float{}\n"
+
+
+def test_the_base_of_the_rotary_embedding(tmp_path: Path, copy: Path) -> None:
+    config = json.loads((copy / "config.json").read_text())
+    case = engine(tmp_path, "mlx-vlm", {}, {"mlx_vlm/models/qwen3/config.py": CLASS.format("")}, weights=copy)
+    skipped(model.rope(case))
+    del config["rope_theta"]
+    config["rope_parameters"] = {"rope_theta": 1000000.0, "rope_type": "default"}
+    (copy / "config.json").write_text(json.dumps(config))
+    stopped(model.rope(case), "mlx_vlm.models.qwen3", '"rope_theta": 1e+06 at the top of config.json')
+    source = case.places()[0] / "mlx_vlm" / "models" / "qwen3" / "config.py"
+    source.write_text(CLASS.format(" = 10000"))
+    warned(model.rope(case), "take 10000 for 1e+06")
+    source.write_text(CLASS.format(" = 1_000_000.0"))
+    fine(model.rope(case))
+    source.write_text(CLASS.format("") + "    # reads rope_parameters\n")
+    skipped(model.rope(case))
+    source.write_text("not python (")
+    skipped(model.rope(case))
+    skipped(model.rope(replace(case, engine=get("vllm-cpu"))))
+    (copy / "config.json").write_text(json.dumps({**config, "model_type": "../../etc"}))
+    skipped(model.rope(case))
+
+
+# The Hub
+
+
+class Hub(http.server.BaseHTTPRequestHandler):
+    def do_HEAD(self) -> None:
+        self.send_error(404)
+
+    def do_GET(self) -> None:
+        good = self.headers.get("Authorization") == "Bearer hf_good"
+        self.send_response(200 if good else 401)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(b'{"name": "somebody", "type": "user"}' if good else b"{}")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hub) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        monkeypatch.setenv("HF_ENDPOINT", url)
+        yield url
+        server.shutdown()
+        thread.join()
+
+
+def test_the_endpoint_answers_or_not(hub: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    fine(host.endpoint(DoctorCase()), f"{hub} answers")
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    warned(host.endpoint(DoctorCase()), "cannot be reached")
+    monkeypatch.setenv("HF_ENDPOINT", "file:///etc")
+    warned(host.endpoint(DoctorCase()), "no http or https URL")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    skipped(host.endpoint(DoctorCase()))
+
+
+def test_a_token_is_asked_about_only_where_told(hub: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_expired")
+    fine(host.token(DoctorCase()), "a Hub token is set")
+    skipped(host.valid_token(DoctorCase()), "--check-token")
+    refused = host.valid_token(DoctorCase(ask=True))
+    stopped(refused, "refuses the token", "hf auth login")
+    assert "hf_expired" not in repr(refused)
+    monkeypatch.setenv("HF_TOKEN", "hf_good")
+    fine(host.valid_token(DoctorCase(ask=True)), "takes the token")
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    warned(host.valid_token(DoctorCase(ask=True)), "could not be asked")

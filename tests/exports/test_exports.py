@@ -1,0 +1,300 @@
+"""Exports without their consumers: what each carries and says, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from importer.config_file import schema
+from importer.config_file.diff import digest
+from importer.config_file.receipt import Receipt, ReviewEntry
+from importer.engines.base import Address
+from importer.engines.mlx import Mlx
+from importer.engines.mlx_vlm import MlxVlm
+from importer.engines.vllm import VllmCpu, VllmCuda
+from importer.errors import DocumentError
+from importer.exports import FORMATS
+from importer.exports.base import Exported, ExportRefused, ExportRemedy, Options, Unexportable
+from tests.exporting import (
+    COMMIT,
+    DOCUMENTS,
+    ON_MLX,
+    ON_MLX_VLM,
+    VLLM,
+    apart,
+    commands,
+    export,
+    flattened,
+    in_a_pod,
+    in_compose,
+    text,
+    unescaped,
+)
+from tests.product.test_structure import MODULES, PURE, imports, room
+
+OPTIONS = Options()
+PINS = [f"--{of}revision={COMMIT}" for of in ("", "tokenizer-", "code-")]
+OF_VLLM = ("vllm-config", "vllm-command", "compose", "kserve")
+RECEIPT = Receipt(
+    name="tiny-8b", reference="acme/Tiny-8B", model_id="acme/Tiny-8B", revision=COMMIT, directory=None,
+    digest=digest(VLLM), imported_at="", importer="", engine={}, decisions={}, evidence=(), unknown={},
+    review={"state": "pending"},
+)  # fmt: skip
+
+
+def test_an_export_opens_starts_and_asks_nothing() -> None:
+    modules = [name for name in MODULES if room(name) == "exports"]
+    assert len(modules) > len(FORMATS)
+    used = {name.split(".")[0] for module in modules for name in imports(module)} - {"importer"}
+    assert used <= PURE | {"importlib", "json", "shlex", "yaml"}
+
+
+# What each carries
+
+
+def test_vllm_is_told_what_the_adapter_tells_it() -> None:
+    words = VllmCuda().settings(VLLM, Address(), COMMIT)
+    assert set(PINS) < set(words)
+    assert commands(text("vllm-command", VLLM)) == [["vllm", "serve", "acme/Tiny-8B", *words]]
+    assert flattened(text("vllm-config", VLLM)) == ["--model", "acme/Tiny-8B", *apart(words)]
+
+
+def test_what_vllm_serve_would_drop_is_written_as_the_flag_that_it_means() -> None:
+    data = yaml.safe_load(text("vllm-config", VLLM))
+    assert data["no-enable-prefix-caching"] is True
+    assert data["enable-chunked-prefill"] is True
+
+
+def test_a_number_that_vllms_configuration_cannot_say_is_refused() -> None:
+    with pytest.raises(DocumentError, match="cannot say"):
+        text("vllm-config", VLLM | {"engine_args": {"cpu_offload_gb": -0.5}})
+
+
+@pytest.mark.parametrize(("device", "engine"), [("gpu", VllmCuda()), ("cpu", VllmCpu())])
+def test_compose(device: str, engine: VllmCpu | VllmCuda) -> None:
+    data = yaml.safe_load(text("compose", VLLM, device=device))
+    schema.check("compose", data, "compose.yaml")
+    service = data["services"]["vllm"]
+    words = engine.settings(VLLM, Address("0.0.0.0"), COMMIT)
+    assert [in_compose(w) for w in service["command"]] == ["acme/Tiny-8B", *words]
+    image = "vllm/vllm-openai-cpu" if device == "cpu" else "vllm/vllm-openai"
+    assert service["image"] == f"{image}:v0.32.0"
+    assert ("--enforce-eager" in words) == (device == "cpu") == ("deploy" not in service)
+    assert "HF_TOKEN" in service["environment"]
+    if device == "gpu":
+        card = service["deploy"]["resources"]["reservations"]["devices"][0]
+        assert (card["count"], card["capabilities"]) == (2, ["gpu"])
+
+
+FIT = {
+    "device": {"name": "this machine", "count": 1, "kind": "cpu", "memory": 2**35, "share": 0.85},
+    "verdict": "fits",
+    "says": "",
+    "wanted": None,
+    "chosen": {},
+    "weights": {"low": 1, "likely": 5 * 2**30, "high": 1, "source": "files"},
+    "estimate": {"load": {}, "terms": [], "total": {"low": 1, "likely": 1, "high": 7.5 * 2**30}},
+    "cards": 2,
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked", "image", "memory", "warned"),
+    [
+        ("cpu", None, "vllm/vllm-openai-cpu", "15Gi", False),
+        ("cpu", "gpu", "vllm/vllm-openai", "13Gi", True),
+        ("cuda", None, "vllm/vllm-openai", "13Gi", False),
+        ("cuda", "cpu", "vllm/vllm-openai-cpu", "16Gi", True),
+        ("rocm", None, "vllm/vllm-openai", "13Gi", True),
+        (None, None, "vllm/vllm-openai", "16Gi", False),
+    ],
+)
+def test_an_export_is_for_what_the_document_was_fitted_to(
+    kind: str | None, asked: str | None, image: str, memory: str, warned: bool
+) -> None:
+    fit = None if kind is None else {**FIT, "device": {**FIT["device"], "kind": kind}}  # type: ignore[dict-item]
+    for name in ("kserve", "compose"):
+        told = text(name, VLLM, receipt=replace(RECEIPT, fit=fit), device=asked)
+        assert f'"{image}:v0.32.0"' in told
+        assert ("WARNING: this is for" in told) == warned
+        assert (f"chosen for this machine ({kind})" in told) == (kind is not None)
+        assert name != "kserve" or f'memory: "{memory}"' in told
+
+
+def test_compose_mounts_a_directory_of_this_machine() -> None:
+    block = {k: v for k, v in VLLM["importer"].items() if k not in ("model_id", "revision")}
+    here = VLLM | {"parameters": {"model": "./my$model"}, "importer": block, "artifacts": []}
+    receipt = replace(RECEIPT, model_id=None, revision=None, directory="/srv/my$model")
+    service = yaml.safe_load(text("compose", here, receipt=receipt))["services"]["vllm"]
+    assert service["command"][0] == "/model"
+    mount = service["volumes"][1]
+    assert (mount["source"], mount["target"], mount["read_only"]) == ("/srv/my$$model", "/model", True)
+    assert not [word for word in service["command"] if "revision" in word]
+    refused = FORMATS["kserve"].export(here, receipt, OPTIONS)
+    assert isinstance(refused, ExportRefused)
+    assert refused.reason.kind is Unexportable.DIRECTORY
+
+
+@pytest.mark.parametrize(("device", "cards"), [("gpu", "2"), ("cpu", None)])
+def test_kserve(device: str, cards: str | None) -> None:
+    data = yaml.safe_load(text("kserve", VLLM, device=device))
+    schema.check("inferenceservice", data, "kserve")
+    model = data["spec"]["predictor"]["model"]
+    assert model["storageUri"] == f"hf://acme/Tiny-8B:{COMMIT}"
+    assert model["resources"]["limits"].get("nvidia.com/gpu") == cards
+    engine = VllmCuda() if cards else VllmCpu()
+    words = [in_a_pod(w) for w in model["args"]]
+    assert [unescaped(w) for w in words] == [unescaped(w) for w in engine.settings(VLLM)]
+    assert data["metadata"]["annotations"]["importer/revision"] == COMMIT
+
+
+@pytest.mark.parametrize(
+    ("name", "kubernetes"),
+    [("tiny-8b", "tiny-8b"), ("qwen2.5_x", "qwen2-5-x"), ("01-ai", "m-01-ai"), ("a" * 90, "a" * 52)],
+)
+def test_a_name_that_kubernetes_takes(name: str, kubernetes: str) -> None:
+    data = yaml.safe_load(text("kserve", VLLM | {"name": name}))
+    schema.check("inferenceservice", data, "kserve")
+    assert data["metadata"]["name"] == kubernetes
+    assert f"--served-model-name={name}" in data["spec"]["predictor"]["model"]["args"]
+
+
+@pytest.mark.parametrize(
+    ("name", "document", "engine", "program"),
+    [
+        ("mlx-command", ON_MLX, Mlx(), "mlx_lm.server"),
+        ("mlx-vlm-command", ON_MLX_VLM, MlxVlm(), "mlx_vlm.server"),
+    ],
+)
+def test_mlx_fetches_the_commit_first(name: str, document: dict[str, Any], engine: Any, program: str) -> None:
+    script = text(name, document)
+    fetch, serve = commands(script)
+    assert fetch == ["hf", "download", "acme/Tiny-8B", "--revision", COMMIT, "--local-dir", "./tiny-8b"]
+    assert serve == [program, *engine.settings(document, "./tiny-8b", Address(port=8080))]
+    assert f"{program} takes no revision" in script
+    assert "set -e" in script
+    assert '"seed": 7' in script
+
+
+def test_mlx_without_a_commit_serves_the_newest_and_says_so() -> None:
+    block = {k: v for k, v in ON_MLX["importer"].items() if k != "revision"}
+    script = text("mlx-command", ON_MLX | {"importer": block, "artifacts": []})
+    assert [c[:3] for c in commands(script)] == [["mlx_lm.server", "--model", "acme/Tiny-8B"]]
+    assert "names no commit" in script
+
+
+# What each says
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_where_it_comes_from_and_who_approved_it(name: str) -> None:
+    backend = next(b for b in ("mlx-vlm", "mlx", "vllm") if name.startswith(b) or b == "vllm")
+    document = DOCUMENTS[backend]
+    draft = text(name, document)
+    for said in ("acme/Tiny-8B", COMMIT, digest(document), backend, "WARNING: nobody has approved"):
+        assert said in draft
+    receipt = replace(RECEIPT, digest=digest(document))
+    approved = receipt.with_review(ReviewEntry("approved", "me", "now"), document)
+    told = text(name, document, receipt=approved)
+    assert "review: approved" in told
+    assert "WARNING" not in told
+    stale = text(name, document | {"description": "edited"}, receipt=approved)
+    assert "review: stale" in stale
+    assert "WARNING" in stale
+
+
+def keys(made: Exported) -> list[object]:
+    return [loss.fields["key"] for loss in made.lost]
+
+
+@pytest.mark.parametrize("name", OF_VLLM)
+def test_what_the_server_cannot_take_is_said(name: str) -> None:
+    document = VLLM | {"system_prompt": "Be kind.", "stopwords": ["x"], "context_size": 5, "threads": 4}
+    made = export(name, document | {"options": [*VLLM["options"], "colour:red"]})
+    assert keys(made) == ["system_prompt", "context_size", "threads", "options: colour:red"]
+    (told,) = made.files.values()
+    assert '# vLLM takes these from clients only, so send them: {"seed": 7, "stopwords": ["x"]}' in told
+    assert f"# vLLM has no option for: {', '.join(keys(made))}" in told
+    assert export(name, VLLM).lost == ()
+
+
+STOPS = VLLM | {
+    "stopwords": ["<end>"],
+    "importer": {**VLLM["importer"], "end_tokens": {"2": "</s>", "106": "<end>"}},
+}
+
+
+@pytest.mark.parametrize("name", OF_VLLM)
+def test_stop_words_that_are_end_tokens_come_in_a_file_where_there_is_room_for_one(name: str) -> None:
+    made = export(name, STOPS)
+    told = next(iter(made.files.values()))
+    assert made.lost == ()
+    if name == "kserve":
+        assert len(made.files) == 1
+        assert '"stopwords": ["<end>"]' in told
+        return
+    assert json.loads(made.files["tiny-8b.vllm/generation_config.json"]) == {"eos_token_id": [2, 106]}
+    assert '"stopwords"' not in told
+    if name == "compose":
+        service = yaml.safe_load(told)["services"]["vllm"]
+        assert "--generation-config=/settings" in service["command"]
+        mount = {"type": "bind", "source": "./tiny-8b.vllm", "target": "/settings", "read_only": True}
+        assert mount in service["volumes"]
+    else:
+        words = commands(told)[0] if name == "vllm-command" else ["=".join(flattened(told)[-2:])]
+        assert words[-1] == "--generation-config=./tiny-8b.vllm"
+
+
+def test_what_mlx_cannot_take_is_said() -> None:
+    assert keys(export("mlx-command", ON_MLX)) == ["max_model_len"]
+    told = text("mlx-command", ON_MLX)
+    assert '{"repeat_penalty": 1.05, "presence_penalty": -0.5, "seed": 7}' in told
+
+
+@pytest.mark.parametrize("name", [*OF_VLLM, "mlx-command", "mlx-vlm-command", "localai", "localai-gallery"])
+@pytest.mark.parametrize("backend", ["vllm", "mlx", "mlx-vlm", "vllm-mlx"])
+def test_an_engine_that_the_format_is_not_for_is_a_reason_and_a_step(name: str, backend: str) -> None:
+    meant = {"vllm"} if name in OF_VLLM else {name.removesuffix("-command")}
+    meant = {"vllm", "mlx", "mlx-vlm"} if name.startswith("localai") else meant
+    made = FORMATS[name].export(DOCUMENTS.get(backend, VLLM) | {"backend": backend}, None, OPTIONS)
+    assert isinstance(made, Exported) == (backend in meant)
+    if isinstance(made, ExportRefused):
+        assert made.reason.fields["backend"] == backend
+        assert made.remedy.kind is ExportRemedy.IMPORT_FOR
+
+
+def test_a_commit_of_another_model_pins_nothing() -> None:
+    moved = VLLM | {"parameters": {"model": "other/model"}}
+    assert "revision" not in " ".join(*commands(text("vllm-command", moved)))
+    assert "names no commit" in text("vllm-command", moved)
+
+
+# Nothing breaks out
+
+
+@pytest.mark.parametrize("model", ["--trust-remote-code", "-x", "--model=evil/model"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_model_that_looks_like_an_option_is_refused(name: str, model: str) -> None:
+    backend = next(b for b in ("mlx-vlm", "mlx", "vllm") if name.startswith(b) or b == "vllm")
+    with pytest.raises(DocumentError, match="begins like an option"):
+        FORMATS[name].export(DOCUMENTS[backend] | {"parameters": {"model": model}}, None, OPTIONS)
+
+
+def test_an_image_is_named_by_a_version_alone() -> None:
+    for version in ("0.32.0 evil", "latest", "${X}", "0.32.0\nx"):
+        block = {**VLLM["importer"], "engine": {"name": "vllm", "version": version}}
+        for name in ("compose", "kserve"):
+            with pytest.raises(DocumentError, match="not a version"):
+                export(name, VLLM | {"importer": block})
+
+
+def test_the_docs_have_a_row_for_each_format() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "exports.md").read_text(encoding="utf-8")
+    table = page.partition("\n## ")[0]
+    assert re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE) == list(FORMATS)

@@ -1,0 +1,228 @@
+"""Exports are read back to the same values, and no value leaves its place."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from importer.config_file import schema
+from importer.engines.base import Address
+from importer.engines.mlx import Mlx
+from importer.engines.mlx_vlm import MlxVlm
+from importer.engines.vllm import VllmCpu, VllmCuda
+from importer.errors import DocumentError
+from importer.exports import FORMATS
+from importer.exports.base import ExportComment, Exported, Options, commented, yaml_text
+from importer.reasons import Reason
+from tests.exporting import (
+    COMMIT,
+    NASTY,
+    VLLM,
+    apart,
+    documents,
+    flattened,
+    in_a_pod,
+    in_compose,
+    text,
+    unescaped,
+)
+
+
+@given(documents(), st.sampled_from(("gpu", "cpu")))
+@settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+def test_any_document_reads_back_to_the_same_values(document: dict[str, Any], device: Any) -> None:
+    kinds: set[str] = set()
+    for name, form in FORMATS.items():
+        try:
+            made = form.export(document, None, Options(device))
+        except DocumentError as refused:  # a value that is no word or number where one belongs
+            kinds.add(refused.kind)
+            continue
+        if isinstance(made, Exported):
+            told = next(iter(made.files.values()))
+            assert all(c.isprintable() or c == "\n" for c in told), told
+            READ_BACK[name](document, told, VllmCpu() if device == "cpu" else VllmCuda())
+    assert kinds <= {"invalid"}
+
+
+def _pin(document: dict[str, Any]) -> str | None:
+    model, block = document["parameters"]["model"], document.get("importer", {})
+    pinned = [(block.get("model_id"), block.get("revision"))] if block else []
+    pinned += [(a["source"]["repo"], a["source"]["revision"]) for a in document.get("artifacts", ())]
+    here = "/" not in model or model.startswith(".") or (block and "model_id" not in block)
+    return None if here or (model, COMMIT) not in pinned else COMMIT
+
+
+def _vllm_command(document: dict[str, Any], told: str, engine: Any) -> None:
+    words = engine.settings(document, Address(), _pin(document), f"./{document['name']}.vllm")
+    found = shlex.split(told.replace("#!/bin/sh", ""), comments=True)
+    assert found == ["vllm", "serve", document["parameters"]["model"], *words]
+
+
+def _vllm_config(document: dict[str, Any], told: str, engine: Any) -> None:
+    words = engine.settings(document, Address(), _pin(document), f"./{document['name']}.vllm")
+    assert flattened(told) == ["--model", document["parameters"]["model"], *apart(words)]
+
+
+def _compose(document: dict[str, Any], told: str, engine: Any) -> None:
+    data = yaml.safe_load(told)
+    schema.check("compose", data, "compose.yaml")
+    model, *words = data["services"]["vllm"]["command"]
+    assert in_compose(model) in (document["parameters"]["model"], "/model")
+    address = Address("0.0.0.0")
+    assert [in_compose(w) for w in words] == engine.settings(document, address, _pin(document), "/settings")
+
+
+def _kserve(document: dict[str, Any], told: str, engine: Any) -> None:
+    data = yaml.safe_load(told)
+    schema.check("inferenceservice", data, "kserve")
+    words = [in_a_pod(w) for w in data["spec"]["predictor"]["model"]["args"]]
+    assert [unescaped(w) for w in words] == [unescaped(w) for w in engine.settings(document)]
+
+
+def _on_mlx(engine: Any, program: str) -> Any:
+    def check(document: dict[str, Any], told: str, _engine: Any) -> None:
+        pin, model = _pin(document), document["parameters"]["model"]
+        expected = (
+            [] if pin is None else ["set", "-e", "hf", "download", model, "--revision", pin, "--local-dir"]
+        )
+        if pin is not None:
+            model = f"./{document['name']}"
+            expected.append(model)
+        words = engine.settings(document, model, Address(port=8080))
+        assert shlex.split(told.replace("#!/bin/sh", ""), comments=True) == [*expected, program, *words]
+
+    return check
+
+
+def _localai(document: dict[str, Any], told: str, _engine: Any) -> None:
+    data = yaml.safe_load(told)
+    schema.check("localai-model", data, "localai")
+    assert data["name"] == document["name"]
+    for key in ("description", "system_prompt", "stopwords"):
+        assert data.get(key) == document.get(key)
+    for key in ("top_p", "presence_penalty"):
+        if document["parameters"].get(key) is not None:
+            assert data["parameters"][key] == document["parameters"][key]
+
+
+def _localai_gallery(document: dict[str, Any], told: str, _engine: Any) -> None:
+    data = yaml.safe_load(told)
+    schema.check("localai-gallery", data, "gallery")
+    (entry,) = data
+    schema.check("localai-model", entry["config_file"], "gallery")
+    assert entry["description"] == document.get("description", entry["description"])
+
+
+READ_BACK = {
+    "vllm-command": _vllm_command,
+    "vllm-config": _vllm_config,
+    "compose": _compose,
+    "kserve": _kserve,
+    "mlx-command": _on_mlx(Mlx(), "mlx_lm.server"),
+    "mlx-vlm-command": _on_mlx(MlxVlm(), "mlx_vlm.server"),
+    "localai": _localai,
+    "localai-gallery": _localai_gallery,
+}
+
+
+def test_every_format_is_read_back() -> None:
+    assert set(READ_BACK) == set(FORMATS)
+
+
+def comment(text: str) -> Reason:
+    return Reason(ExportComment.COMMAND, command=text)
+
+
+@given(st.recursive(st.text() | st.sampled_from(NASTY) | st.integers() | st.booleans(), st.lists))
+def test_yaml_that_every_library_reads_alike(data: Any) -> None:
+    told = yaml_text(data, map(comment, ["a comment\nthat: breaks", "\x85out\u2028"]))
+    assert yaml.safe_load(told) == data
+    bare = [t.value for t in yaml.scan(told) if isinstance(t, yaml.ScalarToken) and t.plain]
+    assert all(re.fullmatch(r"-?[0-9]+|true|false|[A-Za-z/][\w./+@-]+", word, re.ASCII) for word in bare)
+
+
+@given(st.lists(st.text()))
+def test_a_comment_stays_a_comment(lines: list[str]) -> None:
+    told = commented(map(comment, lines))
+    assert told.count("\n") == len(lines)
+    assert all(line.startswith("# ") for line in told.splitlines())
+
+
+# The schemas refuse what is broken
+
+
+def broken(name: str, data: Any) -> bool:
+    try:
+        schema.check(name, data, "x")
+    except DocumentError:
+        return True
+    return False
+
+
+def changed(data: Any, path: str, value: Any) -> Any:
+    """A copy with one value changed; ``None`` takes it out."""
+    copy = json.loads(json.dumps(data))
+    *steps, last = [int(s) if s.isdecimal() else s for s in path.split("|")]
+    place = copy
+    for step in steps:
+        place = place[step]
+    if value is None:
+        del place[last]
+    else:
+        place[last] = value
+    return copy
+
+
+SERVICE, MODEL = "services|vllm|", "spec|predictor|model|"
+
+
+@pytest.mark.parametrize(
+    ("form", "name", "path", "value"),
+    [
+        ("localai", "localai-model", "importer", {}),
+        ("localai", "localai-model", "temperature", 0.5),
+        ("localai", "localai-model", "backend", "vllm-mlx"),
+        ("localai", "localai-model", "parameters|model", "/etc/passwd"),
+        ("localai", "localai-model", "parameters|model", "a/../b"),
+        ("localai", "localai-model", "parameters|repetition_penalty", 1.1),
+        ("localai", "localai-model", "parameters|temperature", "0.5"),
+        ("localai", "localai-model", "parameters|seed", 2**40),
+        ("localai", "localai-model", "options|0", "--enforce-eager"),
+        ("localai", "localai-model", "artifacts|0|name", "other"),
+        ("localai", "localai-model", "artifacts|0|source|revision", "main"),
+        ("localai", "localai-model", "artifacts|0|source|token_env", "AWS_SECRET"),
+        ("localai", "localai-model", "limit_mm_per_prompt|smell", 1),
+        ("localai-gallery", "localai-gallery", "0|config_file", "a: text"),
+        ("localai-gallery", "localai-gallery", "0|name", "../x"),
+        ("localai-gallery", "localai-gallery", "0|urls|0", "file:///etc/passwd"),
+        ("localai-gallery", "localai-gallery", "0|overrides|backend", "x"),
+        ("localai-gallery", "localai-gallery", "0|files", [{"filename": "a", "uri": "b"}]),
+        ("localai-gallery", "localai-gallery", "0|config_file", None),
+        ("compose", "compose", f"{SERVICE}command", "serve --model x"),
+        ("compose", "compose", f"{SERVICE}command|1", "$HOME"),
+        ("compose", "compose", f"{SERVICE}image", "vllm/vllm-openai:latest"),
+        ("compose", "compose", f"{SERVICE}environment|0", "HF_TOKEN=hf_secret"),
+        ("compose", "compose", f"{SERVICE}privileged", True),
+        ("compose", "compose", f"{SERVICE}ports|0", "8000:8000"),
+        ("compose", "compose", f"{SERVICE}healthcheck", None),
+        ("kserve", "inferenceservice", f"{MODEL}args|0", "--x=$(HF_TOKEN)"),
+        ("kserve", "inferenceservice", f"{MODEL}args|0", "--x={{.Name}}"),
+        ("kserve", "inferenceservice", f"{MODEL}storageUri", "hf://acme/Tiny-8B:main"),
+        ("kserve", "inferenceservice", f"{MODEL}env|0|name", "HF_TOKEN"),
+        ("kserve", "inferenceservice", f"{MODEL}resources|limits|memory", "a lot"),
+        ("kserve", "inferenceservice", "metadata|name", "Qwen2.5"),
+        ("kserve", "inferenceservice", "kind", "Pod"),
+    ],
+)
+def test_the_schemas_refuse_what_is_broken(form: str, name: str, path: str, value: Any) -> None:
+    data = yaml.safe_load(text(form, VLLM))
+    assert not broken(name, data)
+    assert broken(name, changed(data, path, value))

@@ -1,0 +1,142 @@
+"""Tables before and after, on a small folder of made-up models: what got worse is refused."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gen_defaults.__main__ import main
+from gen_defaults.accuracy import AccuracyChange, ScoredTables, compare
+from gen_defaults.checks import CheckSubject, contradictions
+from importer.engines.install import Installed
+from importer.signals import tables
+from tests import template_texts as texts
+
+TRUTH = Path(__file__).parents[1].joinpath("fixtures") / "truth"
+PARSERS: dict[str, Any] = {
+    "families": {
+        "anvil*thinking": {"tool_parser": "hermes", "reasoning_parser": "qwen3", "source": "made up"},
+        "anvil": {"tool_parser": "hermes", "reasoning_parser": None, "source": "made up"},
+        "rocket": {"tool_parser": None, "source": "made up"},
+    }
+}
+SAMPLING: dict[str, Any] = {
+    "families": {"anvil": {"temperature": 0.7, "top_p": 0.9}},
+    "sources": {"anvil": "made up"},
+}
+
+
+def after(place: str = "", key: str = "", value: object = None) -> ScoredTables:
+    """The tables with one value of one family changed; of a family in both, the sampling table's."""
+    parsers, sampling = copy.deepcopy(PARSERS), copy.deepcopy(SAMPLING)
+    if place:
+        table = parsers if key in tables.PARSERS else sampling
+        table["families"][place][key] = value
+    return ScoredTables.of(parsers, sampling)
+
+
+def compared(changed: ScoredTables) -> AccuracyChange:
+    return compare(TRUTH, after(), changed)
+
+
+def test_the_same_tables_are_neither_better_nor_worse(importer_home: Path) -> None:
+    found = compared(after())
+    assert found.worse == []
+    assert [*found.lines()] == [
+        "parsers: 4/4 → 4/4 models right",
+        "sampling: 1 right 1 different 1 missing → 1 right 1 different 1 missing of the vendors' values",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("place", "key", "value", "says"),
+    [
+        ("anvil", "tool_parser", "mistral", "parsers 2/2 became 1/2"),
+        ("rocket", "tool_parser", "hermes", "parsers 2/2 became 1/2"),
+        (
+            "anvil", "temperature", 1.5,
+            "sampling 1 right 1 different 1 missing became 0 right 2 different 1 missing",
+        ),
+        (
+            "anvil", "top_k", 64,
+            "sampling 1 right 1 different 1 missing became 1 right 2 different 0 missing",
+        ),
+    ],
+)  # fmt: skip
+def test_a_family_that_got_worse(importer_home: Path, place: str, key: str, value: object, says: str) -> None:
+    (found,) = compared(after(place, key, value)).worse
+    assert (found.row, found.says) == (place, f"it got worse: {says}")
+    assert found.fails
+    assert "--accept-worse" in found.step
+
+
+def test_what_got_better_is_told_and_not_refused(importer_home: Path) -> None:
+    found = compared(after("anvil", "top_p", 0.8))
+    assert found.worse == []
+    assert next(found.lines()) == (
+        "anvil: sampling 1 right 1 different 1 missing → 2 right 0 different 1 missing"
+    )
+    back = compare(TRUTH, after("anvil", "tool_parser", "mistral"), after())
+    assert (back.worse, next(back.lines())) == ([], "anvil: parsers 1/2 → 2/2")
+
+
+def checkout(folder: Path, family: str, parser: str) -> Path:
+    """A folder with the shipped tables and one more family."""
+    for table in tables.TABLES:
+        data = copy.deepcopy(dict(tables.raw(table)))
+        if table == "parser_defaults":
+            data["families"][family] = {"tool_parser": parser, "source": "made up"}
+        (folder / f"{table}.json").write_text(json.dumps(data))
+    return folder
+
+
+def test_score_compares_with_another_checkout(
+    tmp_path: Path, importer_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["score", str(TRUTH), "--before", str(checkout(tmp_path, "other", "hermes"))]) == 0
+    assert "parsers: 2/4 → 2/4 models right" in capsys.readouterr().out
+    before = checkout(tmp_path, "anvil*instruct", "hermes")
+    assert main(["score", str(TRUTH), "--before", str(before)]) == 1
+    told = capsys.readouterr()
+    assert "anvil: parsers 1/2 → 0/2" in told.out
+    assert "score: accuracy: anvil: it got worse: parsers 1/2 became 0/2; mend the row" in told.err
+
+
+def test_a_folder_without_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", str(TRUTH), "--before", str(tmp_path)]) == 1
+    assert "holds no tables that can be read" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main(["score", str(TRUTH), "--before", str(tmp_path), "--names-only"])
+
+
+def test_a_plain_score_tells_sampling_too(importer_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", str(TRUTH)]) == 0
+    assert "sampling: 0 right 0 different 3 missing of the vendors' values" in capsys.readouterr().out
+    assert main(["score", str(TRUTH), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["sampling"] == {"anvil": {"missing": 3}}
+
+
+@pytest.mark.engine
+@pytest.mark.xdist_group("parsers")
+def test_a_row_that_the_real_parsers_refute(
+    tmp_path: Path, importer_home: Path, vllm_engine: Installed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IMPORTER_VLLM_CPU_PYTHON", str(vllm_engine.python))
+    place = tmp_path / "repos" / "acme__Anvil-7B-Instruct"
+    shutil.copytree(TRUTH, tmp_path, dirs_exist_ok=True)
+    (place / "chat_template.jinja").write_text(texts.XML_PARAMETERS)
+    wrong = after("anvil", "tool_parser", "qwen3_coder")
+    found = compare(tmp_path, after(), wrong, proves=True)
+    assert [p.model_id for p in found.proved] == ["acme/Anvil-7B-Instruct"]
+    told = [*contradictions.refuted(CheckSubject(PARSERS, SAMPLING, proofs=found.proved))]
+    assert [(f.row, f.severity) for f in told] == [("anvil", "error")]
+    assert (
+        "refutes the tool parser hermes on the template of acme/Anvil-7B-Instruct (one-call" in told[0].says
+    )
+    right = {"families": {"anvil": {"tool_parser": "qwen3_coder", "source": "made up"}}}
+    assert [*contradictions.refuted(CheckSubject(right, SAMPLING, proofs=found.proved))] == []

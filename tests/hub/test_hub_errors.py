@@ -1,0 +1,249 @@
+"""What the Hub refuses, what breaks on the way, where redirects may lead, and where the token never goes."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Iterator
+from email.utils import formatdate
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from importer.cli.messages import hint
+from importer.errors import HubError, ImporterError
+from importer.hub import ANYWHERE, client, endpoint, parse, resolve
+from importer.hub.client import Deadline
+from tests.hubserver import Content, Fault, HubServer, Repo, isolate
+
+TOKEN = "hf_secretsecretsecret"
+FILES: dict[str, Content] = {"config.json": {"model_type": "toy"}, "chat_template.jinja": "x"}
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
+    repos = {
+        "a/open": Repo(FILES),
+        "a/gated": Repo(FILES, gated=True, readers=(TOKEN,)),
+        "a/private": Repo(FILES, private=True, readers=(TOKEN,)),
+    }
+    with HubServer(repos, tokens=(TOKEN, "hf_other")) as running:
+        isolate(monkeypatch, tmp_path, running.url)
+        monkeypatch.setattr(client, "PATIENCE", Deadline(pause=0.01))
+        yield running
+
+
+def refused(text: str) -> ImporterError:
+    with pytest.raises(ImporterError) as caught:
+        resolve(parse(text), ANYWHERE)
+    said = f"{caught.value.message} {hint(caught.value)}"
+    assert TOKEN not in said
+    assert "hf_" not in said
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("text", "token", "kind"),
+    [
+        ("a/none", None, "private"),
+        ("a/none", TOKEN, "not-found"),
+        ("a/private", None, "private"),
+        ("a/private", "hf_other", "not-found"),
+        ("a/gated", None, "gated"),
+        ("a/gated", "hf_other", "gated"),
+        ("a/open", "hf_wrong", "bad-token"),
+        ("a/open", "hf_wröng", "bad-token"),
+        ("a/gated", "hf_wrong", "bad-token"),
+        ("a/open@v9", None, "revision-not-found"),
+        ("a/open@" + "f" * 40, None, "revision-not-found"),
+    ],
+)
+def test_refusals(
+    server: HubServer, monkeypatch: pytest.MonkeyPatch, text: str, token: str | None, kind: str
+) -> None:
+    if token:
+        monkeypatch.setenv("HF_TOKEN", token)
+    assert refused(text).kind == kind
+
+
+@pytest.mark.parametrize("text", ["a/gated", "a/private"])
+def test_the_right_token_opens(server: HubServer, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    assert resolve(parse(text), ANYWHERE).texts["chat_template.jinja"] == "x"
+    assert all(e.headers["Authorization"] == f"Bearer {TOKEN}" for e in server.log)
+
+
+@pytest.mark.parametrize("place", ["/api/models/a/open", "config.json"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("", 429, {"Retry-After": "0"}),
+        Fault("", 429, {"RateLimit": '"api";r=0;t=0'}),
+        Fault("", 429),
+        Fault("", 500),
+        Fault("", 503, {"Retry-After": "0"}),
+        Fault("", 504, body=b"<html>"),
+        Fault("", cut=True),
+    ],
+)
+def test_passing_faults_are_retried(server: HubServer, place: str, fault: Fault) -> None:
+    server.faults.append(Fault(place, fault.status, fault.headers, fault.body, fault.cut, times=2))
+    assert set(resolve(parse("a/open"), ANYWHERE).texts) == set(FILES)
+    assert len(server.log) == 5
+
+
+LASTING: list[tuple[str, Fault, str, int]] = [
+    ("429 with a short wait", Fault("", 429, {"Retry-After": "0"}), "rate-limited", Deadline().tries),
+    ("429 with a long wait", Fault("", 429, {"Retry-After": "3600"}), "rate-limited", 1),
+    ("429 with a used-up quota", Fault("", 429, {"RateLimit": '"api";r=0;t=299'}), "rate-limited", 1),
+    ("500", Fault("", 500), "server", Deadline().tries),
+    ("503 with a long wait", Fault("", 503, {"Retry-After": "600"}), "server", 1),
+    ("cut", Fault("", cut=True), "bad-answer", Deadline().tries),
+    ("not JSON", Fault("", 200, body=b"<html>hello</html>"), "bad-answer", 1),
+    ("not an object", Fault("", 200, body=b"[]"), "bad-answer", 1),
+    ("nested too deep", Fault("", 200, body=b'{"a":' * 5000), "bad-answer", 1),
+    ("not UTF-8", Fault("", 200, body=b"\xff"), "bad-answer", 1),
+    ("no commit", Fault("", 200, body=b'{"sha": "main"}'), "bad-answer", 1),
+    ("403", Fault("", 403), "forbidden", 1),
+    ("400", Fault("", 400), "bad-answer", 1),
+    ("404", Fault("", 404), "not-found", 1),
+    ("redirects in a circle", Fault("", 307, {"Location": "/api/models/a/open"}), "bad-answer", 5),
+    ("redirect elsewhere", Fault("", 302, {"Location": "http://example.com/"}), "refused-host", 1),
+    ("redirect to a file", Fault("", 302, {"Location": "file:///etc/passwd"}), "refused-host", 1),
+    ("redirect to metadata", Fault("", 302, {"Location": "http://169.254.169.254/x"}), "refused-host", 1),
+]
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "requests"), [row[1:] for row in LASTING], ids=[row[0] for row in LASTING]
+)
+def test_lasting_faults_have_a_kind(server: HubServer, fault: Fault, kind: str, requests: int) -> None:
+    server.faults.append(Fault("/api/", fault.status, fault.headers, fault.body, fault.cut, times=99))
+    assert refused("a/open").kind == kind
+    assert len(server.log) == requests
+    assert not list(Path(os.environ["IMPORTER_HOME"]).rglob("*.json"))
+
+
+def test_the_wait_is_told(server: HubServer) -> None:
+    server.faults.append(Fault("/api/", 429, {"Retry-After": "3600"}))
+    assert "Wait 3600 seconds" in hint(refused("a/open"))
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": formatdate(0, usegmt=True)}, 0.0),
+        ({"ratelimit": '"api";r=0;t=55', "retry-after": "7"}, 55.0),
+        ({"ratelimit": '"api";r=3;t=55', "retry-after": "7"}, 7.0),
+        ({"ratelimit": '"api";r=0;t=5, "pages";r=0;t=9'}, 9.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "9" * 5000}, None),
+        ({}, None),
+    ],
+)
+def test_how_long_the_server_asks_to_wait(headers: dict[str, str], seconds: float | None) -> None:
+    assert client._asked_pause(headers) == seconds
+
+
+def test_a_file_that_never_arrives_whole(server: HubServer) -> None:
+    server.repos["a/open"].info["siblings"] = [{"rfilename": "config.json", "size": 5}]
+    error = refused("a/open")
+    assert (error.kind, "of 5 bytes arrived" in error.message) == ("bad-answer", True)
+
+
+def test_no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    isolate(monkeypatch, tmp_path, f"http://user:pass@127.0.0.1:{port}")
+    error = refused("a/open")
+    assert (error.kind, error.details["host"]) == ("network", f"127.0.0.1:{port}")
+
+
+def test_a_redirect_within_the_hub_is_followed(server: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    target = "/a/gated/resolve/main/config.json?cached"
+    server.faults.append(Fault("config.json", 307, {"Location": target}))
+    assert set(resolve(parse("a/gated"), ANYWHERE).texts) == set(FILES)
+    assert [e.headers["Authorization"] for e in server.log if e.path == target] == [f"Bearer {TOKEN}"]
+
+
+def test_the_token_stays_with_the_endpoint(server: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    with HubServer({"a/open": FILES}) as stranger:
+        server.faults.append(
+            Fault("config.json", 302, {"Location": f"{stranger.url}/a/open/resolve/main/config.json"})
+        )
+        assert refused("a/open").kind == "refused-host"
+        assert stranger.log == []
+
+
+def test_the_token_is_neither_logged_nor_kept(
+    server: HubServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    caplog.set_level(logging.DEBUG)
+    server.faults.append(Fault("/api/", 500, body=TOKEN.encode()))
+    resolve(parse("a/gated"), ANYWHERE)
+    assert server.log[-1].headers["Authorization"]
+    assert "importer.hub" in {record.name for record in caplog.records}
+    assert TOKEN not in caplog.text
+    kept = [p.read_bytes() for p in Path(os.environ["IMPORTER_HOME"]).rglob("*") if p.is_file()]
+    assert kept
+    assert not any(TOKEN.encode() in data for data in kept)
+
+
+def test_a_server_that_repeats_the_token(server: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    server.faults.append(Fault("/api/", 403, {"X-Error-Message": f"{TOKEN} may not"}, TOKEN.encode()))
+    assert refused("a/open").kind == "forbidden"
+
+
+PUBLIC = [
+    ("https://huggingface.co/api/models/a/b", True, True),
+    ("https://cdn-lfs-us-1.hf.co/x?Signature=1", True, False),
+    ("https://cas-bridge.xethub.hf.co/x", True, False),
+    ("https://cdn-lfs.huggingface.co/x", True, False),
+    ("http://huggingface.co/x", False, False),
+    ("http://cdn-lfs.hf.co/x", False, False),
+    ("https://cdn-lfs.hf.co:8443/x", False, False),
+    ("https://huggingface.co.example.com/x", False, False),
+    ("https://nothf.co/x", False, False),
+    ("https://huggingface.co@example.com/x", False, False),
+    ("https://x@huggingface.co/x", False, False),
+    ("https://127.0.0.1/x", False, False),
+    ("ftp://huggingface.co/x", False, False),
+    ("https://[::1", False, False),
+    ("https://huggingface.co:x/", False, False),
+    ("https://huggingface.co/" + "x" * 9000, False, False),
+]
+
+
+@pytest.mark.parametrize(("url", "follow", "token"), PUBLIC)
+def test_redirects_of_the_public_hub(
+    monkeypatch: pytest.MonkeyPatch, url: str, follow: bool, token: bool
+) -> None:
+    monkeypatch.delenv("HF_ENDPOINT", raising=False)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_: [(0, 0, 0, "", ("18.1.2.3", 443))])
+    if follow:
+        assert endpoint.redirected("https://huggingface.co/a", url) == url
+        assert endpoint.may_carry_token(url) == token
+        return
+    with pytest.raises(HubError) as caught:
+        endpoint.redirected("https://huggingface.co/a", url)
+    assert caught.value.kind == "refused-host"
+
+
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "fe80::1%eth0", "fd00::1"]
+)
+def test_a_known_name_with_a_private_address(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    """No name below hf.co leads there today; a forged answer of a name server could."""
+    monkeypatch.delenv("HF_ENDPOINT", raising=False)
+    entry: Any = (0, 0, 0, "", (address, 443))
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_: [entry])
+    with pytest.raises(HubError):
+        endpoint.redirected("https://huggingface.co/a", "https://cdn-lfs.hf.co/x")

@@ -1,0 +1,152 @@
+"""Weights: found only when whole and of the very commit, fetched without pickle and without code."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from huggingface_hub import get_session
+
+from importer.errors import DocumentError, EngineError, HubError
+from importer.hub import (
+    ANYWHERE,
+    client,
+    fetch_weights,
+    locate_weights,
+    parse,
+    resolve,
+    weights,
+    weights_size,
+)
+from tests.hubserver import Fault, HubServer, Repo, isolate
+
+FILES: dict[str, str | bytes] = {
+    "config.json": "{}",
+    "chat_template.jinja": "x",
+    "tokenizer.json": '{"t": 1}',
+    "model-00001-of-00002.safetensors": b"\1" * 70_000,
+    "model-00002-of-00002.safetensors": b"\2" * 30_000,
+    "consolidated.safetensors": b"\3" * 100_000,
+    "original/model.safetensors": b"\4" * 100_000,
+    "pytorch_model.bin": b"\5",
+    "training_args.pt": b"\6",
+    "modeling_toy.py": "raise SystemExit",
+}
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
+    with HubServer({"a/b": Repo(FILES)}) as running:
+        isolate(monkeypatch, tmp_path, running.url)
+        yield running
+
+
+def test_fetching_what_an_engine_needs_and_no_more(server: HubServer) -> None:
+    snapshot = resolve(parse("a/b"), ANYWHERE)
+    assert weights_size(snapshot) == 100_000
+    assert locate_weights(snapshot) is None
+    told: list[tuple[int, int]] = []
+    where = fetch_weights(snapshot, lambda done, total: told.append((done, total)))
+    assert {p.name for p in where.iterdir()} == {
+        "config.json", "chat_template.jinja", "tokenizer.json",
+        "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",
+    }  # fmt: skip
+    whole = 100_000 + len("{}") + len("x") + len('{"t": 1}')
+    assert max(told) == (whole, whole)
+    assert all(f"/resolve/{snapshot.revision}/" in p for p in server.paths() if "/resolve/" in p)
+    assert locate_weights(snapshot) == where
+    assert locate_weights(resolve(parse("a/b"), ANYWHERE, offline=True)) == where
+
+    server.log.clear()
+    assert fetch_weights(snapshot, lambda *_: None) == where
+    assert server.log == []
+
+
+def test_weights_of_another_commit_do_not_count(server: HubServer) -> None:
+    fetch_weights(resolve(parse("a/b"), ANYWHERE), lambda *_: None)
+    server.repos["a/b"].commit({**FILES, "config.json": '{"new": 1}'})
+    snapshot = resolve(parse("a/b"), ANYWHERE)
+    assert snapshot.directory is None
+    assert locate_weights(snapshot) is None
+
+
+def test_half_a_file_does_not_count(server: HubServer) -> None:
+    snapshot = resolve(parse("a/b"), ANYWHERE)
+    where = fetch_weights(snapshot, lambda *_: None)
+    shard = (where / "model-00002-of-00002.safetensors").resolve()
+    shard.write_bytes(b"\2" * 100)
+    assert locate_weights(snapshot) is None
+    shard.unlink()
+    assert locate_weights(snapshot) is None
+
+
+def test_a_local_directory(tmp_path: Path) -> None:
+    def here() -> Path | None:
+        return locate_weights(resolve(parse(str(tmp_path)), ANYWHERE))
+
+    (tmp_path / "tokenizer.json").write_text("{}")
+    (tmp_path / "pytorch_model.bin").write_bytes(b"x")
+    assert here() is None, "pickle is not weights"
+    (tmp_path / "model-00001-of-00002.safetensors").write_bytes(b"x")
+    assert here() is None, "a part is missing"
+    (tmp_path / "model-00002-of-00002.safetensors").write_bytes(b"x")
+    assert here() == tmp_path.resolve()
+    (tmp_path / "tokenizer.json").rename(tmp_path / "other.txt")
+    assert here() is None, "no tokenizer"
+    (tmp_path / "tekken.json").write_text("{}")
+    assert here() == tmp_path.resolve()
+    (tmp_path / "model-00002-of-00002.safetensors").unlink()
+    (tmp_path / "model-00002-of-00002.safetensors").symlink_to("nowhere")
+    assert here() is None, "a link to nothing"
+
+
+def test_nothing_to_fetch(server: HubServer) -> None:
+    server.repos["a/c"] = Repo({"config.json": "{}", "pytorch_model.bin": b"x"})
+    snapshot = resolve(parse("a/c"), ANYWHERE)
+    assert weights_size(snapshot) is None
+    with pytest.raises(EngineError) as caught:
+        fetch_weights(snapshot, lambda *_: None)
+    assert caught.value.kind == "no-weights"
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "kind"),
+    [
+        (403, {"X-Error-Code": "GatedRepo"}, "gated"),
+        (401, {"X-Error-Code": "RepoNotFound"}, "private"),
+        (404, {"X-Error-Code": "RevisionNotFound"}, "revision-not-found"),
+    ],
+)
+def test_refused_downloads(server: HubServer, status: int, headers: dict[str, str], kind: str) -> None:
+    snapshot = resolve(parse("a/b"), ANYWHERE)
+    server.faults.append(Fault("safetensors", status, headers, times=99))
+    with pytest.raises(HubError) as caught:
+        fetch_weights(snapshot, lambda *_: None)
+    assert caught.value.kind == kind
+
+
+def test_offline_nothing_is_fetched(server: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot = resolve(parse("a/b"), ANYWHERE)
+    server.log.clear()
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(HubError) as caught:
+        fetch_weights(snapshot, lambda *_: None)
+    assert (caught.value.kind, server.log) == ("not-cached", [])
+
+
+def test_a_download_that_breaks_off(server: HubServer) -> None:
+    server.faults.append(Fault("/", cut=True))
+    with pytest.raises(client.http_error()) as broken:
+        get_session().get(f"{server.url}/api/models/a/b")
+    error = weights._failure(broken.value, "a/b", "f" * 40)
+    assert (error.kind, error.details["host"]) == ("network", "127.0.0.1")
+
+
+def test_a_cache_that_cannot_be_written(server: HubServer) -> None:
+    snapshot = resolve(parse("a/b"), ANYWHERE)
+    Path(os.environ["HF_HOME"]).write_text("a file where a folder belongs")
+    with pytest.raises(DocumentError) as caught:
+        fetch_weights(snapshot, lambda *_: None)
+    assert caught.value.kind == "cannot-write"

@@ -1,0 +1,312 @@
+"""What is written for a device: cases that can be worked out by hand, and rules that hold for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from importer.decisions.decide import decide
+from importer.decisions.decision import Decision, Preferences, Target
+from importer.hub.snapshot import RepoFile, Snapshot
+from importer.memory import shape, weights
+from importer.memory.choose import SHORTEST, Choice, choose
+from importer.memory.devices import GIB, Device, named
+from importer.memory.estimate import estimate
+from importer.memory.parallelism import FULLER_SHARE, FitRequest, spare
+from importer.memory.shape import Shape
+from importer.memory.weights import Weights
+from importer.signals import context, quantisation
+from importer.signals.engine_capabilities import UNKNOWN
+from tests.facts import losses, whys
+from tests.memory.test_fit_splits import GPTQ, LLAMA_70B, MOE_FP8
+
+QWEN_8B = {
+    "model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "num_hidden_layers": 36,
+    "hidden_size": 4096, "intermediate_size": 12288, "num_attention_heads": 32, "num_key_value_heads": 8,
+    "head_dim": 128, "vocab_size": 151936, "max_position_embeddings": 40960, "torch_dtype": "bfloat16",
+    "tie_word_embeddings": False,
+}  # fmt: skip
+QWEN_8B_BYTES = 16_381_470_720  # model.safetensors.index.json of Qwen/Qwen3-8B
+QWEN_7B_4BIT = {
+    "model_type": "qwen2", "num_hidden_layers": 28, "hidden_size": 3584, "intermediate_size": 18944,
+    "num_attention_heads": 28, "num_key_value_heads": 4, "vocab_size": 152064,
+    "max_position_embeddings": 32768, "torch_dtype": "bfloat16",
+    "quantization": {"group_size": 64, "bits": 4},
+}  # fmt: skip
+DEEPSEEK = {
+    "model_type": "deepseek_v3", "num_hidden_layers": 61, "hidden_size": 7168, "intermediate_size": 18432,
+    "moe_intermediate_size": 2048, "n_routed_experts": 256, "n_shared_experts": 1, "num_experts_per_tok": 8,
+    "first_k_dense_replace": 3, "num_attention_heads": 128, "num_key_value_heads": 128, "vocab_size": 129280,
+    "kv_lora_rank": 512, "q_lora_rank": 1536, "qk_rope_head_dim": 64, "qk_nope_head_dim": 128,
+    "v_head_dim": 128, "max_position_embeddings": 163840, "torch_dtype": "bfloat16",
+    "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]},
+}  # fmt: skip
+
+
+def snapshot(config: Mapping[str, Any], size: int | None = None) -> Snapshot:
+    """A repository with this config and, where a size is given, one weight file of it."""
+    files = () if size is None else (RepoFile("model.safetensors", size),)
+    return Snapshot("./m", None, None, files, {}, {"config": config})
+
+
+def fitted(
+    config: Mapping[str, Any],
+    device: str | Device,
+    size: int | None = None,
+    backend: str = "vllm",
+    **user: Any,
+) -> tuple[Choice, dict[str, Decision]]:
+    """The choice and the decisions that come of it, as the pipeline makes them."""
+    repository = snapshot(config, size)
+    facts = [*context.evidence(repository, UNKNOWN), *quantisation.evidence(repository)]
+    preferences = Preferences({key.replace("__", "."): value for key, value in user.items()})
+    target = Target(backend)
+    said = {k: d.value for k, d in decide(facts, preferences, target).items()}
+    found = shape.read(repository)
+    where = named(device) if isinstance(device, str) else device
+    wanted = FitRequest(said, preferences.values.keys())
+    made = choose(repository, found, weights.read(repository, found), where, backend, wanted)
+    return made, decide([*facts, *made.evidence], preferences, target)
+
+
+def test_8b_on_a_card_of_24_gb() -> None:
+    """15.3 of 21.6 GiB are weights; 40,960 tokens of 144 KiB make 5.6 more: not beside the rest."""
+    made, decisions = fitted(QWEN_8B, "rtx4090", QWEN_8B_BYTES)
+    context = decisions["max_model_len"]
+    assert made.verdict == "shortened"
+    assert context.status == "engine-default"
+    assert 20_000 < context.value < 40_960
+    assert context.value % 1024 == 0
+    assert "weights 15.3 GiB, KV cache 144 KiB per token" in whys(context)[0]
+    assert [o.value for o in context.overruled] == [40960]
+    assert "tensor_parallel_size" not in decisions
+    assert made.placed is not None
+    assert made.placed.longest.binding == "kv cache"
+    assert [device.label for device in made.holds] == ["rtx5090"]
+
+
+def test_the_longest_context_is_estimated_as_any_other() -> None:
+    """The search varies the caches alone: nothing else may depend on the context."""
+    for config, device, backend in ((QWEN_8B, "rtx4090", "vllm"), (QWEN_8B, "m1-pro-16g", "mlx")):
+        made, _ = fitted({**config, "max_position_embeddings": 10**6}, device, 10**10, backend=backend)
+        assert made.placed is not None
+        found, repository = made.placed.longest.fit, snapshot(config, 10**10)
+        read = shape.read(repository)
+        assert isinstance(read, Shape)
+        size = weights.read(repository, read)
+        assert isinstance(size, Weights)
+        assert estimate(read, size, found.load, backend) == found
+
+
+def test_8b_on_a_card_of_80_gb() -> None:
+    made, decisions = fitted(QWEN_8B, "8xh100-80g", QWEN_8B_BYTES)
+    assert made.verdict == "fits"
+    context = decisions["max_model_len"]
+    assert (context.value, context.status, context.overruled) == (40960, "vendor", ())
+    assert "1 of 8 h100-80g, 72.8 GiB of each," in whys(context)[1]
+    assert "tensor_parallel_size" not in decisions
+    assert (decisions["dtype"].value, decisions["dtype"].status) == ("bfloat16", "vendor")
+    assert decisions["gpu_memory_utilization"].value == 0.92
+
+
+def test_70b_on_eight_cards_of_80_gb() -> None:
+    """131 GiB: two cards would hold the weights, and four the whole context, too."""
+    made, decisions = fitted(LLAMA_70B, "8xh100-80g", 141_107_412_992)
+    assert made.verdict == "fits"
+    assert decisions["max_model_len"].value == 131072
+    assert (decisions["tensor_parallel_size"].value, decisions["tensor_parallel_size"].status) == (
+        4,
+        "engine-default",
+    )
+
+
+def test_70b_on_one_card() -> None:
+    made, decisions = fitted(LLAMA_70B, "rtx4090", 141_107_412_992)
+    context = decisions["max_model_len"]
+    assert made.verdict == "too-large"
+    assert (context.value, context.status) == (131072, "vendor"), "nothing is guessed"
+    assert whys(context)[1].startswith("warning: it does not fit rtx4090: weights 131.4 GiB")
+    assert made.holds
+    assert all(device.label in whys(context)[1] for device in made.holds)
+    assert "quantised" in whys(context)[1]
+    assert set(decisions) - {"tool_parser", "reasoning_parser"} == {"max_model_len", "dtype"}
+    over = made.to_json()
+    assert over["estimate"]["total"]["likely"] > over["budget"]
+
+
+def test_7b_of_4_bits_on_a_notebook() -> None:
+    made, decisions = fitted(QWEN_7B_4BIT, "m3-max-64g", 4_284_275_000, backend="mlx")
+    assert made.verdict == "fits"
+    assert (decisions["max_model_len"].value, decisions["max_model_len"].status) == (32768, "vendor")
+    assert not set(decisions) & {"dtype", "gpu_memory_utilization", "tensor_parallel_size"}
+    assert fitted(QWEN_7B_4BIT, "m1-8g", 4_284_275_000, backend="mlx")[0].verdict == "shortened"
+
+
+def test_experts_need_the_memory_of_all() -> None:
+    """Three of thirty billion parameters are active, thirty lie in memory."""
+    config = {k: v for k, v in MOE_FP8.items() if k != "quantization_config"} | {
+        "max_position_embeddings": 40960
+    }
+    made, decisions = fitted(config, "h100-80g", 61_064_245_248)
+    assert (made.verdict, decisions["max_model_len"].value) == ("fits", 40960)
+    assert fitted(config, "rtx5090", 61_064_245_248)[0].verdict == "too-large"
+    assert fitted(config, "2xrtx4090", 61_064_245_248)[0].verdict == "too-large"
+    assert fitted(config, "4xrtx4090", 61_064_245_248)[1]["tensor_parallel_size"].value == 4
+
+
+def test_blocks_that_do_not_divide_make_stages() -> None:
+    config = {**MOE_FP8, "max_position_embeddings": 262144}
+    _, decisions = fitted(config, "4xrtx3090", 31_200_000_000)
+    cards = decisions["tensor_parallel_size"].value, decisions["engine_args.pipeline_parallel_size"].value
+    assert cards == (2, 2), "768 / 4 is no multiple of 128"
+    _, decisions = fitted({**GPTQ, "max_position_embeddings": 32768}, "2xa100-40g", 41_600_000_000)
+    assert "tensor_parallel_size" not in decisions
+    assert decisions["engine_args.pipeline_parallel_size"].value == 2
+
+
+def test_one_latent_vector_for_all_heads() -> None:
+    """DeepSeek: 641 GiB of fp8, and 69 KiB a token on every card: eight cards of 141 GB, not of 80."""
+    size = 688_586_727_753
+    made, decisions = fitted(DEEPSEEK, "8xh200", size)
+    assert made.verdict == "fits"
+    assert (decisions["tensor_parallel_size"].value, decisions["max_model_len"].value) == (8, 163840)
+    assert "KV cache 69 KiB per token" in made.says
+    assert fitted(DEEPSEEK, "8xh100-80g", size)[0].verdict == "too-large"
+
+
+def test_a_larger_share_only_where_it_helps() -> None:
+    tight = replace(named("rtx4090"), memory=int(20.8 * GIB))
+    shares = [
+        fitted({**QWEN_8B, "max_position_embeddings": n}, tight, QWEN_8B_BYTES)[1] for n in (2048, 40960)
+    ]
+    assert [d["gpu_memory_utilization"].value for d in shares] == [0.92, FULLER_SHARE]
+    assert "the context would be shorter" in whys(shares[1]["gpu_memory_utilization"])[0]
+    spark = fitted(LLAMA_70B, "dgx-spark", 70_000_000_000)[1]
+    assert spark["gpu_memory_utilization"].value == 0.8, "its memory is the system's, too"
+
+
+@pytest.mark.parametrize(
+    ("user", "kept"),
+    [
+        ({"max_model_len": 8192}, 8192),
+        ({"max_model_len": 40960}, 40960),
+        ({"gpu_memory_utilization": 0.8}, 0.8),
+        ({"dtype": "float16"}, "float16"),
+        ({"tensor_parallel_size": 2}, 2),
+        ({"engine_args__kv_cache_dtype": "fp8"}, "fp8"),
+    ],
+)
+def test_what_the_user_set_stays(user: dict[str, Any], kept: object) -> None:
+    (key,) = (k.replace("__", ".") for k in user)
+    _, decisions = fitted(QWEN_8B, "rtx4090", QWEN_8B_BYTES, **user)
+    assert (decisions[key].value, decisions[key].status) == (kept, "user")
+
+
+def test_what_the_user_set_is_an_input() -> None:
+    def context(**user: Any) -> int:
+        return int(fitted(QWEN_8B, "rtx4090", QWEN_8B_BYTES, **user)[1]["max_model_len"].value)
+
+    usual = context()
+    assert context(gpu_memory_utilization=0.85) < usual
+    assert context(engine_args__kv_cache_dtype="fp8") == 40960
+    assert context(tensor_parallel_size=2) == 40960
+    assert context(engine_args={"kv_cache_dtype": "fp8"}) == 40960
+    assert context(engine_args__kv_cache_memory_bytes=2 * GIB) == 2 * GIB // (144 * 1024) // 1024 * 1024
+
+
+def test_a_context_of_the_users_that_does_not_fit() -> None:
+    _, decisions = fitted(QWEN_8B, "rtx4090", QWEN_8B_BYTES, max_model_len=40960)
+    assert any("the user decides; it said: " in text for text in losses(decisions["max_model_len"]))
+    _, decisions = fitted(LLAMA_70B, "rtx4090", 141_107_412_992, max_model_len=4096)
+    assert any("warning: it does not fit" in text for text in losses(decisions["max_model_len"]))
+
+
+@pytest.mark.parametrize(
+    ("device", "stored", "model_type", "expected", "status"),
+    [
+        ("t4", "bfloat16", "qwen3", "float16", "engine-default"),
+        ("t4", "bfloat16", "gemma3_text", "float32", "engine-default"),
+        ("t4", "float16", "qwen3", "float16", "vendor"),
+        ("t4", "float32", "qwen3", "float16", "engine-default"),
+        ("rtx3090", "float32", "qwen3", "bfloat16", "engine-default"),
+        ("rtx3090", "float16", "gemma2", "bfloat16", "engine-default"),
+        ("cpu", "bfloat16", "qwen3", "bfloat16", "vendor"),
+        ("cpu", "float32", "qwen3", "bfloat16", "engine-default"),
+    ],
+)
+def test_dtype(device: str, stored: str, model_type: str, expected: str, status: str) -> None:
+    config = {
+        **QWEN_8B, "model_type": model_type, "torch_dtype": stored, "num_hidden_layers": 2,
+        "hidden_size": 256, "max_position_embeddings": 512,
+    }  # fmt: skip
+    _, decisions = fitted(config, named(device).with_memory(16 * GIB))
+    assert (decisions["dtype"].value, decisions["dtype"].status) == (expected, status)
+    assert "dtype" not in fitted(config, "m4-16g", backend="mlx")[1]
+
+
+def test_on_processors_the_cache_is_bounded() -> None:
+    """An eighth of the memory, at most for eight sequences, at least for one."""
+    small = {**QWEN_8B, "num_hidden_layers": 2, "hidden_size": 256, "vocab_size": 1000}
+    here = replace(named("cpu"), memory=32 * GIB)
+
+    def cache(tokens: int) -> tuple[int, int]:
+        _, decisions = fitted({**small, "max_position_embeddings": tokens}, here)
+        return decisions["engine_args.kv_cache_memory_bytes"].value, decisions["max_model_len"].value
+
+    one = 8 * 1024  # two layers, eight heads of 128, keys and values, two bytes
+    size, context = cache(4096)
+    assert (context, size >= 8 * 4096 * one, size < 10 * 4096 * one) == (4096, True, True)
+    size, context = cache(262_144)
+    assert (size, context) == (4 * GIB, 262_144)
+    size, context = cache(1_048_576)
+    assert context == 1_048_576
+    assert 1_048_576 * one <= size < 1.1 * 1_048_576 * one
+
+
+@pytest.mark.parametrize("config", [{}, {"model_type": "nobody"}, {**QWEN_8B, "num_hidden_layers": "many"}])
+def test_what_cannot_be_told_changes_nothing(config: dict[str, Any]) -> None:
+    made, decisions = fitted(config, "rtx4090")
+    assert made.verdict == "unknown"
+    assert made.says.startswith("not known what rtx4090 holds: ")
+    assert not set(decisions) & {"gpu_memory_utilization", "tensor_parallel_size"}
+    assert made.to_json()["chosen"] == {}
+
+
+DEVICES = st.sampled_from(["rtx4090", "2xl4", "8xh100-80g", "3xa100-40g", "t4", "mi300x", "dgx-spark"])
+CONFIGS = st.fixed_dictionaries(
+    {
+        "model_type": st.sampled_from(["llama", "qwen3", "gemma3_text"]),
+        "num_hidden_layers": st.integers(1, 100),
+        "hidden_size": st.sampled_from([256, 2048, 8192]),
+        "intermediate_size": st.sampled_from([512, 14336, 28672]),
+        "num_attention_heads": st.sampled_from([1, 14, 32, 64]),
+        "num_key_value_heads": st.sampled_from([1, 2, 8]),
+        "head_dim": st.sampled_from([64, 128]),
+        "vocab_size": st.integers(100, 250_000),
+        "max_position_embeddings": st.integers(1, 10**7),
+        "torch_dtype": st.sampled_from(["bfloat16", "float16", "float32"]),
+    }
+)
+
+
+@pytest.mark.slow
+@given(CONFIGS, DEVICES, st.integers(1, 10**12))
+def test_the_rules_hold(config: dict[str, Any], device: str, size: int) -> None:
+    made, decisions = fitted(config, device, size)
+    vendor, context = config["max_position_embeddings"], decisions["max_model_len"]
+    assert made.fit is not None
+    assert made.placed is not None
+    assert made.placed.split.cards <= made.device.count
+    within = made.fit.total.likely + spare(made.fit) <= made.placed.budget
+    if made.verdict == "shortened":
+        assert min(SHORTEST, vendor) <= context.value < vendor
+        assert within
+        assert context.status == "engine-default"
+    else:
+        assert (context.value, context.status) == (vendor, "vendor")
+        assert within == (made.verdict == "fits")

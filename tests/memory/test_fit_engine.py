@@ -1,0 +1,107 @@
+"""The numeric model against the engines' own words: their caches, and the logs of started servers."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gen_defaults import shapes
+from importer.demo import MODEL
+from importer.engines import get
+from importer.engines.install import Installed
+from importer.engines.process import serve
+from importer.memory import pages
+from importer.memory.estimate_types import Load
+from tests import toy_engines, toy_shapes
+
+pytestmark = pytest.mark.engine
+
+CLOSE = 0.02
+# Kinds that some processor builds of vLLM 0.32.0 refuse, each with words that differ from machine to machine.
+REFUSED = {
+    "window: from a layer on",
+    "latent: sparse, with an indexer",
+    "latent: compressed, with windows",
+    "delta: in OLMo's way",
+    "delta: three of four",  # its module is the vision model's, which needs torchvision
+    "kimi: delta attention beside MLA",
+    "lightning: beside MLA",
+    "recurrent: beside windows",
+    "rwkv: nothing else",
+}
+MORE_REFUSED = 1  # kinds that a processor without some instruction has beside these
+MLX = (
+    "full: grouped heads",
+    "window: five of six, no list",
+    "latent: MLA with experts",
+    "latent: sparse, with an indexer",
+    "mamba2, attention, feed-forward apart",
+    "delta: three of four, experts",
+    "convolution: beside attention",
+    "recurrent: beside windows",
+    "rwkv: nothing else",
+)
+SIZE = re.compile(r"CPU KV cache size: ([0-9,]+) tokens")
+
+
+@pytest.mark.xdist_group("vllm")
+def test_vllm_takes_what_was_predicted(vllm_engine: Installed, tmp_path: Path) -> None:
+    """Weights, bytes of a full sequence and tokens in 8 GiB, alone and on the first of two devices."""
+    found = toy_engines.vllm(vllm_engine.python, list(toy_shapes.TOYS), tmp_path, devices=(1, 2))
+    refused = {c.kind: c.refused for c in found if c.reported is None and c.kind not in REFUSED}
+    assert len(refused) <= MORE_REFUSED, refused
+    far = [f"{c.kind}, {c.what}: {c.predicted:,} for {c.reported:,}" for c in found if abs(c.error) > CLOSE]
+    assert not far
+    compared = {c.kind for c in found if c.reported}
+    assert len(compared) >= len(toy_shapes.TOYS) - len(REFUSED) - MORE_REFUSED
+
+
+@pytest.mark.xdist_group("vllm")
+def test_the_table_of_defaults_is_what_transformers_says(vllm_engine: Installed) -> None:
+    done = subprocess.run(
+        [str(vllm_engine.python), str(shapes.SCRIPT), *shapes.KEYS],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert shapes.render(json.loads(done.stdout)) == shapes.TARGET.read_text("utf-8")
+
+
+def test_mlx_takes_what_was_predicted(mlx_engine: Installed, tmp_path: Path) -> None:
+    found = toy_engines.mlx(mlx_engine.python, MLX, tmp_path)
+    assert [(c.kind, c.reported) for c in found] == [(c.kind, c.predicted) for c in found]
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("vllm")
+@pytest.mark.parametrize("name", ["window: five of six, no list", "mamba2 and attention"])
+def test_a_started_server_logs_the_size_that_was_predicted(
+    vllm_engine: Installed, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line of the log that says how many tokens the cache holds, of a server with dummy weights."""
+    model = toy_shapes.write(name, tmp_path / "model")
+    for file in ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja"):
+        shutil.copy(MODEL / file, model / file)
+    (model / "model.safetensors").write_bytes((2).to_bytes(8, "little") + b"{}")  # dummy weights are not read
+    monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")  # GiB
+    document = {
+        "name": "toy",
+        "parameters": {"temperature": 0},
+        "max_model_len": 2048,
+        "load_format": "dummy",
+        "enforce_eager": True,
+    }
+    log = tmp_path / "vllm.log"
+    with serve(get("vllm-cpu"), vllm_engine.python, document, model, log_path=log):
+        pass
+    told = SIZE.search(log.read_text("utf-8", "replace"))
+    assert told is not None
+    load = Load(2048, device="cpu")
+    pool = pages.pool(toy_engines.shape_of(name), load)
+    predicted = pool.tokens(1 << 30, load.context, pages.in_flight(load))
+    assert abs(predicted / int(told[1].replace(",", "")) - 1) < CLOSE

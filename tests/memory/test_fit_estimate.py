@@ -1,0 +1,264 @@
+"""Weights by the best of the files' words, the estimate's parts, and the longest context of a budget."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from importer.hub.snapshot import RepoFile, Snapshot
+from importer.memory import weights
+from importer.memory.estimate import estimate, longest
+from importer.memory.estimate_types import Amount, Load, SizeReason, Unknown
+from importer.memory.quantised import scheme
+from importer.memory.shape import Shape, describe
+from importer.memory.weights import Weights
+from importer.messages import render
+from importer.reasons import Reason
+from tests.toy_shapes import TOYS
+
+CONFIG = TOYS["full: grouped heads"]
+BYTES = 12_593_664  # of that toy in bfloat16, as vLLM counts them
+GIB = 1 << 30
+
+
+@dataclass(frozen=True)
+class Header:
+    dtype: str
+    shape: tuple[int, ...]
+    size: int
+
+
+def snapshot(
+    files: Mapping[str, int | None] | None = None, texts: Mapping[str, Any] | None = None, **info: Any
+) -> Snapshot:
+    listed = tuple(RepoFile(path, size) for path, size in (files or {}).items())
+    written = {"config.json": json.dumps(CONFIG), **{k: json.dumps(v) for k, v in (texts or {}).items()}}
+    return Snapshot("a/b", "a/b", "0" * 40, listed, written, info=info)
+
+
+def of(name: str) -> Shape:
+    found = describe(TOYS[name])
+    assert isinstance(found, Shape)
+    return found
+
+
+def told(given: Snapshot, headers: Mapping[str, Header] | None = None) -> Weights:
+    found = weights.read(given, of("full: grouped heads"), headers)
+    assert isinstance(found, Weights)
+    return found
+
+
+INDEX = "model.safetensors.index.json"
+SHARDS = {f"model-0000{i}-of-00002.safetensors": BYTES // 2 + 4000 for i in (1, 2)}
+
+
+def test_headers_are_exact() -> None:
+    found = told(snapshot(SHARDS), {"a": Header("BF16", (2, 3), 12), "b": Header("F32", (1,), 4)})
+    assert (found.source, found.amount) == ("headers", Amount.exactly(16))
+    assert found.dtypes == {"BF16": 12, "F32": 4}
+
+
+def test_headers_tell_the_layers_that_only_draft() -> None:
+    names = {"model.layers.7.a": 10, "model.layers.8.a": 3, "mtp.layers.0.a": 4, "visual.layers.30.a": 5}
+    found = told(snapshot(), {name: Header("BF16", (size,), size) for name, size in names.items()})
+    assert found.drafts == 7
+
+
+def test_the_index_counts_where_the_files_bear_it_out() -> None:
+    found = told(snapshot(SHARDS, {INDEX: {"metadata": {"total_size": BYTES}}}))
+    assert (found.source, found.amount) == ("index", Amount.exactly(BYTES))
+    copied = told(snapshot(SHARDS, {INDEX: {"metadata": {"total_size": 4 * BYTES}}}))
+    assert copied.source == "files"
+    assert copied.amount.likely == sum(SHARDS.values())
+
+
+def test_the_hubs_totals_count_unless_it_counted_packed_values() -> None:
+    found = told(snapshot(SHARDS, safetensors={"BF16": BYTES // 2}, safetensors_total=BYTES // 2))
+    assert (found.source, found.amount.likely, found.parameters) == ("api", BYTES, BYTES // 2)
+    packed = told(snapshot(SHARDS, safetensors={"U8": 40 * BYTES}))
+    assert packed.source == "files"
+    alone = told(snapshot(safetensors={"BF16": BYTES // 2, "U8": 5}))
+    assert alone.source == "config"
+
+
+def test_the_config_alone_gives_a_range_around_the_truth() -> None:
+    found = told(snapshot())
+    assert found.source == "config"
+    assert found.amount.low < BYTES < found.amount.high
+    assert abs(found.amount.likely / BYTES - 1) < 0.001
+    assert found.why.kind is SizeReason.CONFIG
+
+
+def test_what_a_config_does_not_tell_widens_the_range() -> None:
+    """A tower of the authors' own code, and a dtype that is not named."""
+    plain = told(snapshot()).amount
+    for more in ({"mm_vision_tower": "clip", "vision_config": {"name": "own"}}, {"torch_dtype": None}):
+        changed = describe(CONFIG | more)
+        found = weights.read(snapshot(), changed)
+        assert isinstance(found, Weights)
+        assert found.amount.low == plain.low
+        assert found.amount.high > 1.1 * plain.high
+
+
+def test_no_weights_are_counted_twice() -> None:
+    copies = {
+        "consolidated.safetensors": BYTES,
+        "model.fp16.safetensors": BYTES // 2,
+        "original/model.safetensors": BYTES,
+        "onnx/model.onnx": BYTES,
+        "model-Q4_K_M.gguf": BYTES // 4,
+        "pytorch_model.bin": BYTES,
+        "adapter_model.safetensors": 1000,
+    }
+    given = snapshot({**SHARDS, **copies})
+    assert weights.files(given) == tuple(SHARDS)
+    assert told(given).amount.likely == sum(SHARDS.values())
+
+
+def test_only_files_of_the_index_are_loaded() -> None:
+    mapped = {f"layer.{i}": name for i, name in enumerate(SHARDS)}
+    given = snapshot({**SHARDS, "model.safetensors": BYTES}, {INDEX: {"weight_map": mapped}})
+    assert weights.files(given) == tuple(SHARDS)
+
+
+def test_weights_of_before_safetensors_are_counted() -> None:
+    assert told(snapshot({"pytorch_model.bin": BYTES})).source == "files"
+
+
+def test_nothing_known_is_unknown() -> None:
+    found = weights.read(Snapshot("a/b", "a/b", None, (), {}), Unknown("it has no config.json"))
+    assert isinstance(found, Unknown)
+
+
+@pytest.mark.parametrize(
+    ("block", "bits"),
+    [
+        ({"quant_method": "fp8", "weight_block_size": [128, 128]}, 8.002),
+        ({"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": True}, 4.156),
+        ({"quant_method": "gptq", "bits": 4, "group_size": 128}, 4.156),
+        ({"quant_method": "mxfp4"}, 4.25),
+        ({"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_use_double_quant": True}, 4.125),
+        ({"group_size": 64, "bits": 4}, 4.5),
+        ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, 4.5),
+        (
+            {"quant_method": "quark", "global_quant_config": {"weight": {"dtype": "fp4", "group_size": 32}}},
+            4.25,
+        ),
+        (
+            {"config_groups": {"a": {"weights": {"num_bits": 4, "type": "int", "group_size": 32}}}},
+            4.5,
+        ),
+    ],
+)
+def test_bits_of_a_quantised_parameter(block: dict[str, Any], bits: float) -> None:
+    found = scheme({"quantization_config": block}, {}, {}, 8)
+    assert found is not None
+    assert float(found.bits) == pytest.approx(bits, abs=0.01)
+
+
+def test_what_a_scheme_leaves_out_stays_as_it_was() -> None:
+    block = {"quant_method": "awq", "bits": 4, "group_size": 128, "modules_to_not_convert": ["self_attn"]}
+    found = scheme({"quantization_config": block}, {}, {}, 8)
+    assert found is not None
+    assert dict(found.left) == {"attention": 1}
+    few = {**block, "modules_to_not_convert": ["model.layers.0.self_attn", "model.layers.1.self_attn"]}
+    partly = scheme({"quantization_config": few}, {}, {}, 8)
+    assert partly is not None
+    assert float(partly.left["attention"]) == 0.25
+
+
+INDEXED = Reason(SizeReason.INDEX, file="index.json", size=1)
+WEIGHTS = Weights(Amount.exactly(BYTES), BYTES // 2, "index", INDEXED)
+
+
+def test_the_parts_of_an_estimate() -> None:
+    fit = estimate(of("full: grouped heads"), WEIGHTS, Load(4096), "vllm")
+    assert [t.part for t in fit.terms] == [
+        "weights",
+        "kv cache",
+        "activations",
+        "logits",
+        "graphs",
+        "overhead",
+    ]
+    kept = fit.term("kv cache")
+    assert kept is not None
+    assert kept.amount == Amount.exactly((4096 // 16 + 1) * 16 * 8 * 2 * 2 * 64 * 2)
+    assert all(render(t.why) for t in fit.terms)
+    assert fit.to_json()["total"] == fit.total.to_json()
+    assert estimate(of("full: grouped heads"), WEIGHTS, Load(4096, eager=True), "vllm").term("graphs") is None
+
+
+def test_states_do_not_grow_with_the_context() -> None:
+    short, long = (estimate(of("mamba2 and attention"), WEIGHTS, Load(n), "vllm") for n in (2048, 8192))
+    assert short.term("states") == long.term("states")
+    assert short.total.likely < long.total.likely
+
+
+def test_weights_in_32_bits_are_loaded_in_16_and_twice_as_large_where_asked() -> None:
+    toy = of("full: in 32 bits, loaded in 16")
+    published = Weights(Amount.exactly(2 * BYTES), None, "index", INDEXED)
+    halved = estimate(toy, published, Load(4096), "vllm").terms[0].amount.likely
+    whole = estimate(toy, published, Load(4096, dtype="float32"), "vllm").terms[0].amount.likely
+    assert (halved, whole) == (BYTES, 2 * BYTES)
+
+
+def test_drafting_layers_load_where_they_are_asked_for() -> None:
+    found = describe(CONFIG | {"num_nextn_predict_layers": 1})
+    assert isinstance(found, Shape)
+    without, with_drafts = (estimate(found, WEIGHTS, Load(4096, drafts=n), "vllm").terms[0] for n in (0, 1))
+    assert without.amount.likely < with_drafts.amount.likely == BYTES
+    assert "only draft" in render(without.why)
+
+
+@pytest.mark.parametrize("devices", [2, 4])
+def test_devices_share_weights_but_each_holds_its_norms(devices: int) -> None:
+    fit = estimate(of("full: grouped heads"), WEIGHTS, Load(4096, tensor_parallel=devices), "vllm")
+    assert BYTES // devices < fit.terms[0].amount.likely < 1.1 * BYTES / devices
+    staged = estimate(of("full: grouped heads"), WEIGHTS, Load(4096, pipeline_parallel=devices), "vllm")
+    assert staged.terms[0].amount.likely < BYTES
+
+
+def test_mlx_has_no_pool_no_graphs_and_rotates() -> None:
+    toy = of("window: five of six, no list")
+    plain = estimate(toy, WEIGHTS, Load(8192, device="metal"), "mlx")
+    assert {t.part for t in plain.terms} == {"weights", "kv cache", "activations", "logits", "overhead"}
+    bounded = estimate(toy, WEIGHTS, Load(8192, device="metal", rotating=1024), "mlx")
+    assert bounded.terms[1].amount.likely < plain.terms[1].amount.likely
+
+
+def test_the_longest_context_and_what_stops_it() -> None:
+    toy = of("full: grouped heads")
+    load = Load(1 << 20, device="cpu", slots=1, batched_tokens=256)
+    budget = estimate(toy, WEIGHTS, load, "vllm").total.likely
+    assert longest(toy, WEIGHTS, load, "vllm", budget).binding is None
+    found = longest(toy, WEIGHTS, load, "vllm", budget - GIB)
+    assert 0 < found.context < load.context
+    assert found.binding == "kv cache"
+    assert found.fit.total.likely <= budget - GIB
+    again = estimate(
+        toy, WEIGHTS, Load(found.context + 128, device="cpu", slots=1, batched_tokens=256), "vllm"
+    )
+    assert again.total.likely > budget - GIB
+    none = longest(toy, Weights(Amount.exactly(80 * GIB), None, "api", "told"), load, "vllm", 24 * GIB)
+    assert (none.context, none.binding) == (0, "weights")
+
+
+@given(
+    st.integers(1, 1 << 20),
+    st.integers(1, 64),
+    st.sampled_from(sorted(TOYS)),
+    st.sampled_from(["vllm", "mlx"]),
+)
+def test_more_of_anything_takes_no_less(context: int, sequences: int, name: str, backend: str) -> None:
+    toy = of(name)
+    fit = estimate(toy, WEIGHTS, Load(context, sequences), backend)
+    more = estimate(toy, WEIGHTS, Load(context + 512, sequences + 1), backend)
+    assert fit.total.low <= fit.total.likely <= fit.total.high
+    assert more.total.likely >= fit.total.likely

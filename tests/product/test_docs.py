@@ -1,0 +1,200 @@
+"""The docs say what the code does: options, commands, tables, links, schemas, and the README's session."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from importer.cli import arguments
+from importer.config_file.field_paths import FACTS, OPTIONS, SAMPLING
+from importer.decisions.decision import Abstained, KnownNone
+from importer.engines import ENGINES
+from importer.engines.install import Installed
+from importer.engines.registries import FAMILY, PINNED
+from importer.errors import BRANCHES
+from importer.signals.evidence import Rule, Status
+from tools import docs
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = {
+    p: p.read_text(encoding="utf-8") for p in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+}
+ALL = "\n".join(PAGES.values())
+SCHEMAS = sorted((ROOT / "importer" / "data").glob("*.schema.json"))
+
+
+def parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """Every parser of the command line, by the words that lead to it."""
+    waiting = [("importer", arguments._import()), ("importer", arguments._commands())]
+    while waiting:
+        words, parser = waiting.pop()
+        yield words, parser
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                waiting += [(f"{words} {name}", sub) for name, sub in action.choices.items()]
+
+
+def test_every_option_is_in_the_readme() -> None:
+    options = {o for _, p in parsers() for a in p._actions for o in a.option_strings if o.startswith("--")}
+    assert len(options) > 15
+    assert {
+        o for o in options - {"--help"} if not re.search(rf"`[^`]*{o}\b|^    .*{o}\b", README, re.MULTILINE)
+    } == set()
+
+
+def test_every_command_is_in_the_readme() -> None:
+    commands = {words.partition(" ")[2] for words, _ in parsers()} - {""}
+    assert {c.split()[0] for c in commands} == set(arguments.COMMANDS)
+    assert {c for c in commands if c not in README} == set()
+
+
+def commands(text: str) -> Iterator[list[str]]:
+    """The lines of code blocks that start with ``importer`` or ``make``."""
+    fenced = re.findall(r"```\w*\n(.*?)```", text, re.DOTALL)
+    indented = re.findall(r"^    (.*)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
+    for line in [*"".join(fenced).splitlines(), *indented]:
+        words = (
+            shlex.split(line.removeprefix("$ "), comments=True)
+            if re.match(r"(\$ )?(importer|make) ", line)
+            else []
+        )
+        if words:
+            yield words
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_what_the_docs_tell_to_type_can_be_typed(page: Path) -> None:
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    for program, *words in commands(PAGES[page]):
+        if program == "make":
+            assert set(words) <= targets, words
+        else:
+            arguments.parse(words)
+
+
+def test_the_readme_has_enough_to_type() -> None:
+    assert len(list(commands(README))) > 12
+
+
+def test_generated_pages_are_up_to_date() -> None:
+    for name, make in docs.PAGES.items():
+        assert (ROOT / "docs" / name).read_text(encoding="utf-8") == make(), (
+            f"run python tools/docs.py for {name}"
+        )
+
+
+def test_the_exit_codes_are_the_errors() -> None:
+    section = README.partition("## Exit codes")[2].partition("\n## ")[0]
+    told = {int(code) for code in re.findall(r"^\| (\d+) \|", section, re.MULTILINE)}
+    assert told == {0, *(branch.exit_code for branch in BRANCHES)}
+
+
+def test_every_variable_is_told() -> None:
+    named = re.compile(r"\bIMPORTER_[A-Z]\w*")
+    code = {
+        n for p in (ROOT / "importer").rglob("*.py") for n in named.findall(p.read_text(encoding="utf-8"))
+    }
+    assert {"IMPORTER_HOME", "IMPORTER_DEBUG"} <= code
+    assert {n for n in code if n not in README} == set()
+
+
+def test_every_engine_is_told() -> None:
+    section = README.partition("## Engines")[2].partition("\n## ")[0]
+    told = dict(re.findall(r"^\| `([\w-]+)` \| [\w-]+ ([\d.]+)", section, re.MULTILINE))
+    assert told == {name: PINNED[FAMILY.get(name, name)] for name in ENGINES}
+
+
+def test_the_key_table_names_every_key() -> None:
+    page = PAGES[ROOT / "docs" / "document.md"]
+    table = "\n".join(line for line in page.splitlines() if line.startswith("| `"))
+    keys = [*OPTIONS, *FACTS, *(f"parameters.{k}" for k in SAMPLING)]
+    assert [k for k in keys if f"`{k}`" not in table] == []
+
+
+def test_statuses_and_claims_are_those_of_the_code() -> None:
+    statuses = [*get_args(Status), KnownNone(()).status, Abstained(()).status]
+    for name in ("document.md", "how-it-decides.md"):
+        section = re.split(r"^## Status(?:es)?\n", PAGES[ROOT / "docs" / name], flags=re.MULTILINE)[
+            1
+        ].partition("\n## ")[0]
+        assert re.findall(r"^\| `([\w-]+)` \|", section, re.MULTILINE) == statuses
+    heard = PAGES[ROOT / "docs" / "how-it-decides.md"].partition("## 4.")[2].partition("\n## ")[0]
+    told = re.findall(r"^\| `([\w-]+)` \|.*\| `(\w+)` \|$", heard, re.MULTILINE)
+    assert told == [(rule, rule.status) for rule in Rule if rule.names_parsers]
+
+
+@pytest.mark.parametrize("path", SCHEMAS, ids=lambda p: p.name)
+def test_schemas_are_schemas(path: Path) -> None:
+    schema = json.loads(path.read_text(encoding="utf-8"))
+    Draft202012Validator.check_schema(schema)
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", PAGES[page]):
+        if target.startswith(("http://", "https://")):
+            continue
+        path, _, anchor = target.partition("#")
+        found = (page.parent / path).resolve() if path else page
+        assert found.is_file(), f"{page.name} links to {target}"
+        if anchor:
+            titles = re.findall(r"^#+ (.*)$", found.read_text(encoding="utf-8"), re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w -]", "", t).lower().replace(" ", "-") for t in titles}, target
+
+
+def test_every_page_is_reached_from_the_readme() -> None:
+    pages = {p.name for p in PAGES if p.parent.name == "docs"}
+    assert {p for p in pages if f"docs/{p}" not in README} == set()
+
+
+def test_paths_named_in_the_docs_are_there() -> None:
+    named = set(re.findall(r"`((?:importer|gen_defaults|tests|scripts|docs)/[\w./-]+?)/?`", ALL))
+    assert len(named) > 10
+    assert {n for n in named if not (ROOT / n).exists() and "*" not in n} == set()
+
+
+def rows(session: str) -> list[tuple[str, ...]]:
+    """What must not change between runs: of each row of a table its first two cells, and the last verdict."""
+    cells = [re.split(r"\s{2,}", line.strip()) for line in session.splitlines() if re.match(r" [a-z]", line)]
+    verdicts = re.findall(r"^(\w+: (?:not )?validated on [\w-]+)", session, re.MULTILINE)
+    return [*(tuple(c[:2]) for c in cells), *((v,) for v in verdicts)]
+
+
+def test_the_session_is_that_of_make_demo() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    command, *_ = docs.pasted().splitlines()
+    assert command.removeprefix("$ ") in makefile.replace("$(BIN)/", "")
+    assert ("demo: validated on mlx",) in rows(docs.pasted())
+    assert len(rows(docs.pasted())) > 15
+
+
+@pytest.mark.engine
+@pytest.mark.xdist_group("mlx")
+def test_the_session_in_the_readme_is_what_happens(
+    mlx_engine: Installed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IMPORTER_MLX_PYTHON", str(mlx_engine.python))
+    assert rows(docs.session()) == rows(docs.pasted())
+
+
+def test_the_changelog_is_of_this_version() -> None:
+    """Its newest entry is unreleased or the version that the package says it is."""
+    newest = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)[0]
+    version = subprocess.run(
+        [sys.executable, "-m", "importer", "--version"], capture_output=True, text=True, check=True, cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    ).stdout.split()[1]  # fmt: skip
+    assert newest.startswith(("Unreleased", version))

@@ -1,0 +1,142 @@
+"""Errors by their syntax: each is raised with the fields of its kind, and has its texts."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from string import Formatter
+from typing import NamedTuple, get_args
+
+import pytest
+
+from importer import errors
+from importer.cli import messages as cli
+from importer.errors import BRANCHES, KINDS, one_line
+from importer.messages import Text, catalogue
+from importer.messages.errors import TEXTS
+from importer.service import messages as service
+from tests.product.test_messages import USES
+from tests.product.test_structure import MODULES, tree
+
+FRONT_ENDS: Mapping[str, tuple[Mapping[str, Text], frozenset[str]]] = {
+    "cli": (cli.HINTS, cli.ELSEWHERE),
+    "service": (service.HINTS, service.ELSEWHERE),
+}
+# Where kinds are raised that the other front end never meets.
+# The command line may read any folder, so that the door of places never refuses it.
+OVER_HTTP_ALONE = ("importer.service.", "importer.gallery.", "importer.hub.local")
+AT_THE_COMMAND_LINE = (
+    "importer.cli.", "importer.service.settings", "importer.service.server", "importer.service.server",
+    "importer.gallery.opening", "importer.gallery.migrations.",
+)  # fmt: skip
+
+
+class Raised(NamedTuple):
+    """One ``SomeError("kind", …)``; ``fields`` is ``None`` where they are passed on whole."""
+
+    module: str
+    line: int
+    branch: str
+    kind: str
+    fields: frozenset[str] | None
+
+
+def raised() -> Iterator[Raised]:
+    branches = {branch.__name__ for branch in BRANCHES}
+    for module, path in MODULES.items():
+        for call in (node for node in ast.walk(tree(path)) if isinstance(node, ast.Call)):
+            name = ast.unparse(call.func)
+            if name not in branches or not call.args or not isinstance(call.args[0], ast.Constant):
+                continue
+            whole = any(keyword.arg is None for keyword in call.keywords)
+            fields = None if whole else frozenset(str(keyword.arg) for keyword in call.keywords)
+            yield Raised(module, call.lineno, name, str(call.args[0].value), fields)
+
+
+RAISED = tuple(raised())
+
+
+def placeholders(text: Text) -> set[str]:
+    """The fields that a text shows; a function names them in braces in its docstring."""
+    shown = str(text.__doc__) if callable(text) else text
+    return {name for _, name, _, _ in Formatter().parse(shown) if name}
+
+
+def test_each_is_raised_with_the_fields_of_its_kind() -> None:
+    wrong = []
+    for one in RAISED:
+        kind = KINDS[one.kind].kinds[one.kind]
+        assert KINDS[one.kind].__name__ == one.branch
+        if one.fields is not None and not {*kind.fields} <= one.fields <= {*kind.fields, *kind.data}:
+            wrong.append(f"{one.module}:{one.line}: {one.kind} has {sorted(kind.fields)}")
+    assert not wrong
+    assert len(RAISED) > 150
+
+
+def test_mypy_knows_the_kinds_that_are_declared() -> None:
+    known = {*KINDS}
+    for name in ("Usage", "Hub", "Repository", "Document", "Engine", "Service"):
+        branch = getattr(errors, f"{name}Error")
+        assert {*branch.kinds} == {*get_args(getattr(errors, f"{name}Kind"))}
+        known -= {*branch.kinds}
+    assert known == {"probes-failed", "starved", "lost", "closed", "internal", "output-closed", "interrupted"}
+
+
+def test_every_kind_has_a_sentence_over_its_fields() -> None:
+    assert {branch: {*rows} for branch, rows in TEXTS.items()} == {
+        branch.__name__: {*branch.kinds} for branch in BRANCHES
+    }
+    for branch in BRANCHES:
+        for kind, declared in branch.kinds.items():
+            assert placeholders(TEXTS[branch.__name__][kind]) <= {*declared.fields}, kind
+
+
+@pytest.mark.parametrize("front_end", FRONT_ENDS)
+def test_every_kind_that_a_front_end_meets_has_a_next_step(front_end: str) -> None:
+    hints, elsewhere = FRONT_ENDS[front_end]
+    assert {*hints} | elsewhere == {*KINDS}
+    assert not {*hints} & elsewhere
+    for kind, text in hints.items():
+        assert placeholders(text) <= {*KINDS[kind].kinds[kind].fields}, kind
+
+
+@pytest.mark.parametrize("front_end", FRONT_ENDS)
+def test_a_front_ends_own_texts_replace_some(front_end: str) -> None:
+    instead = {"cli": cli.INSTEAD, "service": service.INSTEAD}[front_end]
+    for key, text in instead.items():
+        owner, _, name = key.partition(".")
+        if owner == "Setting":
+            assert name in {*errors.Setting}
+        elif owner in TEXTS:
+            assert placeholders(text) <= {*KINDS[name].kinds[name].fields}, key
+            assert KINDS[name].__name__ == owner
+        else:
+            given = [use.fields for use in USES if use.key == key and use.fields is not None]
+            assert key in catalogue()
+            assert all(placeholders(text) <= fields for fields in given), key
+
+
+def test_what_is_met_elsewhere_is_raised_there() -> None:
+    for one in RAISED:
+        if one.kind in cli.ELSEWHERE:
+            assert one.module.startswith(OVER_HTTP_ALONE), one
+        if one.kind in service.ELSEWHERE:
+            assert one.module.startswith(AT_THE_COMMAND_LINE), one
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_it_is_one_printable_line_whatever_its_fields_are(kind: str) -> None:
+    branch = KINDS[kind]
+    fields: dict[str, object] = {name: f"\x1b[31m{name}\nnext" for name in branch.kinds[kind].fields}
+    if kind == "would-not-run":
+        fields |= {"troubles": (), "problem": (fields["problem"],)}
+    error = branch(kind, **fields)
+    assert str(error).isprintable()
+    for front_end in (cli.sentence, cli.hint, service.detail, service.hint):
+        assert front_end(error).isprintable()
+    for name in placeholders(TEXTS[branch.__name__][kind]):
+        assert name in str(error)
+
+
+def test_a_long_text_is_cut() -> None:
+    assert len(one_line("x " * 1000)) == 600

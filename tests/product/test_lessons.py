@@ -1,0 +1,58 @@
+"""docs/lessons.md and docs/security.md name modules and tests; what they name must be there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ("lessons.md", "security.md")
+MODULE = re.compile(r"`((?:importer|gen_defaults)(?:\.\w+)+)`")
+HEADING = re.compile(r"\| (?:lesson|promise) \|")
+TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
+
+
+def rows(page: str) -> list[tuple[str, str, str]]:
+    """The rows of every table of lessons or promises: what is said, modules, tests."""
+    tables = re.findall(r"(?:^\|.*\n)+", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.MULTILINE)
+    lines = [line for table in tables if HEADING.match(table) for line in table.splitlines()[2:]]
+    cells = [[c.strip() for c in line.strip("|").split(" | ")] for line in lines]
+    return [(said, modules, tests) for said, modules, tests in cells]
+
+
+@cache
+def functions(path: str) -> set[str]:
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_each_row_names_what_is_there(page: str) -> None:
+    found = rows(page)
+    assert len(found) > 15
+    for said, modules, tests in found:
+        named = MODULE.findall(modules)
+        assert named or modules == "–", said
+        assert re.sub(MODULE, "", modules).strip(", –") == "", f"{said}: {modules}"
+        for module in named:
+            path = ROOT / module.replace(".", "/")
+            there = path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
+            assert there, f"{said}: there is no {module}"
+        assert TEST.findall(tests), said
+        assert re.sub(TEST, "", tests).strip(", ") == "", f"{said}: {tests}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_each_test_named_anywhere_is_there(page: str) -> None:
+    for path, name in TEST.findall((ROOT / "docs" / page).read_text(encoding="utf-8")):
+        assert (ROOT / path).is_file(), path
+        assert name in functions(path), f"{path} has no {name}"
+
+
+def test_nothing_is_said_twice() -> None:
+    said = [row[0] for page in PAGES for row in rows(page)]
+    assert len(said) == len(set(said))

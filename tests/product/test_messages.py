@@ -1,0 +1,120 @@
+"""Reasons and their sentences: each has one, with the fields it is given, and nobody reads it back."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator
+from enum import StrEnum
+from importlib import import_module
+from string import Formatter
+from typing import NamedTuple
+
+import pytest
+
+from importer.errors import KINDS
+from importer.messages import catalogue, joined, render, sentence
+from importer.reasons import Reason, key_of
+from tests.product.test_structure import MODULES, tree
+
+
+class Use(NamedTuple):
+    """One ``Reason(Enumeration.KIND, …)``; ``fields`` is ``None`` where they are passed on whole."""
+
+    place: str
+    key: str
+    fields: frozenset[str] | None
+
+
+def enumerations() -> dict[str, type[StrEnum]]:
+    """Every enumeration of text that a module declares, by its name."""
+    found: dict[str, type[StrEnum]] = {}
+    for module, path in MODULES.items():
+        for node in tree(path).body:
+            if isinstance(node, ast.ClassDef) and "StrEnum" in {ast.unparse(base) for base in node.bases}:
+                if ".parser_worker" in module or ".parser_plugin" in module:
+                    continue
+                assert node.name not in found, f"two enumerations are called {node.name}"
+                found[node.name] = getattr(import_module(module), node.name)
+    return found
+
+
+ENUMERATIONS = enumerations()
+
+
+def uses() -> Iterator[Use]:
+    for module, path in MODULES.items():
+        for node in ast.walk(tree(path)):
+            if not (isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "Reason"):
+                continue
+            kind = node.args[0] if node.args else None
+            if not (isinstance(kind, ast.Attribute) and isinstance(kind.value, ast.Name)):
+                continue
+            enumeration = ENUMERATIONS.get(kind.value.id)
+            if enumeration is None:
+                continue
+            whole = any(keyword.arg is None for keyword in node.keywords)
+            fields = None if whole else frozenset(k.arg for k in node.keywords if k.arg is not None)
+            yield Use(f"{module}:{node.lineno}", key_of(enumeration[kind.attr]), fields)
+
+
+USES = tuple(uses())
+
+
+def placeholders(text: str) -> set[str]:
+    return {name.split(".")[0].split("[")[0] for _, name, _, _ in Formatter().parse(text) if name}
+
+
+def test_every_reason_has_a_sentence_with_its_fields() -> None:
+    texts = catalogue()
+    wrong = [f"{use.place}: {use.key} has no sentence" for use in USES if use.key not in texts]
+    for use in USES:
+        text = texts.get(use.key)
+        if isinstance(text, str) and use.fields is not None and not placeholders(text) <= use.fields:
+            wrong.append(f"{use.place}: {use.key} lacks {sorted(placeholders(text) - use.fields)}")
+    assert not wrong
+
+
+def test_every_sentence_is_of_a_kind_that_is_there() -> None:
+    keys = {key_of(kind) for enumeration in ENUMERATIONS.values() for kind in enumeration}
+    keys |= {f"{branch.__name__}.{kind}" for kind, branch in KINDS.items()}
+    assert not sorted(catalogue().keys() - keys)
+
+
+class _Fruit(StrEnum):
+    BASKET = "basket"
+    APPLE = "apple"
+
+
+class _Computer(StrEnum):
+    APPLE = "apple"
+
+
+@pytest.mark.parametrize(
+    ("items", "word", "text"),
+    [
+        ((), "and", ""),
+        (("a",), "and", "a"),
+        (("a", "b", "c"), "and", "a, b and c"),
+        (("a", "b"), ",", "a, b"),
+    ],
+)
+def test_lists_are_joined(items: tuple[str, ...], word: str, text: str) -> None:
+    assert joined(items, word) == text
+
+
+def test_reasons_inside_reasons_become_sentences() -> None:
+    own = {"_Fruit.apple": "a {colour} apple", "_Fruit.basket": "{things:and}"}
+    apples = [Reason(_Fruit.APPLE, colour=colour) for colour in ("red", "green")]
+    basket = Reason(_Fruit.BASKET, things=apples)
+    assert render(basket, own) == "a red apple and a green apple"
+    assert sentence(_Fruit.APPLE, {"colour": "red"}, {"_Fruit.apple": lambda told: told["colour"]}) == "red"
+    assert basket == Reason(_Fruit.BASKET, things=apples)
+    assert basket.to_json()["things"][0] == {"kind": "_Fruit.apple", "colour": "red"}
+    assert copy.deepcopy(basket) == basket
+
+
+def test_kinds_of_two_enumerations_are_two_reasons_though_their_texts_are_one() -> None:
+    fruit, computer = Reason(_Fruit.APPLE), Reason(_Computer.APPLE)
+    assert fruit != computer
+    assert [*dict.fromkeys((fruit, computer, Reason(_Fruit.APPLE)))] == [fruit, computer]

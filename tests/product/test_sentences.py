@@ -1,0 +1,143 @@
+"""Sentences, by syntax: the rooms below the front ends name no flag, and no code reads a sentence."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from importer.cli.arguments import COMMANDS
+from tests.product.test_docs import parsers
+from tests.product.test_structure import MODULES, room, tree
+
+FRONT_ENDS = {"cli", "service", "demo", "__main__", "__init__"}
+FLAGS = {
+    o for _, parser in parsers() for a in parser._actions for o in a.option_strings if o.startswith("--")
+}
+FLAG = re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(FLAGS, key=len, reverse=True))})(?![\w-])")
+COMMAND = re.compile(rf"\bimporter (?:{'|'.join(COMMANDS)})\b")
+ROUTE = re.compile(r"/v1/(?:configs|imports|jobs|keys|gallery|executors|audit)\b")
+# Words of a command line that is another program's: an engine's arguments, and what an export gives out.
+DATA = {
+    "engines": re.compile(r"--[a-z][a-z-]*(=\S*)?"),
+    "exports": re.compile(r"--[a-z][a-z-]*(=\S*)?|vllm serve --config (FILE)?"),
+}
+
+
+def strings(module: str) -> Iterator[tuple[int, str]]:
+    """Every text in the code; docstrings are none."""
+    root = tree(MODULES[module])
+    owners = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    heads = [n.body[0] for n in ast.walk(root) if isinstance(n, owners) and n.body]
+    docs = {id(head.value) for head in heads if isinstance(head, ast.Expr)}
+    for node in ast.walk(root):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
+            yield node.lineno, node.value
+
+
+def named(module: str) -> Iterator[str]:
+    """Flags, commands and routes of the front ends in a room below them."""
+    data = DATA.get(room(module))
+    for line, text in strings(module):
+        if (
+            (FLAG.search(text) and not (data and data.fullmatch(text)))
+            or COMMAND.search(text)
+            or ROUTE.search(text)
+        ):
+            yield f"{module}:{line}: {text[:80]!r}"
+
+
+def test_no_room_below_the_front_ends_names_a_flag_a_command_or_a_route() -> None:
+    below = [m for m in MODULES if room(m) not in FRONT_ENDS]
+    assert not [found for module in below for found in named(module)]
+
+
+# What would be reading a sentence.
+READING = {
+    "startswith", "endswith", "partition", "rpartition", "split", "rsplit", "splitlines", "replace", "find",
+    "rfind", "index", "count", "removeprefix", "removesuffix", "strip", "lstrip", "rstrip",
+    "casefold", "lower",
+}  # fmt: skip
+ATTRIBUTES = {"message", "hint", "detail"}
+CALLS = {
+    "render", "sentence", "sentence_of", "worded",  # of messages
+    "messages.render", "messages.sentence", "messages.sentence_of", "messages.text", "messages.line",
+    "messages.hint", "messages.detail", "error.sentence", "error.message",
+}  # fmt: skip
+BRANCH = re.compile(
+    r"(Importer|Usage|Hub|Repository|Document|Engine|Validation|Service|Sandbox|Internal)Error|Interrupted"
+)
+
+
+def caught(function: ast.AST) -> set[str]:
+    """The names under which errors of ours are caught."""
+    handlers = (node for node in ast.walk(function) if isinstance(node, ast.ExceptHandler))
+    return {h.name for h in handlers if h.name and h.type and BRANCH.search(ast.unparse(h.type))}
+
+
+def is_sentence(node: ast.AST, names: set[str], errors: set[str]) -> bool:
+    """Whether an expression is a sentence of ours: an error's, a rendered one, or a name for such a one."""
+    if isinstance(node, ast.Name):
+        return node.id in names
+    if isinstance(node, ast.Attribute):
+        return node.attr in ATTRIBUTES and isinstance(node.value, ast.Name) and node.value.id in errors
+    if isinstance(node, ast.Call):
+        called = ast.unparse(node.func)
+        of_error = called == "str" and bool(node.args) and ast.unparse(node.args[0]) in errors
+        chained = isinstance(node.func, ast.Attribute) and is_sentence(node.func.value, names, errors)
+        return called in CALLS or of_error or chained
+    return False
+
+
+def reading(code: ast.AST) -> Iterator[int]:
+    """The lines on which a sentence is compared, searched, split or cut."""
+    for function in [n for n in ast.walk(code) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]:
+        errors, names = caught(function), set[str]()
+        for node in ast.walk(function):
+            if isinstance(node, ast.Assign) and is_sentence(node.value, names, errors):
+                names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+        for node in ast.walk(function):
+            parts: list[ast.AST] = []
+            if isinstance(node, ast.Compare):
+                parts = [node.left, *node.comparators]
+            elif isinstance(node, ast.Subscript):
+                parts = [node.value]
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                module = ast.unparse(node.func.value)
+                searching = (
+                    node.func.attr in {"search", "match", "fullmatch", "findall", "sub"} or module == "re"
+                )
+                parts = [*node.args] if searching else [node.func.value] if node.func.attr in READING else []
+            if any(is_sentence(part, names, errors) for part in parts):
+                yield node.lineno
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_no_code_reads_a_sentence(module: str) -> None:
+    assert not [f"{module}:{line}" for line in reading(tree(MODULES[module]))]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "if error.message.startswith('x'): pass",
+        "if 'x' in str(error): pass",
+        "said = render(reason)\n        if said == 'x': pass",
+        "re.search('x', error.message)",
+        "PATTERN.search(messages.sentence(error))",
+        "messages.text(reason).split()",
+        "error.message[:3]",
+        "str(error).strip().lower()",
+        "said = str(error)\n        said.partition(':')",
+    ],
+)
+def test_reading_is_seen(line: str) -> None:
+    code = f"def f(reason):\n    try:\n        pass\n    except HubError as error:\n        {line}\n"
+    assert list(reading(ast.parse(code)))
+
+
+def test_telling_is_no_reading() -> None:
+    code = "def f():\n    try:\n        pass\n    except HubError as error:\n        print(error.message)\n"
+    assert not list(reading(ast.parse(code)))

@@ -1,0 +1,266 @@
+"""The shape of the code: direction of imports, size of modules, and calls that nobody may make."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "importer"
+MODULES = {".".join(p.relative_to(ROOT).with_suffix("").parts): p for p in sorted(PACKAGE.rglob("*.py"))}
+
+# Each room imports only from rooms before it; docs/architecture.md shows the same list.
+ROOMS = (
+    "reasons", "messages", "errors", "config", "launcher", "yaml_reader", "sandbox",
+    "hub", "chat_template", "signals", "memory", "decisions", "config_file",
+    "engines", "exports", "proof", "validation", "reports", "analysis", "app", "gallery", "service", "cli",
+)  # fmt: skip
+APART = {"__init__", "__main__", "demo"}  # the version, the way in, and the demo model with its training
+LONGEST = 400  # lines
+
+# What a pure room may import from Python's own library: nothing that opens, asks or starts anything.
+PURE = {
+    "__future__",
+    "collections",
+    "dataclasses",
+    "difflib",
+    "enum",
+    "functools",
+    "itertools",
+    "math",
+    "re",
+    "types",
+    "typing",
+}
+
+NETWORK = {"socket", "ssl", "http", "urllib.request", "urllib.error", "huggingface_hub", "httpx", "requests"}
+MAY_CONNECT = {
+    "importer.hub.client", "importer.hub.weights", "importer.hub.endpoint",  # the Hub; hosts looks names up
+    "importer.engines.doctor.host",  # whether the Hub answers
+    "importer.engines.ready", "importer.validation.client",  # loopback
+    "importer.service.server",  # connects to nothing
+}  # fmt: skip
+STARTERS = re.compile(
+    r"(subprocess|_posixsubprocess|multiprocessing|pty|asyncio\.subprocess)(\..*)?"
+    r"|os\.(exec\w+|spawn\w+|posix_spawn\w*|fork\w*|system|popen|startfile)"
+    r"|.*\b(ProcessPoolExecutor|create_subprocess_\w+|subprocess_(exec|shell))"
+)
+MAY_START = {
+    "importer.launcher",
+    "importer.engines.supervisor",  # a file in an interpreter of its own, which can import nothing of ours
+}
+READS_YAML = {
+    "importer.yaml_reader",
+    "importer.config_file.yaml_edit.cst",
+}  # the latter what the former has accepted
+KNOWS_YAML = READS_YAML | {
+    "importer.config_file.yaml_edit.edit", "importer.config_file.yaml_edit.patch",
+    "importer.config_file.yaml_edit.source_map", "importer.config_file.build",
+    "importer.config_file.yaml_edit.render", "importer.exports.base",  # nodes to edit, to point at, to write
+}  # fmt: skip
+FORBIDDEN = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "multiprocessing", "torch", "vllm", "mlx"}
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def imports(module: str) -> tuple[str, ...]:
+    """Absolute names of everything a module imports, wherever in it."""
+    return tuple(_imports(MODULES[module], module))
+
+
+def _imports(path: Path, module: str) -> Iterator[str]:
+    package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            name = ".".join([*base, *(node.module or "").split(".")]).strip(".")
+            yield from (f"{name}.{alias.name}" for alias in node.names)
+
+
+def room(module: str) -> str:
+    steps = module.split(".")
+    return steps[1] if len(steps) > 1 else ""
+
+
+def test_every_module_is_in_a_room() -> None:
+    assert {room(m) for m in MODULES} == {*ROOMS, *APART}
+
+
+def test_each_room_imports_only_from_rooms_before_it() -> None:
+    backwards = [
+        f"{module} imports {name}"
+        for module in MODULES
+        for name in imports(module)
+        if name.startswith("importer.") and room(module) in ROOMS and room(name) in ROOMS
+        and ROOMS.index(room(name)) > ROOMS.index(room(module))
+    ]  # fmt: skip
+    assert not backwards
+    strays = [
+        f"{m} imports {n}"
+        for m in MODULES
+        for n in imports(m)
+        if n.startswith("importer.") and room(m) != room(n) and "demo" in (room(m), room(n))
+        and not n.startswith("importer.validation.prompts")  # what the model is asked is what it is taught
+    ]  # fmt: skip
+    assert not strays
+
+
+def test_the_architecture_page_shows_these_rooms_in_this_order() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert tuple(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == ROOMS
+
+
+def test_no_module_is_long() -> None:
+    lengths = {m: len(p.read_text(encoding="utf-8").splitlines()) for m, p in MODULES.items()}
+    assert not {m: n for m, n in lengths.items() if n > LONGEST}
+
+
+def test_deciding_is_pure() -> None:
+    """Whatever ``decide`` reaches through imports opens no file, asks nobody and starts nothing."""
+    waiting, seen = [m for m in MODULES if room(m) == "decisions"], set[str]()
+    while waiting:
+        module = waiting.pop()
+        if module in seen:
+            continue
+        seen.add(module)
+        for name in imports(module):
+            if name.startswith("importer"):
+                owner = name if name in MODULES else name.rpartition(".")[0]
+                waiting.append(owner if owner in MODULES else f"{owner}.__init__")
+            else:
+                assert name.split(".")[0] in PURE, f"{module} imports {name}"
+    assert len(seen) > 4
+
+
+@pytest.mark.parametrize(("names", "allowed"), [(NETWORK, MAY_CONNECT), (FORBIDDEN, set())])
+def test_who_may_connect_and_start(names: set[str], allowed: set[str]) -> None:
+    """Worker and plugin live in the engine's environment and import the engine; all others are listed."""
+    found = {
+        module
+        for module in MODULES
+        if ".parser_worker." not in module and ".parser_plugin." not in module and room(module) != "demo"
+        for name in imports(module)
+        if any(name == n or name.startswith(f"{n}.") for n in names)
+    }
+    assert found == allowed or (not allowed and not found)
+
+
+def test_one_module_starts_processes() -> None:
+    """Neither by an import nor by an attribute of a module; ``gen_defaults`` is held to it as well."""
+    jobs = {f"gen_defaults.{p.stem}": p for p in sorted((ROOT / "gen_defaults").rglob("*.py"))}
+    found = {
+        module
+        for module, path in {**MODULES, **jobs}.items()
+        for name in (
+            *_imports(path, module),
+            *(ast.unparse(n) for n in ast.walk(tree(path)) if isinstance(n, ast.Attribute)),
+        )
+        if STARTERS.fullmatch(name)
+    }
+    assert found == MAY_START
+
+
+def calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Call):
+            yield ast.unparse(node.func), node
+
+
+def test_yaml_is_read_in_one_place() -> None:
+    assert {m for m in MODULES for name in imports(m) if name.split(".")[0] == "yaml"} == KNOWS_YAML
+    reading = re.compile(r"yaml\.(?:\w*load\w*|compose\w*|parse|scan|\w*Loader|\w*Constructor)\Z")
+    readers = {
+        module
+        for module in KNOWS_YAML
+        for node in ast.walk(tree(MODULES[module]))
+        if isinstance(node, ast.Attribute) and reading.match(ast.unparse(node))
+    }
+    assert readers == READS_YAML
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_no_dangerous_call(module: str) -> None:
+    for name, call in calls(MODULES[module]):
+        assert name not in {"eval", "exec", "compile", "__import__", "os.system", "os.popen"}, name
+        assert not name.startswith(("os.exec", "os.spawn", "pty.")), name
+        assert name not in {"yaml.load", "yaml.load_all", "yaml.full_load", "yaml.unsafe_load"}, name
+        given = {k.arg: k.value for k in call.keywords}
+        assert "shell" not in given, f"{name}(shell=…)"
+        assert module in READS_YAML or "Loader" not in given, f"{name}(Loader=…)"
+        if name.startswith(("subprocess.", "launcher.")) and call.args:
+            assert not isinstance(call.args[0], ast.Constant | ast.JoinedStr | ast.BinOp), (
+                f"{name} takes a list"
+            )
+        if given.get("trust_remote_code") is not None:
+            assert ast.unparse(given["trust_remote_code"]) == "False"
+
+
+def test_an_engine_is_given_repository_code_only_on_the_users_word() -> None:
+    """The flag stands behind ``document.get("trust_remote_code") is True``, and no evidence sets that key."""
+    for module, path in MODULES.items():
+        if room(module) in {"signals", "decisions", "proof", "chat_template", "hub"}:
+            nodes = [*ast.walk(tree(path))]
+            texts = {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+            named = {n.arg for n in nodes if isinstance(n, ast.keyword)}
+            assert not {t for t in texts if t.endswith("trust_remote_code")} | (named & {"trust_remote_code"})
+    for engine in ("mlx", "mlx_vlm", "vllm", "vllm_mlx"):
+        text = MODULES[f"importer.engines.{engine}"].read_text(encoding="utf-8")
+        guarded = 'if document.get("trust_remote_code") is True:\n'
+        assert text.count("--trust-remote-code") == 1
+        assert text.partition(guarded)[2].lstrip().startswith('arguments.append("--trust-remote-code")')
+
+
+def test_help_loads_nothing_heavy() -> None:
+    """What is imported before anything is asked for; heavy things are imported where they are used."""
+    code = (
+        "import sys; from importer.cli.arguments import parse; parse(['a/b', '--yes']);"
+        "heavy = {'huggingface_hub', 'jinja2', 'rich', 'jsonschema', 'httpx', 'yaml'};"
+        "heavy |= {'fastapi', 'dbos', 'sqlalchemy'};"
+        "print(*sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.split() == []
+
+
+def tracked() -> list[Path]:
+    """What git would carry, or all files where this is no checkout."""
+    done = subprocess.run(["git", "ls-files", "-z"], capture_output=True, text=True, check=False, cwd=ROOT)
+    if done.returncode == 0:
+        return [ROOT / name for name in done.stdout.split("\0") if name and (ROOT / name).is_file()]
+    return [
+        p
+        for p in ROOT.rglob("*")
+        if p.is_file() and not any(s.startswith(".") for s in p.relative_to(ROOT).parts)
+    ]
+
+
+def test_no_file_names_the_place_it_was_written_in() -> None:
+    places = {str(ROOT), str(Path.home())} - {"/", "/root"}
+    outside = re.compile("|".join(re.escape(p) + r"\b" for p in sorted(places)) or r"(?!)")
+    named = [
+        str(p.relative_to(ROOT))
+        for p in tracked()
+        if p.suffix in {".py", ".md", ".toml", ".json", ".jinja", ".txt", ".lock", ""}
+        and outside.search(p.read_text("utf-8", "replace"))
+    ]
+    assert not named
+
+
+@pytest.mark.xdist_group("one")
+def test_what_belongs_to_a_group_is_run_by_one_process(request: pytest.FixtureRequest) -> None:
+    """Two of vLLM's servers side by side on two processors hardly get on: the groups have to work."""
+    if request.config.getoption("loadgroup", default=False):
+        assert request.node.nodeid.endswith("@one")

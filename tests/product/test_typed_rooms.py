@@ -1,0 +1,81 @@
+"""No code of these rooms reads a sentence of ours: seen in the syntax trees."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from tests.product.test_structure import MODULES, room, tree
+
+ROOMS = {"engines", "exports", "fit", "template", "target", "fitting"}
+OURS = sorted(
+    m for m in MODULES if room(m) in ROOMS and not any(w in m for w in (".parser_worker", ".parser_plugin"))
+)
+# Names under which a sentence, or what becomes one, is kept.
+SENTENCES = {"says", "why", "hint", "message", "reason", "remedy", "problem", "lost", "comments"}
+RENDERS = {"render", "sentence", "worded_field", "messages.render", "messages.sentence"}
+READS = {
+    "startswith", "endswith", "partition", "rpartition", "split", "rsplit", "splitlines", "strip", "lstrip",
+    "rstrip", "removeprefix", "removesuffix", "find", "rfind", "index", "rindex", "replace", "lower", "upper",
+}  # fmt: skip
+SEARCHES = {"search", "match", "fullmatch", "findall", "finditer", "sub"}
+
+
+def is_sentence(node: ast.expr) -> bool:
+    if isinstance(node, ast.Attribute):
+        return node.attr in SENTENCES
+    return isinstance(node, ast.Call) and ast.unparse(node.func) in RENDERS
+
+
+def readings(code: ast.AST) -> Iterator[str]:
+    for node in ast.walk(code):
+        if isinstance(node, ast.Compare):
+            by_value = not all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops)
+            if by_value and any(is_sentence(side) for side in (node.left, *node.comparators)):
+                yield ast.unparse(node)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            reads = node.func.attr in READS and is_sentence(node.func.value)
+            if reads or (node.func.attr in SEARCHES and any(map(is_sentence, node.args))):
+                yield ast.unparse(node)
+        if isinstance(node, ast.Subscript) and is_sentence(node.value):
+            yield ast.unparse(node)
+
+
+@pytest.mark.parametrize("module", OURS)
+def test_no_sentence_is_read(module: str) -> None:
+    assert not list(readings(tree(MODULES[module])))
+
+
+@pytest.mark.parametrize("module", OURS)
+def test_what_becomes_a_sentence_is_typed(module: str) -> None:
+    """No field of that name is a plain text, and no failure is raised with a sentence of ours."""
+    code = tree(MODULES[module])
+    for made in (node for node in ast.walk(code) if isinstance(node, ast.ClassDef)):
+        for line in made.body:
+            if isinstance(line, ast.AnnAssign) and ast.unparse(line.target) in SENTENCES - {"says"}:
+                texts = {n.id for n in ast.walk(line.annotation) if isinstance(n, ast.Name)} & {"str"}
+                assert not texts, f"{made.name}: {ast.unparse(line)}"
+    for call in (node for node in ast.walk(code) if isinstance(node, ast.Call)):
+        for given in call.keywords:
+            if given.arg in SENTENCES and ast.unparse(call.func) != "Reason":
+                assert not isinstance(given.value, ast.JoinedStr | ast.BinOp | ast.Constant), (
+                    f"{module}:{call.lineno}: {ast.unparse(given.value)}"
+                )
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "found.reason == 'x'", "'log' in death.says", "error.message.startswith('it')", "render(r).split()",
+        "re.search(BROKEN, outcome.reason)", "PATTERN.search(sentence(kind, fields))", "row.why[0]",
+    ],
+)  # fmt: skip
+def test_a_reading_is_seen(code: str) -> None:
+    assert list(readings(ast.parse(code)))
+
+
+@pytest.mark.parametrize("code", ["found.reason.kind is Kind.A", "found.reason is None", "'x' in log_text"])
+def test_a_decision_by_kind_is_none(code: str) -> None:
+    assert not list(readings(ast.parse(code)))

@@ -1,0 +1,305 @@
+"""The proof on the real engines: templates of our own, read by their own parsers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from importer.app.target import bind
+from importer.chat_template.analyze import analyze
+from importer.chat_template.find import Template
+from importer.chat_template.render import Renderer
+from importer.chat_template.samples import TemplateAnalysis
+from importer.chat_template.vocabulary import Vocabulary, read
+from importer.cli.main import run
+from importer.decisions.decide import decide
+from importer.decisions.decision import Preferences
+from importer.engines.install import Installed
+from importer.engines.parsers import ParserWorker, Tokens
+from importer.hub.snapshot import Snapshot
+from importer.messages import render
+from importer.proof import Proof
+from importer.proof.prove import prove
+from tests import template_texts as texts
+from tests.facts import whys
+
+pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("parsers")]
+
+# The words of a vocabulary that are one token each; the first ends a turn.
+CHATML = ("<|im_end|>", "<|im_start|>", "<tool_call>", "</tool_call>", "<think>", "</think>")
+LLAMA = ("<|eot_id|>", "<|start_header_id|>", "<|end_header_id|>", "<|eom_id|>", "<|python_tag|>")
+DEEPSEEK = ("<｜end▁of▁sentence｜>", "<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>",
+            "<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>", "<｜User｜>", "<｜Assistant｜>")  # fmt: skip
+# Calls fenced as Markdown, in the style of the older DeepSeek templates.
+FENCED = """{% if tools %}{{ tools | tojson }}{% endif %}
+{%- for m in messages %}
+{%- if m.role == 'assistant' %}{{- '<｜Assistant｜>' + (m.content or '') }}
+{%- if m.tool_calls %}
+{{- '<｜tool▁calls▁begin｜>' }}
+{%- for c in m.tool_calls %}
+{{- '<｜tool▁call▁begin｜>function<｜tool▁sep｜>' + c.function.name + '\\n```json\\n'
+    + (c.function.arguments | tojson) + '\\n```<｜tool▁call▁end｜>' + ('\\n' if not loop.last else '') }}
+{%- endfor %}
+{{- '<｜tool▁calls▁end｜>' }}
+{%- endif %}
+{{- '<｜end▁of▁sentence｜>' }}
+{%- else %}{{- '<｜User｜>' + m.content }}
+{%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- '<｜Assistant｜>' }}{% endif %}"""
+
+
+@pytest.fixture(scope="module")
+def renderer() -> Iterator[Renderer]:
+    with Renderer() as warm:
+        yield warm
+
+
+@pytest.fixture(scope="module")
+def vllm(vllm_engine: Installed) -> Iterator[ParserWorker]:
+    with ParserWorker("vllm", vllm_engine.python) as worker:
+        yield worker
+
+
+@pytest.fixture(scope="module")
+def mlx(mlx_engine: Installed) -> Iterator[ParserWorker]:
+    with ParserWorker("mlx", mlx_engine.python) as worker:
+        yield worker
+
+
+def declares(words: tuple[str, ...]) -> dict[str, Any]:
+    """``tokenizer_config.json`` with these words as tokens of their own."""
+    table = {
+        str(100 + i): {"content": word, "special": word.startswith("<|")} for i, word in enumerate(words)
+    }
+    return {"added_tokens_decoder": table, "eos_token": words[0]}
+
+
+def study_of(renderer: Renderer, text: str, words: tuple[str, ...] = ()) -> TemplateAnalysis:
+    source = Snapshot(
+        "r", None, None, (), {"tokenizer_config.json": json.dumps(declares(words))} if words else {}
+    )
+    return analyze(Template(text, "chat_template.jinja"), read(source) if words else Vocabulary(), renderer)
+
+
+def tokens_of(words: tuple[str, ...]) -> Tokens:
+    return Tokens(tokens=tuple((w, w.startswith("<|")) for w in words), eos=words[0] if words else None)
+
+
+def ask(worker: ParserWorker, renderer: Renderer, text: str, words: tuple[str, ...]) -> Proof:
+    return prove(study_of(renderer, text, words), tokens_of(words), bool(words), worker)
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "right", "wrong"),
+    [
+        (texts.CHATML_JSON, CHATML, {"hermes", "qwen3_json"}, "qwen3_coder"),
+        (texts.XML_PARAMETERS, CHATML, {"qwen3_coder", "qwen3_xml"}, "hermes"),
+        (texts.HEADERS, LLAMA, {"llama3_json", "llama4_json"}, "hermes"),
+        (FENCED, DEEPSEEK, {"deepseek_v3"}, "deepseek_v31"),
+    ],
+    ids=["json", "xml", "headers", "fenced"],
+)
+def test_vllm_reads_its_formats_and_refutes_the_others(
+    vllm: ParserWorker, renderer: Renderer, text: str, words: tuple[str, ...], right: set[str], wrong: str
+) -> None:
+    proof = ask(vllm, renderer, text, words)
+    assert right <= set(proof.reads("tool_parser"))
+    assert wrong not in proof.reads("tool_parser")
+    tool = proof.evidence()[0]
+    assert render(tool.value["refuted"][wrong]).startswith("one-call: ")
+    assert "vocabulary assumed" not in render(tool.reason)
+    best = proof.verdicts["tool_parser"][0]
+    assert best.reads
+    assert len(best.passed) >= 10
+    assert render(proof.unasked["reasoning_parser"]) == "the template renders no reasoning"
+
+
+@pytest.mark.parametrize(
+    ("text", "right", "wrong"),
+    [(texts.CHATML_JSON, "json_tools", "qwen3_coder"), (texts.XML_PARAMETERS, "qwen3_coder", "json_tools")],
+)
+def test_mlx_reads_its_formats(
+    mlx: ParserWorker, renderer: Renderer, text: str, right: str, wrong: str
+) -> None:
+    proof = ask(mlx, renderer, text, CHATML)
+    assert proof.engine == "mlx"
+    assert right in proof.reads("tool_parser")
+    assert wrong not in proof.reads("tool_parser")
+    refuted = [v.reason for v in proof.verdicts["tool_parser"] if not v.reads]
+    assert all(render(reason).startswith("one-call: ") for reason in refuted)
+
+
+def test_a_call_that_nobody_reads_is_no_ground_for_a_parser(vllm: ParserWorker, renderer: Renderer) -> None:
+    proof = ask(vllm, renderer, texts.PYTHONIC, CHATML)
+    assert proof.reads("tool_parser") == []
+    target = replace(bind("vllm", proof.version, ask=False).target, proves=True)
+    decision = decide(proof.evidence(), Preferences(), target)["tool_parser"]
+    assert decision.status == "abstained"
+    assert "none of vllm's parsers reads what the template writes" in whys(decision)
+
+
+def test_what_a_parser_loses_in_pieces_is_a_finding_and_no_refutation(
+    vllm: ParserWorker, renderer: Renderer
+) -> None:
+    proof = ask(vllm, renderer, FENCED, DEEPSEEK)
+    finding = proof.streaming("tool_parser", "deepseek_v3")
+    assert finding is not None
+    assert render(finding).startswith("whole-only (one-call: ")
+    assert "cut after token" in render(finding)
+    assert ask(vllm, renderer, texts.CHATML_JSON, CHATML).streaming("tool_parser", "hermes") is None
+
+
+def test_a_vocabulary_that_nobody_declares_is_assumed_and_said(
+    vllm: ParserWorker, renderer: Renderer
+) -> None:
+    proof = ask(vllm, renderer, texts.XML_PARAMETERS, ())
+    assert proof.assumed
+    assert {"qwen3_coder", "qwen3_xml"} <= set(proof.reads("tool_parser"))
+    assert "vocabulary assumed" in render(proof.evidence()[0].reason)
+
+
+def test_a_declared_vocabulary_without_the_marker_refutes(vllm: ParserWorker, renderer: Renderer) -> None:
+    study = study_of(renderer, texts.HEADERS, LLAMA[:-1])
+    declared = prove(study, tokens_of(LLAMA[:-1]), True, vllm)
+    assert "llama3_json" not in declared.reads("tool_parser")
+    assert "<|python_tag|>" in render(declared.evidence()[0].value["refuted"]["llama3_json"])
+    assert "llama3_json" in prove(study, tokens_of(LLAMA[:-1]), False, vllm).reads("tool_parser")
+
+
+@pytest.mark.parametrize(
+    ("text", "reads", "not_these"),
+    [
+        (texts.SWITCHED, {"qwen3", "deepseek_r1"}, {"granite", "gemma4"}),
+        (texts.OPENED, {"qwen3", "deepseek_r1"}, {"granite"}),
+    ],
+    ids=["switched", "opened"],
+)
+def test_reasoning_is_proved_alike(
+    vllm: ParserWorker, renderer: Renderer, text: str, reads: set[str], not_these: set[str]
+) -> None:
+    proof = ask(vllm, renderer, text, CHATML)
+    assert reads <= set(proof.reads("reasoning_parser"))
+    assert not not_these & set(proof.reads("reasoning_parser"))
+
+
+def test_a_model_that_does_not_think_by_default_needs_that_said_to_some_parsers(
+    vllm: ParserWorker, renderer: Renderer
+) -> None:
+    proof = ask(vllm, renderer, texts.OPENED_ON_DEMAND, CHATML)
+    assert proof.pins("qwen3")
+    assert "qwen3" in proof.reads("reasoning_parser")
+    assert "deepseek_r1" not in proof.reads("reasoning_parser")  # it takes every answer for a thought
+    assert not proof.pins("deepseek_v3")
+
+
+def test_a_worker_killed_in_between_is_started_again(vllm_engine: Installed, renderer: Renderer) -> None:
+    with ParserWorker("vllm", vllm_engine.python) as worker:
+        before = ask(worker, renderer, texts.CHATML_JSON, CHATML)
+        assert worker._conversation is not None
+        os.kill(worker._conversation._process.pid, signal.SIGKILL)
+        after = ask(worker, renderer, texts.XML_PARAMETERS, CHATML)
+        assert worker._conversation is not None
+    assert "hermes" in before.reads("tool_parser")
+    assert "qwen3_coder" in after.reads("tool_parser")
+    failed = [reason for v in after.verdicts["tool_parser"] for reason in v.failed.values()]
+    assert not any("ended with" in render(reason) for reason in failed)
+
+
+# The whole way
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all, so that a template is proved once."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture
+def model(tmp_path: Path, home: Path, vllm_engine: Installed, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository without weights."""
+    monkeypatch.setenv("IMPORTER_HOME", str(home))
+    monkeypatch.setenv("IMPORTER_VLLM_CPU_PYTHON", str(vllm_engine.python))
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "own-model"
+    folder.mkdir()
+    (folder / "config.json").write_text('{"model_type": "own", "max_position_embeddings": 4096}')
+    (folder / "tokenizer_config.json").write_text(json.dumps(declares(CHATML)))
+    (folder / "chat_template.jinja").write_text(texts.XML_PARAMETERS)
+    return folder
+
+
+def imported(model: Path, capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    assert run([str(model), "--backend", "vllm", "--no-validate", "--json", *words]) == 0, (
+        capsys.readouterr().err
+    )
+    line = json.loads(capsys.readouterr().out)
+    assert isinstance(line, dict)
+    return line
+
+
+def test_a_name_that_says_nothing_is_proved_by_its_template(
+    model: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = imported(model, capsys, "--yes")
+    tool = line["decisions"]["tool_parser"]
+    assert (tool["value"], tool["status"]) == ("qwen3_coder", "proved")
+    assert any("read what the template writes" in why for why in tool["why"])
+    assert "tool_parser:qwen3_coder" in line["document"]["options"]
+    receipt = json.loads(Path("models/own-model.receipt.json").read_text())
+    proof = Proof.from_json(receipt["proof"])
+    assert "qwen3_coder" in proof.reads("tool_parser")
+    assert not proof.assumed
+    kept = {p: p.stat().st_mtime_ns for p in (home / "cache" / "proofs").iterdir()}
+    assert kept
+    assert imported(model, capsys, "--dry-run")["decisions"]["tool_parser"] == tool
+    assert {p: p.stat().st_mtime_ns for p in (home / "cache" / "proofs").iterdir()} == kept
+
+
+def test_the_users_parser_is_written_with_the_proofs_warning(
+    model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tool = imported(model, capsys, "--set", "tool_parser=hermes", "--yes")["decisions"]["tool_parser"]
+    assert (tool["value"], tool["status"]) == ("hermes", "user")
+    assert any(why.startswith("warning: the proof refutes it: one-call: ") for why in tool["why"])
+    agreed = imported(model, capsys, "--set", "tool_parser=qwen3_xml", "--dry-run")["decisions"][
+        "tool_parser"
+    ]
+    assert agreed["why"] == ["set by the user", "the proof agrees"]
+
+
+def test_the_templates_default_is_said_where_the_parser_needs_it(
+    model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (model / "chat_template.jinja").write_text(texts.OPENED_ON_DEMAND)
+    (model / "config.json").write_text('{"model_type": "qwen3"}')
+    line = imported(model, capsys, "--dry-run")
+    reasoning, pinned = (line["decisions"][k] for k in ("reasoning_parser", "chat_template_kwargs"))
+    assert (reasoning["value"], reasoning["status"]) == ("qwen3", "proved")
+    assert (pinned["value"], pinned["status"]) == ({"enable_thinking": False}, "proved")
+
+
+def test_what_the_chosen_parser_loses_in_pieces_stands_in_the_document(
+    model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (model / "chat_template.jinja").write_text(FENCED)
+    (model / "tokenizer_config.json").write_text(json.dumps(declares(DEEPSEEK)))
+    line = imported(model, capsys, "--dry-run")
+    assert line["decisions"]["tool_parser"]["value"] == "deepseek_v3"
+    assert line["document"]["importer"]["streaming"]["tool_parser"].startswith("whole-only (")
+
+
+def test_the_same_repository_proved_on_mlx(
+    model: Path, mlx_engine: Installed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("IMPORTER_MLX_PYTHON", str(mlx_engine.python))
+    assert run([str(model), "--backend", "mlx", "--dry-run", "--json"]) == 0
+    tool = json.loads(capsys.readouterr().out)["decisions"]["tool_parser"]
+    assert (tool["value"], tool["status"]) == ("qwen3_coder", "proved")

@@ -1,0 +1,152 @@
+"""A report in a real browser: nothing leaves it, nothing runs in it, and it can be read in light and dark.
+
+``python -m tests.reports.test_reports_browser`` validates the demo twice and takes the docs' picture.
+"""
+
+from __future__ import annotations
+
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from importer.demo import MODEL
+from importer.reports import html
+from tests.browser import browse, picture
+from tests.reporting import told
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).resolve().parents[2]
+PICTURE = ROOT / "docs" / "report.png"
+LARGEST = 150_000  # bytes of the picture in the docs
+
+
+@contextmanager
+def proxy() -> Iterator[tuple[tuple[str, ...], list[str]]]:
+    """Options that send every request of a browser here, and what was asked for."""
+    asked: list[str] = []
+
+    class Proxy(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(204)
+            self.end_headers()
+
+        do_CONNECT = do_POST = do_GET  # noqa: N815
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    options = (
+        f"--proxy-server=http://127.0.0.1:{server.server_address[1]}",
+        "--proxy-bypass-list=<-loopback>",
+    )
+    try:
+        yield options, asked
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+LIVE = (
+    "<script>document.title = 'it ran'; fetch('http://evil.test/fetch')</script>"
+    "<img src=http://evil.test/img onerror=\"document.title = 'it ran'\">"
+    "<link rel=stylesheet href=http://evil.test/css><style>@import 'http://evil.test/import';</style>"
+    "<svg><image href=http://evil.test/svg /></svg><iframe src=http://evil.test/frame></iframe>"
+    "<meta http-equiv=refresh content='0; url=http://evil.test/refresh'><object data=http://evil.test/object></object>"
+)
+BREAKING_OUT = ("", '">', "</pre>", "</style>", "</title>", "-->", "</details></div></main>", "'>", "]]>")
+
+
+def test_no_request_leaves_a_page_and_no_script_runs_in_it(tmp_path: Path) -> None:
+    page, open_page = tmp_path / "page.html", tmp_path / "open.html"
+    page.write_text(html.write(told("".join(out + LIVE for out in BREAKING_OUT))))
+    open_page.write_text(f"<!doctype html><title>quiet</title>{LIVE}")
+    with proxy() as (options, asked):
+        dom = browse(page, "--dump-dom", "--virtual-time-budget=2000", *options)
+        here = [path for path in asked if "evil.test" in path]
+        live = browse(open_page, "--dump-dom", "--virtual-time-budget=2000", *options)
+        there = [path for path in asked if "evil.test" in path]
+    assert here == []
+    assert "<script" not in dom
+    assert "<img" not in dom
+    assert "<title>it ran" not in dom
+    assert there  # without our escaping and policy, the same browser asks and runs
+    assert "<title>it ran" in live
+
+
+def test_should_markup_slip_in_the_policy_stops_it(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(html.write(told("SLIP")).replace("SLIP", LIVE.replace("<meta", "<!-- meta")))
+    with proxy() as (options, asked):
+        dom = browse(page, "--dump-dom", "--virtual-time-budget=2000", *options)
+    assert [path for path in asked if "evil.test" in path] == []
+    assert "<script>" in dom
+    assert "<title>it ran" not in dom
+
+
+def size(png: bytes) -> tuple[int, int]:
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    width, height = struct.unpack(">II", png[16:24])
+    return width, height
+
+
+def corner(png: bytes) -> tuple[int, ...]:
+    """The colour of the first pixel, which no filter changes."""
+    at, data = 8, b""
+    while at < len(png):
+        (length,) = struct.unpack(">I", png[at : at + 4])
+        data += png[at + 8 : at + 8 + length] if png[at + 4 : at + 8] == b"IDAT" else b""
+        at += length + 12
+    return tuple(zlib.decompress(data)[1:4])
+
+
+def test_a_page_is_drawn_light_and_dark_wide_and_narrow_and_on_paper(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(html.write(told(" text")))
+    for dark, ground in ((False, (255, 255, 255)), (True, (0x14, 0x17, 0x1B))):
+        for width in (1280, 390):
+            png = picture(page, tmp_path / "page.png", width=width, height=900, dark=dark)
+            assert (size(png), corner(png)) == ((width, 900), ground)
+            assert len(png) > 15_000  # an empty page has 3,000
+    browse(page, f"--print-to-pdf={tmp_path / 'page.pdf'}", "--no-pdf-header-footer")
+    assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF-")
+
+
+def test_the_docs_have_a_picture_that_is_small_enough() -> None:
+    png = PICTURE.read_bytes()
+    assert size(png) == (1000, 1100)
+    assert len(png) < LARGEST
+
+
+def take() -> None:
+    """Validate the demo on mlx-lm and mlx-vlm, and take the picture of its report."""
+    with tempfile.TemporaryDirectory() as place:
+        command = [sys.executable, "-m", "importer"]
+        model = shutil.copytree(MODEL, Path(place) / "model")
+        run = ["--name", "demo", "--backend", "mlx", "--yes", "--validate", "--output", place]
+        subprocess.run([*command, model, *run], cwd=ROOT, check=True)
+        validate = ["validate", "demo", "--engine", "mlx-vlm", "--output", place]
+        subprocess.run([*command, *validate], cwd=ROOT, check=False)
+        report = ["report", "demo", "--documents", place, "--output", f"{place}/demo.html"]
+        subprocess.run([*command, *report], cwd=ROOT, check=True)
+        png = picture(Path(place, "demo.html"), PICTURE, width=1000, height=1100)
+    assert len(png) < LARGEST, len(png)
+
+
+if __name__ == "__main__":
+    take()

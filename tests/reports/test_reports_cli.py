@@ -1,0 +1,220 @@
+"""``importer report``: documents with their runs, formats, comparisons, and what cannot be meant."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from importer.config_file import schema
+from importer.config_file.receipt import parse
+from importer.config_file.store import Store
+from importer.reports import FORMATS, html, junit, terminal
+from importer.reports.compare import compare
+from importer.reports.report_model import of_receipt, sheet
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Pass
+from tests.cli.test_asking import WRITTEN
+from tests.commandline import Desk, desk
+from tests.facts import as_reason
+from tests.reporting import ALL, RECEIPT, looked_at, receipt, report, stored
+
+__all__ = ["desk"]
+
+
+def test_a_part_and_runs_on_several_engines_are_kept_apart(desk: Desk) -> None:
+    part = report(ALL[1], partial={"probes": ["tool-call"], "against": None})
+    found = sheet(stored(desk, report(*ALL), report(ALL[0], engine="vllm", version="0.32.0"), part))
+    assert [(run.label, run.state) for run in found.runs] == [
+        ("vllm 0.32.0", "passed"), ("mlx 1.0", "failed"), ("mlx 1.0", "partial"),
+    ]  # fmt: skip
+    assert found.validation == "passed"
+    assert found.validating == ["health", "tool-call", "history", "stop-strings"]
+    text = terminal.write(found)
+    assert re.search(r"probe +vllm 0.32.0 +mlx 1.0\n", text)
+    assert re.search(r"tool-call +fail\n", text)
+    assert "Only a part, asked of mlx 1.0:" in text
+    assert text.index("What did not pass on mlx 1.0") < text.index("→ Set tool_parser:hermes")
+    suites = ElementTree.fromstring(junit.write(found)).findall("testsuite")
+    assert [s.get("name") for s in suites] == [
+        "chat on vllm 0.32.0", "chat on mlx 1.0", "chat on mlx 1.0 (a part, not its validation)",
+    ]  # fmt: skip
+
+
+def test_junit_tells_blame_mend_and_exchanges(desk: Desk) -> None:
+    suite = ElementTree.fromstring(junit.write(sheet(stored(desk, report(*ALL))))).find("testsuite")
+    assert suite is not None
+    cases = {case.get("name"): case for case in suite.findall("testcase")}
+    failure, error = cases["tool-call"].find("failure"), cases["history"].find("error")
+    assert failure is not None
+    assert error is not None
+    change = "Set tool_parser:hermes in options: it reads what the template writes."
+    assert failure.get("message") == f"no call [configuration] Mend: {change}"
+    assert failure.get("type") == "configuration"
+    assert "the lesson: lesson of tool-call" in str(failure.text)
+    assert (error.get("message"), error.get("type")) == ("it forgot [model]", "model")
+    skipped = cases["stop-strings"].find("skipped")
+    assert skipped is not None
+    assert skipped.get("message") == "the engine does not offer: stop"
+    assert "POST /v1/chat/completions → 200" in str(cases["health"].findtext("system-out"))
+    properties = {p.get("name"): p.get("value") for p in suite.findall("properties/property")}
+    assert properties["engine.version"] == "1.0"
+    assert properties["review"] == "approved"
+    assert suite.get("timestamp") == "2026-01-02T03:04:05"
+
+
+def test_a_run_of_other_data_is_stale_and_no_test_of_ci(desk: Desk) -> None:
+    found = sheet(stored(desk, report(*ALL)))
+    path = desk.folder / "models" / "chat.yaml"
+    path.write_text(path.read_text().replace("max_tokens: 1024", "max_tokens: 1000") + "debug: true\n")
+    stale = sheet(Store(desk.folder / "models").load("chat"))
+    assert (found.runs[0].state, stale.runs[0].state, stale.validation) == ("failed", "stale", "stale")
+    ran = desk("report", "chat", "--format", "junit")
+    assert (ran.code, ran.out) == (5, "")
+    assert "was never run" in ran.err
+    assert "other data than the document has now" in html.write(stale)
+
+
+def test_json_fits_its_schema(desk: Desk) -> None:
+    stored(desk, report(*ALL), report(ALL[0], engine="vllm"))
+    data = json.loads(desk("report", "chat", "--json").out)
+    schema.check("validation", data, "stdout")
+    assert [run["counts"]["fail"] for run in data["runs"]] == [0, 1]
+    assert json.loads(desk("report", "chat", "--format", "json").out) == data
+
+
+def test_the_format_follows_from_the_files_ending(desk: Desk) -> None:
+    stored(desk, report(*ALL))
+    for name, found in FORMATS.items():
+        path = desk.folder / f"out{found.ending}"
+        assert desk("report", "chat", "--output", path).code == 0
+        assert desk("report", "chat", "--output", path).code == 0  # over the last one
+        assert path.read_text() == found.write(sheet(stored(desk))), name
+    assert desk("report", "chat", "--format", "html", "--output", "page").code == 0
+    assert (desk.folder / "page").read_text().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["report"], 2, "give one document, or two validations"),
+        (["report", "chat", "--compare", "chat", "chat"], 2, "give one document, or two validations"),
+        (["report", "nobody"], 5, "There is no document 'nobody'"),
+        (["report", "chat", "--output", "a.pdf"], 2, "No report is known by the ending of a.pdf"),
+        (["report", "chat", "--output", "models"], 2, "it is a folder"),
+        (["report", "chat", "--output", "models/chat.yaml"], 2, "does not take the place of a document"),
+        (
+            ["report", "chat", "--format", "html", "--output", "models/chat.receipt.json"],
+            2,
+            "not take the place",
+        ),
+        (["report", "chat", "--format", "pdf"], 2, "invalid choice: 'pdf'"),
+        (["report", "chat", "--format", "html", "--json"], 2, "it is not --format html"),
+        (["report", "--compare", "chat", "nobody"], 5, "There is no document 'nobody'"),
+        (["report", "--compare", "chat", "none.receipt.json"], 5, "has no readable receipt"),
+        (["report", "--compare", "chat", "chat"], 5, "was never run"),
+        (["report", "--compare", "chat", "chat", "--format", "html"], 2, "terminal or json"),
+        (["report", "--compare", "chat", "chat", "--output", "a.html"], 2, "terminal or json"),
+        (["validate", "chat", "--report", "a.pdf"], 2, "No report is known by the ending of a.pdf"),
+        (["validate", "chat", "--report", "models/chat.yaml"], 2, "does not take the place of a document"),
+    ],
+)
+def test_what_cannot_be_meant_is_one_sentence(desk: Desk, words: list[str], code: int, says: str) -> None:
+    path = desk.folder / "models" / "chat.yaml"  # by hand, which takes no import
+    path.parent.mkdir()
+    path.write_text(WRITTEN)
+    before = desk.files()
+    ran = desk(*words)
+    assert (ran.code, says in ran.err, len(ran.err.splitlines())) == (code, True, 2), ran.err
+    assert desk.files() == before
+
+
+def test_a_document_that_was_never_run_has_a_page_of_its_decisions(desk: Desk) -> None:
+    text = "".join(looked_at(html.write(sheet(stored(desk)))).text)
+    assert "It was never run." in text
+    assert "tool_parser" in text
+    assert "validation: never" in desk("report", "chat").out
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            key: st.none() | st.integers() | st.floats() | st.text(max_size=5) | st.lists(st.text(max_size=3))
+            for key in ("attribution", "mend", "trials", "agreed", "interval", "seconds", "log", "exchanges")
+        },
+    )
+)  # fmt: skip
+def test_a_receipt_of_another_time_or_hand_is_read_all_the_same(odd: dict[str, Any]) -> None:
+    outcome = {"probe": "a", "outcome": "fail", "reason": "b", **odd}
+    data = {"digest": "d", "passed": False, "engine": {}, "seconds": {"start": "x"}, "outcomes": [outcome]}
+    try:
+        schema.check("receipt", {**RECEIPT, "validation": data}, "receipt")
+    except Exception:
+        return
+    found = of_receipt(parse({**RECEIPT, "validation": data}))
+    for form in FORMATS.values():
+        assert "b" in form.write(found)
+
+
+def test_a_comparison_tells_worse_better_other_new_and_gone() -> None:
+    before = report(
+        ("a", Pass(as_reason("1"))),
+        ("b", Fail(as_reason("x"), "engine")),
+        ("c", Fail(as_reason("x"), "engine")),
+        ("d", Pass(as_reason("1"))),
+        ("e", Pass(as_reason("1"))),
+        ("f", NotApplicable(as_reason("1"))),
+        ("g", Inconclusive(as_reason("x"), "model")),
+    )
+    after = report(
+        ("a", Fail(as_reason("2"), "engine")),
+        ("b", Pass(as_reason("2"))),
+        ("c", Fail(as_reason("y"), "engine")),
+        ("d", Pass(as_reason("2"))),
+        ("n", Fail(as_reason("x"), "model")),
+        ("f", Pass(as_reason("2"))),
+        ("g", Fail(as_reason("x"), "model")),
+        version="2.0",
+    )
+    found = compare(
+        of_receipt(receipt(before, tool_parser="a", kind="chat")), of_receipt(receipt(after, kind="chat"))
+    )
+    assert {m.probe: m.way for m in found.outcomes} == {
+        "a": "worse", "b": "better", "c": "other", "e": "gone", "n": "new", "f": "other", "g": "worse",
+    }  # fmt: skip
+    assert (found.worse, found.alike) == (2, 1)
+    assert found.decisions == {"tool_parser": ({"value": "a", "status": "user"}, None)}
+    assert (found.before["version"], found.after["version"]) == ("1.0", "2.0")
+    schema.check("comparison", found.to_json(), "comparison")
+
+
+def test_a_run_of_an_older_version_is_compared_by_outcome_and_blame() -> None:
+    """Its receipt has sentences alone, which nobody compares."""
+    old = report(("a", Fail(as_reason("x"), "engine")), ("b", Fail(as_reason("x"), "engine")))
+    new = report(("a", Fail(as_reason("y"), "engine")), ("b", Fail(as_reason("x"), "model")))
+    for run in (old, new):
+        for row in run["outcomes"]:
+            del row["cause"], row["remedy"]
+    found = compare(of_receipt(receipt(old)), of_receipt(receipt(new)))
+    assert {m.probe: m.way for m in found.outcomes} == {"b": "other"}
+
+
+def test_two_receipts_are_compared_and_the_exit_code_says_worse(desk: Desk) -> None:
+    stored(desk, report(*ALL))
+    kept = desk.folder / "before.receipt.json"
+    kept.write_bytes((desk.folder / "models" / "chat.receipt.json").read_bytes())
+    stored(desk, report(ALL[0], ("tool-call", Pass(as_reason("a call"))), *ALL[2:], version="2.0"))
+    better = desk("report", "--compare", kept, "chat")
+    assert better.code == 0
+    assert "better: tool-call: fail → pass" in better.out
+    assert "on mlx 1.0" in better.out.splitlines()[0]
+    worse = desk("report", "--compare", "models/chat.yaml", kept, "--json")
+    assert (worse.code, json.loads(worse.out)["worse"]) == (1, 1)
+    schema.check("comparison", json.loads(worse.out), "stdout")
+    assert desk("report", "--compare", kept, "chat", "--output", "c.json").code == 0
+    assert json.loads((desk.folder / "c.json").read_text())["worse"] == 0

@@ -1,0 +1,113 @@
+"""Reports and parts of a validation on a real mlx-lm: some probes, a question, a server that runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from importer.cli.main import run
+from importer.config_file import schema
+from importer.config_file.store import Store
+from importer.demo import MODEL
+from importer.engines import get
+from importer.engines.install import Installed
+from importer.engines.process import serve
+from tests.reporting import looked_at
+
+pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("mlx")]
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "Get the current weather for a city.",
+        "parameters": {
+            "type": "object",
+            "properties": {"location": {"type": "string", "description": "The city."}},
+            "required": ["location"],
+        },
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory, mlx_engine: Installed) -> Path:
+    """A folder with the demo's document, validated, and the reports of that run."""
+    folder = tmp_path_factory.mktemp("reports")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("IMPORTER_HOME", str(folder / "home"))
+        patch.setenv("IMPORTER_MLX_PYTHON", str(mlx_engine.python))
+        patch.chdir(folder)
+        assert run([str(MODEL), "--name", "demo", "--backend", "mlx", "--yes", "--no-validate"]) == 0
+        assert (
+            run(["validate", "demo", "--report", "page.html", "--report", "junit.xml", "--report", "a.json"])
+            == 0
+        )
+    return folder
+
+
+@pytest.fixture
+def here(place: Path, mlx_engine: Installed, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("IMPORTER_HOME", str(place / "home"))
+    monkeypatch.setenv("IMPORTER_MLX_PYTHON", str(mlx_engine.python))
+    monkeypatch.chdir(place)
+    return place
+
+
+def receipt(folder: Path) -> Any:
+    data = json.loads((folder / "models" / "demo.receipt.json").read_text())
+    schema.check("receipt", data, "receipt")
+    return data
+
+
+def test_a_real_validation_is_told_in_every_format(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = json.loads((here / "a.json").read_text())
+    schema.check("validation", report, "a.json")
+    (made,) = report["runs"]
+    suite = ElementTree.parse(here / "junit.xml").getroot().find("testsuite")
+    assert suite is not None
+    assert (suite.get("failures"), suite.get("errors")) == ("0", "0")
+    assert suite.get("tests") == str(len(made["outcomes"]))
+    assert suite.get("skipped") == str(made["counts"]["not-applicable"])
+    text = "".join(looked_at((here / "page.html").read_text()).text)
+    assert all(outcome["probe"] in text and outcome["reason"] in text for outcome in made["outcomes"])
+    assert run(["report", "demo", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["runs"] == report["runs"]
+    assert run(["report", "demo"]) == 0
+    assert f"{made['counts']['pass']} pass" in capsys.readouterr().out
+
+
+def test_some_probes_and_a_question_are_kept_apart(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = receipt(here)["validation"]
+    (here / "tool.json").write_text(json.dumps(TOOL))
+    words = ["validate", "demo", "--probe", "plain-chat", "tool-call", "--json"]
+    assert run([*words, "--prompt", "What is the weather in Paris?", "--tool", "tool.json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    outcomes = {o["probe"]: (o["outcome"], o["reason"]) for o in report["outcomes"]}
+    assert list(outcomes) == ["plain-chat", "tool-call", "own-question", "stops-cleanly"]
+    assert outcomes["own-question"] == ("pass", 'get_weather {"location": "Paris"}')
+    assert report["partial"] == {"probes": ["plain-chat", "tool-call", "own-question"], "against": None}
+    after = receipt(here)
+    assert after["validation"] == whole
+    assert after["partial"]["outcomes"] == report["outcomes"]
+
+
+def test_a_server_that_runs_is_probed_and_goes_on_running(
+    here: Path, mlx_engine: Installed, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = Store(here / "models").load("demo").data
+    with serve(get("mlx"), mlx_engine.python, document, MODEL) as served:
+        words = ["validate", "demo", "--against", served.base_url, "--model", served.model, "--json"]
+        code = run(words)
+        assert served.alive
+    report = json.loads(capsys.readouterr().out)
+    outcomes = {o["probe"]: o["outcome"] for o in report["outcomes"]}
+    assert (code, report["passed"], "stops-cleanly" in outcomes) == (1, False, False)
+    assert outcomes["tool-call-streamed"] == outcomes["later-turns"] == outcomes["reasoning-apart"] == "pass"
+    # Nobody has said what this server lacks, so it is asked, and found to lack it.
+    assert (outcomes["tool-choice"], outcomes["log-probabilities"]) == ("fail", "fail")
+    assert receipt(here)["validation"]["passed"]
+    assert receipt(here)["partial"]["partial"]["against"] == served.base_url

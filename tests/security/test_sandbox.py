@@ -1,0 +1,230 @@
+"""The sandbox: what its children may take, and what becomes of a call whose child starves or dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from importer.analysis import ANALYSE, Question
+from importer.chat_template.render import RENDER, Rendered, Renderer, RenderExchange, RenderJob, RenderRefused
+from importer.errors import RepositoryError, SandboxError
+from importer.hub.snapshot import RepoFile, Snapshot
+from importer.sandbox import OverLimit, Sandbox, SandboxReason
+from importer.signals.engine_capabilities import Machine
+from tests.sandboxing import kill, meddling, stop, stopped_for
+
+ROOT = str(Path(__file__).resolve().parents[2])
+ENDLESS = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
+linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+
+def exchange(template: str) -> RenderExchange:
+    return RenderExchange(template, [RenderJob([])])
+
+
+def question(**texts: str) -> Question:
+    files = tuple(RepoFile(path) for path in texts)
+    snapshot = Snapshot(
+        "acme/x", "acme/x", "0" * 40, files, {k.replace("__", "."): v for k, v in texts.items()}
+    )
+    return Question(snapshot, "linux", Machine("cpu"))
+
+
+def test_a_call_is_answered_again_and_again_by_one_process() -> None:
+    with Sandbox() as sandbox:
+        answers = [sandbox.call(RENDER, exchange(f"{{{{ 1 + {n} }}}}"), "it") for n in range(3)]
+        assert len(sandbox.pids) == 1
+    assert [a.results for a in answers if not isinstance(a, OverLimit)] == [
+        (Rendered("1"),), (Rendered("2"),), (Rendered("3"),)
+    ]  # fmt: skip
+
+
+def test_errors_of_ours_cross_with_their_fields() -> None:
+    with Sandbox() as sandbox, pytest.raises(RepositoryError) as caught:
+        sandbox.call(ANALYSE, question(config__json="{"), "acme/x")
+    assert (caught.value.kind, caught.value.details["file"]) == ("broken-json", "config.json")
+
+
+def test_a_text_over_its_time_is_told_and_the_child_goes_on() -> None:
+    with Sandbox() as sandbox:
+        readme = "- temperature 0.9, recommended\n" * 50_000
+        over = sandbox.call(ANALYSE, question(config__json="{}", README__md=readme), "acme/x", seconds=0.02)
+        assert isinstance(over, OverLimit)
+        assert over.reason.kind is SandboxReason.TIME
+        (pid,) = sandbox.pids
+        sandbox.call(RENDER, exchange("x"), "it")
+        assert sandbox.pids == (pid,)
+
+
+def test_a_rendering_over_its_time_is_a_refusal() -> None:
+    with Renderer(cpu_seconds=0.2) as renderer:
+        (result,) = renderer.render(ENDLESS, [RenderJob([])]).results
+    assert isinstance(result, RenderRefused)
+    assert result.kind == "limit"
+
+
+def test_what_is_nested_deeper_than_python_goes_is_told() -> None:
+    deep: dict[str, object] = {}
+    for _ in range(3000):
+        deep = {"x": deep}
+    asked = question(config__json="{}")
+    asked.snapshot.info["config"] = deep  # type: ignore[index]
+    with Sandbox() as sandbox:
+        over = sandbox.call(ANALYSE, asked, "acme/x")
+    assert isinstance(over, OverLimit)
+    assert over.reason.kind is SandboxReason.DEPTH
+
+
+@linux
+def test_a_large_program_keeps_its_child() -> None:
+    script = (
+        "from importer.sandbox import Sandbox\n"
+        "from importer.chat_template.render import RENDER, RenderExchange, RenderJob\n"
+        "large = b'x' * 300 * 2**20\n"
+        "with Sandbox() as sandbox:\n"
+        "    for _ in range(2):\n"
+        "        sandbox.call(RENDER, RenderExchange('x', [RenderJob([])]), 'it')\n"
+        "        print(*sandbox.pids)\n"
+    )
+    told = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, check=True)
+    first, second = told.stdout.split()
+    assert first == second
+
+
+def test_a_child_that_died_unasked_is_replaced() -> None:
+    with Sandbox() as sandbox:
+        sandbox.call(RENDER, exchange("x"), "it")
+        (pid,) = sandbox.pids
+        os.kill(pid, signal.SIGKILL)
+        time.sleep(0.1)
+        sandbox.call(RENDER, exchange("x"), "it")
+        assert sandbox.pids != (pid,)
+
+
+@linux
+def test_a_child_killed_once_costs_nothing() -> None:
+    with Sandbox() as sandbox, meddling(kill, times=1) as met:
+        assert sandbox.call(RENDER, exchange("{{ 1 }}"), "it") == RENDER.answer((Rendered("1"),))
+        assert len(met) == 1
+
+
+@linux
+def test_a_child_killed_twice_is_an_error_of_its_own() -> None:
+    with Sandbox() as sandbox, meddling(kill) as met, pytest.raises(SandboxError) as caught:
+        sandbox.call(RENDER, exchange("x"), "it")
+    assert (caught.value.kind, caught.value.exit_code, len(met)) == ("lost", 75, 2)
+
+
+@linux
+def test_children_that_stand_still_for_good_are_an_error_of_its_own() -> None:
+    with Sandbox(wall_seconds=0.5) as sandbox, meddling(stop) as met, pytest.raises(SandboxError) as caught:
+        sandbox.call(RENDER, exchange("x"), "it")
+    assert (caught.value.kind, caught.value.exit_code, len(met)) == ("starved", 75, 2)
+
+
+@linux
+def test_a_child_that_stands_still_for_a_while_answers() -> None:
+    with Sandbox(wall_seconds=5) as sandbox, meddling(stopped_for(1.0)) as met:
+        assert sandbox.call(RENDER, exchange("{{ 1 }}"), "it") == RENDER.answer((Rendered("1"),))
+        assert len(met) == 1
+
+
+def test_as_many_children_as_there_may_be_work_at_a_time() -> None:
+    with Sandbox(2) as sandbox:
+        threads = [
+            threading.Thread(target=sandbox.call, args=(RENDER, exchange(ENDLESS), "it", 0.3))
+            for _ in range(5)
+        ]
+        for thread in threads:
+            thread.start()
+        seen = set[int]()
+        while any(thread.is_alive() for thread in threads):
+            seen.add(len(sandbox.pids))
+            time.sleep(0.02)
+        assert max(seen) == 2
+    assert sandbox.pids == ()
+
+
+def test_closing_leaves_no_process() -> None:
+    with Sandbox() as sandbox:
+        sandbox.start()
+        (pid,) = sandbox.pids
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_closing_ends_what_is_under_way_at_once() -> None:
+    with Sandbox() as sandbox, ThreadPoolExecutor() as threads:
+        calls = [threads.submit(sandbox.call, RENDER, exchange(ENDLESS), "it", 60) for _ in range(2)]
+        while not sandbox.pids:
+            time.sleep(0.01)
+        began = time.monotonic()
+        sandbox.close()
+        errors = [call.exception() for call in calls]
+        assert time.monotonic() - began < 1.5  # of the two seconds that the rendering takes
+        assert [getattr(error, "kind", None) for error in errors] == ["closed", "closed"]
+        assert sandbox.pids == ()
+        assert sandbox.call(RENDER, exchange("{{ 1 }}"), "it") == RENDER.answer((Rendered("1"),))
+
+
+def alone(code: str) -> subprocess.CompletedProcess[str]:
+    """Run a program that limits itself as children do."""
+    given = f"import sys; sys.path.insert(0, {ROOT!r})\nfrom importer.sandbox import limits\n{code}"
+    return subprocess.run([sys.executable, "-I", "-c", given], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [lambda: "open('/etc/hostname')", lambda: "socket.socket()", lambda: "subprocess.run(['true'])"],
+    ids=["file", "socket", "process"],
+)
+def test_a_child_can_open_nothing(attempt: Callable[[], str]) -> None:
+    """Even code that got out of a sandbox finds no file, no socket and no process."""
+    code = f"import socket, subprocess\nlimits.confine(2**29)\ntry: {attempt()}\nexcept OSError: print('no')"
+    assert alone(code).stdout.split() == ["no"]
+
+
+@linux
+@pytest.mark.slow
+def test_a_step_that_no_signal_interrupts_is_ended_by_the_kernel() -> None:
+    done = alone("limits.confine(2**29)\nlimits.deadline(0.1)\npow(3, 10**9)")
+    assert done.returncode == -signal.SIGXCPU
+
+
+def test_limits_within_limits() -> None:
+    code = """
+limits.confine(2**29)
+def spin():
+    while True: pass
+told = []
+try:
+    with limits.processor(0.4):
+        try:
+            with limits.processor(0.1): spin()
+        except limits.OutOfTimeError: told.append("inner")
+        try:
+            with limits.processor(60): spin()
+        except limits.OutOfTimeError: told.append("clipped")
+        spin()
+except limits.OutOfTimeError: told.append("outer")
+import signal
+print(*told, signal.getitimer(signal.ITIMER_PROF)[0])
+"""
+    assert alone(code).stdout.split() == ["inner", "clipped", "outer", "0.0"]
+
+
+@linux
+def test_the_environment_is_not_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "secret")
+    with Sandbox() as sandbox:
+        sandbox.call(RENDER, exchange("x"), "it")
+        assert b"secret" not in Path(f"/proc/{sandbox.pids[0]}/environ").read_bytes()

@@ -1,0 +1,167 @@
+"""The folder that the importer is started in: nothing of it runs, and no child gets a secret."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Mapping
+from pathlib import Path
+
+import psutil
+import pytest
+
+from importer.engines.install import Installed
+from tests.commandline import REPO, Desk, desk
+from tests.hostile import Hostile, before_ours, hostile, names, poison
+from tests.serving import running
+from tests.waiting import wait_until
+
+__all__ = ["desk"]
+
+SCRIPT = [str(Path(sys.executable).with_name("importer"))]
+MODULE = [sys.executable, "-m", "importer"]
+SAFE = [sys.executable, "-P", "-m", "importer"]
+COMMANDS = (
+    ". --dry-run --backend mlx", "engine list",
+    pytest.param("doctor", marks=pytest.mark.slow), pytest.param("list", marks=pytest.mark.slow),
+)  # fmt: skip
+SECRETS = {
+    "HF_TOKEN": "hf_secret_1", "HUGGING_FACE_HUB_TOKEN": "hf_secret_2", "PGPASSWORD": "secret_3",
+    "DATABASE_URL": "postgresql://ann:secret_4@db/x", "IMPORTER_SERVE_DATABASE": "sqlite:///secret_5",
+    "AWS_SECRET_ACCESS_KEY": "secret_6", "OPENAI_API_KEY": "secret_7", "VLLM_API_KEY": "secret_8",
+}  # fmt: skip
+
+
+def around(place: Path, **more: str) -> dict[str, str]:
+    """The variables of a process that shall see nothing but what lies in ``place``."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "IMPORTER_", "PYTHON"))}
+    own = {
+        "IMPORTER_HOME": str(place / "home"),
+        "HF_HOME": str(place / "hf"),
+        "HF_ENDPOINT": "http://127.0.0.1:9",
+    }
+    return {**kept, **own, "PYTHONPATH": str(REPO), **more}
+
+
+def started(made: Hostile, argv: list[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(argv, cwd=made.path, env=env, capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def test_the_poison_works(tmp_path: Path) -> None:
+    """What is in the folder runs where Python is started as usual, and reads what is around."""
+    made = hostile(tmp_path, names(), own=True)
+    argv = [sys.executable, "-c", "import csv"]
+    subprocess.run(argv, cwd=made.path, env=around(tmp_path), check=True)
+    assert made.ran[0].startswith("csv ")
+    assert "HF_ENDPOINT" in made.ran[0]
+    assert before_ours() <= names() | {"blank", "sitecustomize", "__main__"}
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_the_command_runs_nothing_of_its_folder(words: str, tmp_path: Path, desk: Desk) -> None:
+    made = hostile(tmp_path, names(), own=True)
+    python = desk.engine()
+    for command in (SCRIPT, SAFE):
+        done = started(made, [*command, *words.split()], around(tmp_path, IMPORTER_MLX_PYTHON=str(python)))
+        assert (done.returncode in {0, 1}, made.ran) == (True, []), done.stderr
+    if words == "engine list":
+        assert "0.0.1" in done.stdout, "the engine was asked"
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_the_module_runs_nothing_but_what_python_takes_first(words: str, tmp_path: Path, desk: Desk) -> None:
+    made = hostile(tmp_path, names() - before_ours())
+    env = around(tmp_path, IMPORTER_MLX_PYTHON=str(desk.engine()))
+    done = started(made, [*MODULE, *words.split()], env)
+    assert (done.returncode in {0, 1}, made.ran) == (True, []), done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", ["--help", "shapes", "--check"])
+def test_the_job_runs_nothing_of_its_folder(words: str, tmp_path: Path) -> None:
+    """The last asks pip for its settings, and then an index that nobody serves."""
+    made = hostile(tmp_path, names() - before_ours())
+    env = around(tmp_path, PIP_CONFIG_FILE="/dev/null", PIP_INDEX_URL="http://127.0.0.1:9/simple")
+    done = started(made, [sys.executable, "-m", "gen_defaults", words], env)
+    assert ("127.0.0.1:9" in done.stderr) == (words == "--check")
+    assert made.ran == []
+
+
+def test_a_checkout_runs_from_its_own_folder(tmp_path: Path) -> None:
+    """Where nothing is installed, the working directory is the place of both packages."""
+    for package in ("importer", "gen_defaults"):
+        (tmp_path / package).symlink_to(REPO / package)
+    env = around(tmp_path, PYTHONPATH=sysconfig.get_path("purelib"))
+    argv = [sys.executable, "-S", "-m", "gen_defaults", "--help"]
+    done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout[:6]) == (0, "usage:"), done.stderr
+
+
+@pytest.mark.slow
+def test_the_service_runs_nothing_of_its_folder(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    place = tmp_path / "service"
+    place.mkdir()
+    poison(place, mark, names() - before_ours())
+    with running(place) as service:
+        assert service.imported("acme/chat")["state"] == "succeeded", service.log()
+    assert not mark.exists(), mark.read_text()
+
+
+def seen(process: subprocess.Popen[bytes]) -> dict[str, tuple[list[str], str]]:
+    """Every process below this one while it runs: its words and its variables, as often as they change."""
+    found: dict[str, tuple[list[str], str]] = {}
+
+    def look() -> bool:
+        if process.poll() is not None:
+            return True
+        for child in psutil.Process(process.pid).children(recursive=True):
+            try:
+                words, variables = child.cmdline(), Path(f"/proc/{child.pid}/environ").read_bytes()
+            except (psutil.Error, OSError):
+                continue
+            if words and variables:
+                found[f"{child.pid} {words}"] = (words, variables.decode(errors="replace"))
+        return False
+
+    assert wait_until(look, 300)
+    return found
+
+
+@pytest.mark.engine
+@pytest.mark.xdist_group("mlx")
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at processes")
+def test_a_validation_runs_nothing_of_its_folder_and_hands_no_secret_on(
+    tmp_path: Path, mlx_engine: Installed
+) -> None:
+    made = hostile(tmp_path, names(), own=True)
+    own = {"HF_HOME": str(tmp_path / "hf"), "IMPORTER_MLX_PYTHON": str(mlx_engine.python), **SECRETS}
+    env = around(tmp_path, OMP_NUM_THREADS="1", **own)
+    words = [*SCRIPT, ".", "--backend", "mlx", "--output", str(tmp_path / "out"), "--yes", "--validate"]
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(
+            words, cwd=made.path, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+        )
+        children = seen(process)
+    assert process.returncode == 0, (tmp_path / "log").read_text()
+    assert made.ran == []
+    told = [" ".join(words) for words, _ in children.values()]
+    for part in (
+        "importlib.metadata",
+        "parser_worker/__main__.py",
+        "guardian.py",
+        "mlx_lm server",
+        "parser_worker/tokens.py",
+    ):
+        assert any(part in words for words in told), (part, told)
+    for words, variables in children.values():
+        assert "secret" not in variables, words
+    engine = next(
+        v for w, v in children.values() if "mlx_lm server" in " ".join(w) and "guardian" not in " ".join(w)
+    )
+    assert "OMP_NUM_THREADS=1" in engine
+    assert "PYTHONPATH" not in engine

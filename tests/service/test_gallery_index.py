@@ -1,0 +1,193 @@
+"""The gallery as LocalAI fetches it: what is in it, how it is cached, and when an entry leaves it."""
+
+from __future__ import annotations
+
+import gzip
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+from importer.config_file import schema
+from importer.exports.base import ExportComment, yaml_text
+from importer.gallery import published as rows
+from importer.gallery.database import Database
+from importer.gallery.migrations import migrate
+from importer.reasons import Reason
+from importer.service.index import GalleryIndex, IndexPage, text
+from tests.localai_client import GALLERY_MODEL, MODEL_CONFIG, LocalAI, decoded
+from tests.publishing import gallery_of, published, validated
+from tests.serving import Service, service
+
+__all__ = ["service"]
+slow = pytest.mark.slow
+INDEX = "/gallery/index.yaml"
+
+
+def index(service: Service) -> list[dict[str, Any]]:
+    """The index, if a LocalAI would take it: a list whose items are of its own types."""
+    answer = service.client.get(INDEX)
+    assert answer.status_code == 200, answer.text
+    items = yaml.safe_load(answer.text)
+    assert isinstance(items, list)
+    return [decoded(item, GALLERY_MODEL) for item in items]
+
+
+def names(service: Service) -> list[str]:
+    return [item["name"] for item in index(service)]
+
+
+def out(service: Service, name: str) -> None:
+    job = service.imported("acme/base", name=name)
+    assert job["state"] == "succeeded", job
+    published(gallery_of(service), name)
+
+
+def reasons(service: Service) -> dict[str, str | None]:
+    found = service.client.get("/v1/gallery").json()["items"]
+    for one in found:
+        whole = service.client.get(f"/v1/configs/{one['name']}").json()
+        assert (one["reason"], one["state"]) == (whole["reason"], whole["state"])
+        assert one["published"] == (one["reason"] is None) == ("entry" in whole["links"])
+    return {one["name"]: one["reason"] for one in found}
+
+
+@slow
+def test_an_entry_leaves_the_gallery_when_its_proof_no_longer_holds(service: Service) -> None:
+    assert index(service) == []
+    for name in ("edited", "rejected", "kept", "draft", "gone"):
+        assert service.imported("acme/base", name=name)["state"] == "succeeded"
+    gallery = gallery_of(service)
+    for name in ("edited", "rejected", "kept", "gone"):
+        published(gallery, name)
+    assert names(service) == ["edited", "gone", "kept", "rejected"]
+    patch = {"parameters": {"temperature": 0.1}}
+    service.client.patch("/v1/configs/edited", json=patch, headers={"If-Match": service.etag("edited")})
+    service.client.post("/v1/configs/rejected/reject", json={"note": "too hot"})
+    service.client.delete("/v1/configs/gone", headers={"If-Match": "*"})
+    assert names(service) == ["kept"]
+    for name in ("edited", "rejected", "gone", "draft"):
+        assert service.client.get(f"/gallery/{name}.yaml").status_code == 404
+    why = reasons(service)
+    assert why["kept"] is None
+    assert "edited since it was approved" in str(why["edited"])
+    assert "too hot" in str(why["rejected"])
+    assert why["draft"] == "nobody has approved it as it is now"
+    left = service.client.get("/v1/gallery", params={"published": "false"}).json()
+    assert [i["name"] for i in left["items"]] == ["draft", "edited", "rejected"]
+    assert (left["total"], left["published"]) == (3, 1)
+    service.client.post("/v1/configs/edited/approve")
+    assert "validation does not hold" in str(reasons(service)["edited"])
+    validated(gallery, "edited")
+    assert names(service) == ["edited", "kept"]
+
+
+@slow
+def test_an_entry_and_its_file_give_the_same_configuration(service: Service) -> None:
+    out(service, "entry")
+    items = index(service)
+    links = [i["urls"].pop() for i in items]  # the entries' own files, on this server
+    assert links == [f"{service.url}/gallery/{i['name']}.yaml" for i in items]
+    schema.check("localai-gallery", items, "index.yaml")
+    answer = httpx.get(f"{service.url}/gallery/entry.yaml", trust_env=False)
+    file = decoded(yaml.safe_load(answer.text), MODEL_CONFIG)
+    written = LocalAI(service.url).installed_from(items, "entry")
+    assert {**yaml.safe_load(file["config_file"]), "name": "entry"} == written
+    schema.check("localai-model", written, "entry.yaml")
+    assert (written["parameters"]["model"], written["backend"]) == ("acme/base", "vllm")
+    assert written["artifacts"][0]["source"]["revision"]
+    found = service.client.get("/v1/gallery").json()
+    assert found["gallery"] == {"name": "importer", "url": f"{service.url}{INDEX}"}
+
+
+@slow
+def test_the_index_is_sent_once_for_each_change(service: Service) -> None:
+    out(service, "cached")
+    plain = {"Accept-Encoding": "identity"}
+    first = service.client.get(INDEX, headers=plain)
+    assert (first.headers["content-type"], "content-encoding" in first.headers) == ("application/yaml", False)
+    tag = first.headers["ETag"]
+    packed = service.client.get(INDEX, headers={"Accept-Encoding": "gzip"})
+    assert (packed.headers["content-encoding"], packed.text) == ("gzip", first.text)
+    assert packed.headers["ETag"] != tag
+    assert (
+        "content-encoding" not in service.client.get(INDEX, headers={"Accept-Encoding": "gzip;q=0.0"}).headers
+    )
+    for seen in (tag, f"W/{tag}", packed.headers["ETag"], f'"x", {tag}', "*"):
+        known = service.client.get(INDEX, headers={**plain, "If-None-Match": seen})
+        assert (known.status_code, known.content, known.headers["ETag"]) == (304, b"", tag)
+    assert service.client.get(INDEX, headers={**plain, "If-None-Match": '"x"'}).status_code == 200
+    for path in (INDEX, "/gallery/cached.yaml"):
+        whole, head = service.client.get(path, headers=plain), service.client.head(path, headers=plain)
+        assert (head.status_code, head.content) == (200, b"")
+        assert head.headers["Content-Length"] == str(len(whole.content))
+        assert head.headers["ETag"] == whole.headers["ETag"]
+    time.sleep(1.1)
+    modified = service.client.get(INDEX).headers["Last-Modified"]
+    for since, status in ((modified, 304), ("Thu, 01 Jan 2026 00:00:00 GMT", 200), ("yesterday", 200)):
+        assert service.client.get(INDEX, headers={"If-Modified-Since": since}).status_code == status
+    other = {"If-Modified-Since": modified, "If-None-Match": '"x"'}
+    assert service.client.get(INDEX, headers=other).status_code == 200  # the tag counts, where both are sent
+    out(service, "cached-too")
+    changed = service.client.get(INDEX, headers={**plain, "If-None-Match": tag})
+    assert changed.status_code == 200
+    assert changed.headers["ETag"] != tag
+
+
+@slow
+def test_what_is_no_entry_is_not_there(service: Service) -> None:
+    for path in ("x.yaml", "x", ".yaml", "index", "%2e%2e%2fx.yaml", "a%2Fb.yaml", "é.yaml", "%00.yaml"):
+        answer = service.client.get(f"/gallery/{path}")
+        assert answer.status_code in {400, 404, 422}, path
+        assert answer.headers["content-type"] == "application/problem+json"
+
+
+HOSTILE = [
+    "a: b",
+    "- x",
+    "\x1b[2J",
+    "a\n- name: evil",
+    "'\"#",
+    "{{x}}",
+    "!!python/object:os.system",
+    "é\u2028x",
+]
+
+
+def test_hostile_texts_stay_values_of_their_own_entry() -> None:
+    items = []
+    for i, bad in enumerate(HOSTILE):
+        entry = {"name": f"n{i}", "description": bad, "urls": ["u"]}
+        items.append((f"n{i}", yaml_text([entry], [Reason(ExportComment.COMMAND, command=bad)])))
+    found = yaml.safe_load(text(items, "http://h"))
+    assert [one["name"] for one in found] == [name for name, _ in items]
+    assert [one["description"] for one in found] == HOSTILE
+    assert found[3]["urls"] == ["u", "http://h/gallery/n3.yaml"]
+    odd = 'http://h"\n- name: evil'
+    assert yaml.safe_load(text(items[:1], odd))[0]["urls"][1] == f"{odd}/gallery/n0.yaml"
+    assert yaml.safe_load(text([], "http://h")) == []
+
+
+def test_a_page_is_the_same_wherever_it_is_rendered() -> None:
+    one, two = IndexPage.of("x", 5), IndexPage.of("x", 5)
+    assert (one, gzip.decompress(one.packed)) == (two, b"x")
+    assert IndexPage.of("x", int(time.time())).modified is None
+    assert IndexPage.of("x", 0).modified is None
+    assert one.unchanged_since("Thu, 01 Jan 1970 00:00:05 GMT")
+    assert not one.unchanged_since("Thu, 01 Jan 1970 00:00:04 GMT")
+    assert not any(one.unchanged_since(bad) for bad in (None, "", "x", "Thu, 99 Jan 1970 00:00:05 GMT"))
+
+
+def test_an_index_is_held_for_a_few_addresses(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path / 'g.sqlite'}")
+    migrate(database)
+    found = GalleryIndex(database)
+    pages = [found.get(f"http://h{n}") for n in range(9)]
+    assert found.get("http://h8") is pages[8]
+    assert len(found._held) <= 4
+    with database.reading() as connection:
+        assert (rows.items(connection), rows.listed(connection), rows.file(connection, "x")) == ([], [], None)
+    database.close()

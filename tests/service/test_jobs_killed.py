@@ -1,0 +1,41 @@
+"""Processes of the service that are killed while they work: a part of what ``tests.killer`` does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from importer.engines.install import Installed
+from tests.killer.kill import Killer, killing, moments
+from tests.killer.points import POINTS, Point
+
+pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.xdist_group("killed")]
+SOME = {
+    ("import", "queued"), ("import", "succeeded written"),
+    ("validation", "engine ready"), ("validation", "cancelled"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def killer(tmp_path_factory: pytest.TempPathFactory, mlx_engine: Installed) -> Iterator[Killer]:
+    del mlx_engine
+    with killing(tmp_path_factory.mktemp("killed")) as one:
+        yield one
+
+
+@pytest.mark.parametrize(
+    "point", [p for p in POINTS if (p.kind, p.at) in SOME], ids=lambda p: f"{p.kind}-{p.at}".replace(" ", "-")
+)
+def test_a_job_goes_on_where_it_was_and_once(killer: Killer, point: Point) -> None:
+    assert not killer.at(point).wrong
+
+
+def test_a_list_goes_on_after_kills_at_any_moment(killer: Killer) -> None:
+    for moment in moments(7, 2, "import", killer.events("import")):
+        assert not killer.sometime(moment).wrong
+
+
+def test_every_boundary_of_every_step_has_a_point() -> None:
+    assert len({(p.kind, p.at) for p in POINTS}) == len(POINTS)
+    assert {(p.kind, p.at) for p in POINTS} >= SOME

@@ -1,0 +1,357 @@
+"""LocalAI's contract, asked by a client that was written from its documentation."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from importer.service.localai.imports import merge, shown
+from tests.localai_client import (  # fmt: skip
+    AMBIGUOUS,
+    BEGUN,
+    ERROR,
+    GALLERY,
+    KNOWN,
+    METADATA,
+    OP_STATUS,
+    PATCHED,
+    LocalAI,
+    decoded,
+)
+from tests.publishing import gallery_of, published
+from tests.serving import Service, running, service
+
+__all__ = ["service"]
+slow = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def local(service: Service) -> LocalAI:
+    return LocalAI(service.url)
+
+
+def envelope(answer: httpx.Response, status: int) -> str:
+    """The message in the envelope of most failures."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/json"
+    assert set(answer.json()) == {"error"}
+    error = decoded(answer.json()["error"], ERROR)
+    assert error["code"] == status
+    return str(error["message"])
+
+
+def flat(answer: httpx.Response, status: int) -> str:
+    assert answer.status_code == status, answer.text
+    assert set(answer.json()) == {"error"}
+    assert isinstance(answer.json()["error"], str)
+    return str(answer.json()["error"])
+
+
+@slow
+@pytest.mark.parametrize("form", ["acme/base", "huggingface://acme/base", "hf://acme/base"])
+def test_an_import_is_watched_until_it_is_completed(local: LocalAI, service: Service, form: str) -> None:
+    name = f"way-{form.partition(':')[0].replace('/', '-')}"
+    answer = local.import_uri(form, {"backend": "vllm", "name": name, "description": "why", "odd": 1})
+    assert answer.status_code == 200, answer.text
+    begun = decoded(answer.json(), BEGUN)
+    assert begun["status"] == f"{service.url}/models/jobs/{uuid.UUID(begun['uuid'])}"
+    done = local.finished(begun)
+    assert local.succeeded(done)
+    assert (done["gallery_element_name"], done["cancellable"], "error" in done) == (name, False, False)
+    data = local.get(f"/api/models/config-json/{name}").json()
+    assert (data["name"], data["description"], data["parameters"]["model"]) == (name, "why", "acme/base")
+    everything = local.get("/models/jobs").json()
+    assert decoded(everything[begun["uuid"]], OP_STATUS) == done
+    assert service.client.get(f"/v1/configs/{name}").json()["state"] == "draft"
+
+
+@slow
+def test_a_repository_is_looked_at_once(local: LocalAI, service: Service) -> None:
+    asked = service.hub.asked
+    begun = local.import_uri("acme/base", {"backend": "vllm", "name": "looked"}).json()
+    assert local.succeeded(local.finished(begun))
+    paths = [e.path for e in service.hub.log[asked:]]
+    assert len(paths) == len(set(paths)), paths
+    assert [p for p in paths if p.startswith("/api/models/")], paths
+
+
+@slow
+def test_looks_are_counted_with_the_previews(tmp_path: Path) -> None:
+    with running(tmp_path, "--previews", "1") as one:
+        one.hub.latency = 2
+        with ThreadPoolExecutor(3) as threads:
+            ask = LocalAI(one.url).import_uri
+            answers = [*threads.map(lambda _: ask("acme/base", {"backend": "vllm"}), range(3))]
+        refused = [a for a in answers if a.status_code == 503]
+        assert refused
+        assert "previews" in envelope(refused[0], 503)
+        assert refused[0].headers["Retry-After"] == "5"
+
+
+@slow
+def test_what_several_backends_could_take_is_asked_back(local: LocalAI) -> None:
+    answer = local.import_uri("other/base", {"name": "asked"})
+    assert answer.status_code == 400
+    said = decoded(answer.json(), AMBIGUOUS)
+    assert (said["error"], said["candidates"], said["modality"]) == (
+        "ambiguous import",
+        ["vllm", "mlx"],
+        "text",
+    )
+    assert said["hint"] == "Pass preferences.backend to pick one of the candidates."
+    chosen = local.import_uri("other/base", {"name": "asked", "backend": said["candidates"][1]}).json()
+    assert local.succeeded(local.finished(chosen))
+
+
+@slow
+@pytest.mark.parametrize(
+    ("uri", "preferences", "status"),
+    [
+        ("no/such", None, 404),
+        ("acme/base", {"backend": "llama-cpp"}, 400),
+        ("acme/base", {"backend": 7}, 400),
+        ("acme/base", {"name": "\x1b[2J"}, 400),
+        ("ollama://gemma:2b", None, 400),
+        ("file:///etc/passwd", None, 400),
+        ("/etc", None, 400),
+        ("", None, 400),
+        ("../../x", None, 400),
+        ("http://169.254.169.254/latest", None, 400),
+        ("acme/base", "backend", 400),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_imported_is_400_or_404_in_its_envelope(
+    local: LocalAI, uri: str, preferences: Any, status: int
+) -> None:
+    assert envelope(local.import_uri(uri, preferences), status)
+
+
+@slow
+def test_requests_that_cannot_be_meant(local: LocalAI) -> None:
+    headers = {"Content-Type": "application/json"}
+    assert envelope(local.ask("POST", "/models/import-uri", content="{", headers=headers), 400)
+    assert envelope(local.ask("POST", "/models/import-uri", content="[1]", headers=headers), 400)
+    assert envelope(local.get(f"/models/jobs/{uuid.uuid4()}"), 404)
+    assert flat(local.get("/api/models/config-json/none"), 404)
+    assert flat(local.ask("PATCH", "/api/models/config-json/none", json={"f16": True}), 404)
+
+
+@slow
+def test_a_job_that_fails_says_why(local: LocalAI, service: Service) -> None:
+    """Between the look and the job the name was taken: another repository's document has it."""
+    begun = local.import_uri("acme/base", {"backend": "vllm", "name": "taken-first"}).json()
+    assert local.succeeded(local.finished(begun))
+    begun = local.import_uri("other/base", {"backend": "vllm", "name": "taken-first"}).json()
+    failed = local.finished(begun)
+    assert not local.succeeded(failed)
+    assert (failed["progress"], failed["gallery_element_name"]) == (0, "")
+    assert failed["message"] == f"error: {failed['error']}"
+    service.hub.latency = 2
+    try:
+        job = service.client.post("/v1/imports", json={"reference": "acme/base", "backend": "vllm"}).json()
+        waiting = decoded(local.get(f"/models/jobs/{job['id']}").json(), OP_STATUS)
+        assert (waiting["processed"], waiting["cancellable"]) == (False, True)
+        service.client.post(f"/v1/jobs/{job['id']}/cancel")
+    finally:
+        service.hub.latency = 0
+    gone = decoded(local.get(f"/models/jobs/{job['id']}").json(), OP_STATUS)
+    assert (gone["cancelled"], gone["processed"], gone["message"]) == (True, True, "cancelled")
+
+
+@slow
+def test_a_patch_is_the_deep_merge_that_localai_documents(local: LocalAI, service: Service) -> None:
+    assert local.succeeded(
+        local.finished(local.import_uri("acme/base", {"backend": "vllm", "name": "p"}).json())
+    )
+    path = "/api/models/config-json/p"
+    before = local.get(path).json()
+
+    def patched(patch: Any) -> dict[str, Any]:
+        answer = local.ask("PATCH", path, json=patch)
+        assert answer.status_code == 200, answer.text
+        said = decoded(answer.json(), PATCHED)
+        assert (said["success"], said["pending_cleanup"]) == (True, 0)
+        assert re.fullmatch("[0-9a-f]{64}", said["config_revision"])
+        found: dict[str, Any] = local.get(path).json()
+        return found
+
+    found = patched(
+        {"parameters": {"temperature": 0}, "stopwords": ["a", "b"], "engine_args": {"seed": 1, "x": 2}}
+    )
+    assert found["parameters"] == before["parameters"] | {"temperature": 0}  # nested maps merge
+    assert patched({"stopwords": ["c"]})["stopwords"] == ["c"]  # lists are replaced
+    assert patched({"engine_args": {"y": 3}})["engine_args"] == {"y": 3}  # maps of free keys, too
+    assert "engine_args" not in patched({"engine_args": {}})  # an empty one is taken away
+    assert patched({"dtype": None})["dtype"] is None  # null is a value
+    text = service.client.get("/v1/configs/p").json()["text"]
+    assert "#" in text
+    assert yaml.safe_load(text) == local.get(path).json()
+    versions = service.client.get("/v1/configs/p/history").json()["versions"]
+    assert [v["action"] for v in versions] == ["edit"] * 5 + ["import"]
+
+    for body in (b"", b"{}", b"[]", b"{", b'{"parameters": {"temperature": NaN}}'):
+        assert flat(local.ask("PATCH", path, content=body), 400)
+    assert "cannot be changed" in flat(local.ask("PATCH", path, json={"name": "q"}), 400)
+    assert flat(local.ask("PATCH", path, json={"parameters": {"temperature": 9}}), 400)
+    assert flat(local.ask("PATCH", path, json={"f16": True}, headers={"If-Match": '"1"'}), 409)
+    assert len(service.client.get("/v1/configs/p/history").json()["versions"]) == 6
+
+
+@slow
+def test_what_there_is(local: LocalAI, service: Service) -> None:
+    known = [decoded(one, KNOWN) for one in local.get("/backends/known").json()]
+    assert [k["name"] for k in known] == ["mlx", "mlx-vlm", "vllm", "vllm-mlx"]
+    (gallery,) = local.get("/models/galleries").json()
+    assert decoded(gallery, GALLERY) == {"name": "importer", "url": f"{service.url}/gallery/index.yaml"}
+    assert local.get("/models/available").json() == []
+    assert local.succeeded(
+        local.finished(local.import_uri("acme/base", {"backend": "vllm", "name": "a"}).json())
+    )
+    published(gallery_of(service), "a")
+    (found,) = local.get("/models/available").json()
+    assert decoded(found, METADATA)["gallery"] == gallery
+    assert (found["name"], found["backend"]) == ("a", "vllm")
+    index = yaml.safe_load(local.get(gallery["url"]).text)
+    assert [item["name"] for item in index] == ["a"]
+
+
+@slow
+def test_the_documented_descriptions_hold(service: Service) -> None:
+    """Every route of the contract is in the description, with its envelopes."""
+    described = service.client.get("/openapi.json").json()
+    paths = {
+        "/models/import-uri": "post", "/models/jobs/{uuid}": "get", "/models/jobs": "get",
+        "/models/available": "get", "/models/galleries": "get", "/backends/known": "get",
+        "/api/models/config-json/{name}": "patch", "/gallery/index.yaml": "get", "/gallery/{file}": "get",
+    }  # fmt: skip
+    for path, method in paths.items():
+        operation = described["paths"][path][method]
+        assert "401" in operation["responses"]
+        assert "localai" not in operation["tags"] or "422" not in operation["responses"]
+
+
+@slow
+def test_who_asks_too_often_is_told_so_in_the_described_envelope(tmp_path: Path) -> None:
+    with running(tmp_path, "--reads", "1", "--rate", "1") as one:
+        described = one.client.get("/openapi.json").json()
+        for method, path in (("GET", "/models/jobs"), ("PATCH", "/api/models/config-json/any")):
+            while one.client.request(method, path, json={}).status_code != 429:
+                pass
+        for path, operations in described["paths"].items():
+            for method, operation in operations.items():
+                if "localai" not in operation["tags"] or path == "/models/import-uri":
+                    continue  # looks are counted with the previews
+                answer = one.client.request(method, path.format(name="any", uuid=uuid.uuid4()), json={})
+                assert answer.status_code == 429, path
+                wanted = operation["responses"]["429"]["content"]["application/json"]["schema"]
+                Draft202012Validator({**wanted, "components": described["components"]}).validate(
+                    answer.json()
+                )
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, dict[str, str]]]:
+    """A server that is reached from elsewhere, behind a proxy; keys by their scope."""
+    folder = tmp_path_factory.mktemp("guarded")
+    env = {"IMPORTER_SERVE_DATABASE": f"sqlite:///{folder / 'gallery.sqlite'}", "IMPORTER_HOME": str(folder)}
+    keys = {}
+    for scope in ("read", "import", "admin"):
+        argv = [sys.executable, "-m", "importer", "keys", "create", scope, "--scope", scope]
+        done = subprocess.run(argv, capture_output=True, text=True, check=True, env={**os.environ, **env})
+        keys[scope] = done.stdout.strip()
+    words = (
+        "--host",
+        "0.0.0.0",
+        "--public-url",
+        "https://models.example/importer/",
+        "--allowed-host",
+        "127.0.0.1",
+    )
+    with running(folder, *words) as one:
+        yield one, keys
+
+
+@slow
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Authorization": "Bearer {}"},
+        {"Authorization": "{}"},
+        {"x-api-key": "{}"},
+        {"xi-api-key": "{}"},
+        {"Cookie": "token={}"},
+    ],
+)
+def test_a_key_is_taken_as_localai_takes_it(guarded: Any, headers: dict[str, str]) -> None:
+    service, keys = guarded
+    said = {name: value.format(keys["import"]) for name, value in headers.items()}
+    wrong = {name: value.format("imp_0_0") for name, value in headers.items()}
+    local = LocalAI(service.url, said)
+    begun = decoded(local.import_uri("no/such", {}).json() or {}, {"error": (dict, False)})
+    assert begun["error"]["code"] == 404
+    reader = {name: value.format(keys["read"]) for name, value in headers.items()}
+    assert LocalAI(service.url, reader).get("/models/jobs").status_code == 200
+    refused = LocalAI(service.url, reader).import_uri("acme/base")
+    assert envelope(refused, 403) == "Admin access required"
+    for bad in (wrong, {}):
+        answer = LocalAI(service.url, bad).get("/models/jobs")
+        assert envelope(answer, 401) == "An authentication key is required"
+        assert answer.json()["error"]["type"] == "invalid_request_error"
+        assert answer.headers["WWW-Authenticate"] == "Bearer"
+        unnamed = LocalAI(service.url, bad).get("/api/models/config-json/x")
+        assert envelope(unnamed, 401) == "An authentication key is required"
+
+
+@slow
+def test_a_cookie_is_no_leave_for_pages_of_others(guarded: Any) -> None:
+    service, keys = guarded
+    local = LocalAI(service.url, {"Cookie": f"token={keys['admin']}", "Origin": "https://evil.example"})
+    assert local.import_uri("acme/base").status_code == 403
+    assert LocalAI(service.url, {"Cookie": f"token={keys['admin']}"}).get("/v1/configs").status_code == 401
+
+
+@slow
+def test_addresses_are_those_behind_the_proxy(guarded: Any) -> None:
+    service, keys = guarded
+    local = LocalAI(service.url, {"x-api-key": keys["admin"]})
+    (gallery,) = local.get("/models/galleries").json()
+    assert gallery["url"] == "https://models.example/importer/gallery/index.yaml"
+    begun = local.import_uri("acme/base", {"backend": "vllm", "name": "far"}).json()
+    assert begun["status"] == f"https://models.example/importer/models/jobs/{begun['uuid']}"
+    done = local.finished({"status": f"/models/jobs/{begun['uuid']}"})
+    assert local.succeeded(done)
+    published(gallery_of(service), "far")
+    path = "/gallery/index.yaml"
+    assert LocalAI(service.url).get(path).status_code == 401
+    as_user = f"http://:{keys['read']}@127.0.0.1:{service.port}{path}"  # all that GALLERIES has room for
+    item = yaml.safe_load(httpx.get(as_user, trust_env=False).text)[0]
+    assert item["urls"][-1] == "https://models.example/importer/gallery/far.yaml"
+    forwarded = {"Host": "models.example", "x-api-key": keys["read"]}
+    assert LocalAI(service.url, forwarded).get(path).status_code == 200
+
+
+def test_sizes_are_shown_as_localai_shows_them() -> None:
+    sizes = {0: "0 B", 999: "999 B", 1000: "1.0 KB", 16_381_516_776: "16.4 GB", 10**13: "10.0 TB"}
+    assert {size: shown(size) for size in sizes} == sizes
+
+
+def test_merging_leaves_what_was_there_alone() -> None:
+    data = {"a": {"b": 1, "c": [1]}, "roles": {"user": "u"}, "parameters": {"logit_bias": {"1": 2}}}
+    copy = yaml.safe_load(yaml.safe_dump(data))
+    patch = {"a": {"c": [], "d": {"e": 1}}, "roles": {"x": "y"}, "parameters": {"logit_bias": {}}, "n": {}}
+    assert merge(data, patch) == {
+        "a": {"b": 1, "c": [], "d": {"e": 1}}, "roles": {"x": "y"}, "parameters": {}, "n": {},
+    }  # fmt: skip
+    assert data == copy

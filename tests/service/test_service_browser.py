@@ -1,0 +1,503 @@
+"""The page in Debian's chromium, on a real service: from import to published with the keyboard alone.
+
+``python -m tests.service.test_service_browser`` does the same and leaves its pictures in the docs.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from importer.engines.install import Installed
+from importer.gallery.act import Act
+from importer.gallery.database import Database
+from importer.gallery.gallery import Gallery
+from tests.commandline import BASE
+from tests.hubserver import HubServer, Repo
+from tests.pages import PHONE, Seen, browser, picture
+from tests.reports.test_reports_browser import BREAKING_OUT, LARGEST
+from tests.serving import PATIENCE, Service, running
+
+pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.xdist_group("service-mlx")]
+ROOT = Path(__file__).parents[2]
+DEMO = ROOT / "importer" / "demo" / "model"
+PICTURES = ("import", "job", "decisions", "editor", "probes", "history", "gallery", "phone")
+expect.set_options(timeout=PATIENCE * 1000)
+
+HARM = (
+    "<script>window.harmed = 'script'</script><img src=x onerror=\"window.harmed = 'img'\">"
+    "<svg onload=\"window.harmed = 'svg'\"><a href=\"javascript:window.harmed = 'a'\">x</a>"
+    "<link rel=stylesheet href=//evil.test/css><iframe src=//evil.test></iframe>{{7*7}}${7*7}"
+)
+HOSTILE = "".join(out + HARM for out in BREAKING_OUT) + "\u202etxt.exe\u202c\u0007\u001b[31m"
+SPILLING = (  # tables that do not fit
+    "[...document.querySelectorAll('.scroll')].filter((e) => e.scrollWidth > e.clientWidth)"
+    ".map((e) => e.getAttribute('aria-label'))"
+)
+MARKED = (
+    "(() => { const a = document.activeElement; return a.value.slice(a.selectionStart, a.selectionEnd); })()"
+)
+
+
+@pytest.fixture(scope="module")
+def chrome() -> Iterator[Browser]:
+    with browser() as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory, mlx_engine: Installed) -> Iterator[Service]:
+    """A server that validates, and models on its Hub: the demonstration, and one that means harm."""
+    del mlx_engine
+    folder = tmp_path_factory.mktemp("page")
+    repos = {"acme/demo": Repo(DEMO), "acme/second": Repo(DEMO), "evil/model": Repo(hostile())}
+    with running(folder, engines=True, **repos) as one:
+        yield one
+
+
+def hostile() -> dict[str, Any]:
+    """A repository whose every text wants to be more than text."""
+    template = (
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n"
+        "{% if m.tool_calls %}{% for c in m.tool_calls %}<tool_call>\n"
+        '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}\n</tool_call>'
+        f"{HARM.replace('{{7*7}}', '')}{{% endfor %}}{{% else %}}{{{{ m.content }}}}{{% endif %}}<|im_end|>\n"
+        "{% endfor %}{% if tools %}{{ tools | tojson }}{% endif %}"
+    )
+    card = f"---\nlicense: mit\nlibrary_name: {HARM!r}\n---\n# {HARM}\nUse `temperature=0.3`. {HARM}\n"
+    return {
+        **BASE,
+        "chat_template.jinja": template,
+        "README.md": card,
+        "tokenizer_config.json": {"eos_token": HOSTILE, "bos_token": HARM, "chat_template": HARM},
+        "generation_config.json": {"temperature": 0.6, "eos_token_id": [2, 3], HARM: HARM},
+        "tokenizer.json": {"added_tokens": [{"id": 2, "content": HOSTILE}, {"id": 3, "content": HARM}]},
+    }
+
+
+@pytest.fixture
+def seen(chrome: Browser, service: Service) -> Iterator[Seen]:
+    one = Seen(chrome, service.url)
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where pictures go."""
+    return Path(os.environ.get("PAGE_PICTURES", tmp_path))
+
+
+def state(page: Page, word: str) -> None:
+    expect(page.locator(".title .mark")).to_contain_text(word)
+
+
+def test_from_import_to_published_with_the_keyboard_alone(seen: Seen, folder: Path) -> None:
+    page = seen.go()
+    seen.press("To the content")
+    assert page.evaluate("document.activeElement.id") == "main"
+    page.keyboard.press("Shift+Tab")
+    seen.press("Import")
+    seen.heading("Import")
+    assert page.title() == "Import – importer"
+    assert page.evaluate("document.activeElement.tagName") == "H1"
+    seen.write("Models, one on each line", "acme/demo")
+    seen.press("Preview")
+    expect(page.get_by_text("Preview it for")).to_be_visible()
+    seen.press("mlx")
+    expect(page.get_by_role("heading", name="What it would write")).to_be_focused()
+    assert "tool_parser:json_tools" in str(page.locator(".lines").text_content())
+    page.evaluate("scrollTo(0, 0)")
+    picture(seen, folder, "import")
+    page.get_by_label("Backend").select_option("")
+    page.get_by_role("button", name="Import", exact=True).press("Enter")
+    seen.heading("Import of acme/demo")
+    seen.tab("mlx")  # it could be for several: nothing was guessed
+    picture(seen, folder, "job")
+    page.keyboard.press("Enter")
+    expect(page.locator(".steps li.done")).to_have_count(4)
+    seen.press("Review demo")
+    seen.heading("demo")
+    state(page, "draft")
+    seen.press("Validate")
+    expect(page.locator("#running .steps li.running")).to_contain_text("run")
+    expect(page.locator(".facts").get_by_text("passed")).to_be_visible()
+    seen.press("Probes")
+    expect(page.locator("table.outcomes")).to_be_visible()
+    assert seen.focused() == "Probes"
+    seen.press("tool-call")
+    page.keyboard.press("Enter")  # opened by the matrix, closed and opened by itself
+    page.keyboard.press("Enter")
+    raw = page.locator("#probe-tool-call").get_by_text("raw exchange")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(raw.locator("xpath=..").get_by_text("POST /v1/chat/completions").first).to_be_visible()
+    assert "get_weather" in page.locator("#probe-tool-call pre").first.text_content()  # type: ignore[operator]
+    page.reload()
+    seen.heading("demo")
+    seen.write("Note", "a day in staging")
+    seen.press("Approve")
+    state(page, "published")
+    page.go_back()
+    page.go_forward()
+    state(page, "published")
+    seen.press("Gallery")
+    seen.heading("Gallery")
+    published = page.get_by_role("region", name="Published", exact=True)
+    expect(published.get_by_role("link", name="demo")).to_be_visible()
+    picture(seen, folder, "gallery")
+    seen.check("422", "409")  # the preview that could be of several
+
+
+def test_decisions_show_their_evidence(seen: Seen, folder: Path, service: Service) -> None:
+    imported(service)
+    page = seen.go("documents/demo")
+    row = page.get_by_role("row", name="tool_parser")
+    expect(row.get_by_text("proved", exact=True)).to_be_visible()
+    row.get_by_text("what was rendered").click()
+    case = row.locator(".case").filter(has_text="one-call").first
+    expect(case.get_by_text("read back")).to_be_visible()
+    assert '{"name": "get_weather", "arguments": {"city": "Paris"}}' in str(
+        case.locator("pre").text_content()
+    )
+    case.scroll_into_view_if_needed()
+    page.evaluate("scrollBy({top: 260, behavior: 'instant'})")
+    picture(seen, folder, "decisions")
+    row.get_by_text("all 14 parsers").or_(row.get_by_text("parsers of mlx")).last.click()
+    expect(row.get_by_role("region", name="Parsers")).to_contain_text("read no call where one call stood")
+    backend = page.get_by_role("row", name="backend").first
+    backend.get_by_text("evidence").click()
+    expect(backend.get_by_text("overruled")).to_be_visible()
+    seen.check()
+
+
+def test_an_edit_is_checked_at_its_line_kept_and_compared(seen: Seen, folder: Path, service: Service) -> None:
+    name = imported(service, "edited")
+    page = seen.go(f"documents/{name}/text")
+    text = page.get_by_label("YAML")
+    first = text.input_value()
+    line = 1 + next(n for n, one in enumerate(first.splitlines()) if "temperature: " in one)
+    text.fill(first.replace("temperature: 0.1", "temperature: hot", 1))
+    expect(page.locator(".mistakes")).to_contain_text(f"line {line}: ")
+    expect(page.locator(".gutter .bad")).to_have_text(str(line))
+    expect(page.get_by_role("button", name="Save")).to_be_disabled()
+    page.get_by_role("button", name=f"line {line}").click()
+    assert page.evaluate(MARKED).startswith("temperature: hot")
+    page.get_by_role("button", name="Save").scroll_into_view_if_needed()
+    picture(seen, folder, "editor")
+    text.fill(first.replace("temperature: 0.1", "temperature: 0.3"))
+    expect(page.locator(".changes")).to_contain_text("parameters.temperature: 0.1 → 0.3")
+    page.get_by_role("link", name="Probes").click()
+    expect(page.get_by_text("It was never run.")).to_be_visible()
+    page.go_back()
+    assert "temperature: 0.3" in text.input_value()  # what was written is not lost by looking elsewhere
+
+    change = {"parameters": {"top_p": 0.5}}
+    answer = service.client.patch(
+        f"/v1/configs/{name}", json=change, headers={"If-Match": service.etag(name)}
+    )
+    assert answer.status_code == 200
+    text.press("Control+s")
+    alert = page.get_by_role("alert").filter(has_text="Somebody changed it")
+    expect(alert.locator(".gone").filter(has_text="top_p: 0.5")).to_be_visible()
+    assert service.client.get(f"/v1/configs/{name}").json()["data"]["parameters"]["temperature"] == 0.1
+    alert.get_by_role("button", name="Take theirs").click()
+    expect(text).to_have_value(service.client.get(f"/v1/configs/{name}").json()["text"])
+    text.fill(text.input_value().replace("temperature: 0.1", "temperature: 0.3"))
+    page.get_by_label("Why").fill("cooler")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status").filter(has_text="is saved")).to_be_visible()
+
+    page.get_by_role("link", name="History").click()
+    newest = page.get_by_role("row").nth(1)
+    expect(newest).to_contain_text("cooler")
+    expect(newest).to_contain_text("parameters.temperature: 0.1 → 0.3")
+    page.get_by_label("From").select_option("1")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.locator(".lines .added")).to_have_count(2)
+    assert "from=1&to=3" in page.url
+    page.locator(".lines").scroll_into_view_if_needed()
+    picture(seen, folder, "history")
+    page.get_by_label("Note").fill("too warm")
+    page.get_by_role("button", name="Reject").click()
+    state(page, "rejected")
+    page.reload()
+    expect(page.get_by_text("Not published: rejected by local")).to_be_visible()
+    expect(page.locator(".lines .added")).to_have_count(2)  # the address says all of it
+    seen.check("412")
+
+
+def test_a_word_counts_only_for_what_was_seen(seen: Seen, service: Service) -> None:
+    name = imported(service, "raced")
+    page = seen.go(f"documents/{name}")
+    change = {"parameters": {"top_p": 0.5}}
+    service.client.patch(f"/v1/configs/{name}", json=change, headers={"If-Match": service.etag(name)})
+    page.get_by_role("button", name="Approve").click()
+    expect(page.get_by_role("alert")).to_contain_text("version")
+    assert service.client.get(f"/v1/configs/{name}").json()["state"] == "draft"
+    page.get_by_role("button", name="Reject").click()
+    expect(page.get_by_role("alert")).to_contain_text("says why")
+    seen.check("412")
+
+
+def test_whatever_a_repository_or_a_model_says_is_text(seen: Seen, service: Service) -> None:
+    job = service.imported("evil/model", backend="mlx")
+    assert job["state"] == "succeeded", job
+    outcome = {
+        "probe": HARM, "outcome": "fail", "reason": HOSTILE, "attribution": HARM, "mend": HARM, "trials": 1,
+        "agreed": 0, "interval": [0.0, 0.8], "seconds": 0.1, "lesson": HARM, "log": HOSTILE,
+        "exchanges": [
+            {"method": HARM, "path": HARM, "request": {HARM: HOSTILE}, "status": 200, "body": HOSTILE,
+             "seconds": 0.1, "error": HARM},
+        ],
+    }  # fmt: skip
+    report = {
+        "engine": {"name": HARM, "version": HARM}, "started": HARM, "seconds": {HARM: 1.0},
+        "outcomes": [outcome, {**outcome, "probe": "tool-call", "outcome": HARM}], "passed": False, "fit": {},
+    }  # fmt: skip
+    database = Database(service.env["IMPORTER_SERVE_DATABASE"])
+    with Gallery(database).change(Act(HARM, HARM, HOSTILE)) as change:
+        stored = change.expect("model", None)
+        receipt = stored.need_receipt()
+        change.checkout.write_receipt("model", receipt.with_validation(report, stored.digest))
+    database.close()
+    patch = {"description": HOSTILE, "importer": {"family": HARM}}
+    edited = service.client.patch(
+        "/v1/configs/model", json=patch, headers={"If-Match": service.etag("model")}, params={"why": HARM}
+    )
+    assert edited.status_code == 200, edited.text
+    service.client.post("/v1/configs/model/reject", json={"note": HARM})
+    tabs = [f"documents/model/{tab}" for tab in ("decisions", "text", "probes", "history")]
+    places = ("documents", "documents?q=model", *tabs, "gallery", "jobs", f"jobs/{job['id']}")
+    for place in places:
+        page = seen.go(place)
+        page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+        seen.check()
+        assert "\u202e" not in page.locator("main").inner_text()
+    page = seen.go("documents/model/probes")
+    assert HARM in str(page.locator("main").text_content())
+    assert "\\u202etxt.exe" in str(page.locator("main").text_content())
+    for odd in (
+        f"documents/{HARM}",
+        f"jobs/{HARM}",
+        HARM,
+        "documents/%E0%A4%A",
+        f"documents?q={HARM}&cursor={HARM}",
+    ):
+        seen.go(odd)
+        seen.check("404", "422")
+    page = seen.go("import")
+    page.get_by_label("Models").fill(HARM)
+    page.get_by_role("button", name="Import", exact=True).click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    seen.check("404", "422")
+
+
+def test_a_list_is_one_job_and_the_lists_have_pages_and_filters(seen: Seen, service: Service) -> None:
+    page = seen.go("import")
+    page.get_by_label("Models").fill("acme/second\nacme/nowhere\n")
+    page.get_by_label("Backend").select_option("mlx")
+    page.get_by_role("button", name="Import", exact=True).click()
+    seen.heading("Import of a list")
+    expect(page.get_by_role("region", name="Jobs").get_by_text("succeeded")).to_be_visible()
+    expect(page.locator(".job")).to_contain_text("1 failed")
+    service.hub.repos["acme/nowhere"] = Repo(DEMO)
+    seen.press("Try again what has not succeeded")
+    expect(page.locator(".job")).to_contain_text("2 succeeded")
+    expect(page.get_by_role("region", name="Jobs").get_by_text("succeeded")).to_have_count(2)
+    seen.go("documents?state=draft&q=second")
+    expect(page.locator("#count")).to_have_text("1 document")
+    page.get_by_label("rejected").check()
+    page.get_by_label("draft").uncheck()
+    expect(page.locator("#count")).to_have_text("0 documents")
+    assert page.url.endswith("#/documents?q=second&state=rejected")
+    page.go_back()
+    page.go_back()
+    expect(page.locator("#count")).to_have_text("1 document")
+    page.get_by_label("Search").fill("nothing like it")
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="Show all").click()
+    expect(page.get_by_role("link", name="second")).to_be_visible()
+    seen.go("jobs?state=failed")
+    expect(page.get_by_role("region", name="Jobs").get_by_text("succeeded")).to_have_count(0)
+    seen.check()
+
+
+def test_an_import_that_clashes_with_an_edit_shows_all_sides_and_asks(seen: Seen, service: Service) -> None:
+    name = imported(service, "merged")
+    edit = {"parameters": {"temperature": 0.5}}
+    service.client.patch(f"/v1/configs/{name}", json=edit, headers={"If-Match": service.etag(name)})
+    page = seen.go("import")
+    page.get_by_label("Models").fill("acme/demo")
+    page.get_by_label("Backend").select_option("mlx")
+    page.get_by_label("Name").fill(name)
+    page.get_by_text("More", exact=True).click()
+    page.get_by_label("Values that win").fill("temperature=0.9\ntop_k=7")
+    page.get_by_role("button", name="Preview").click()
+    clash = page.get_by_role("region", name="Conflicts").get_by_role("row", name="parameters.temperature")
+    expect(clash).to_have_text("parameters.temperature0.10.50.9")
+    page.get_by_role("button", name="Import", exact=True).click()
+    expect(clash).to_have_text("parameters.temperature0.10.50.9")
+    page.get_by_role("button", name="Take theirs").click()
+    page.get_by_role("link", name="Review merged").click()
+    expect(page.get_by_role("row", name="parameters.temperature").locator("code").first).to_have_text("0.9")
+    seen.check()
+
+
+def test_progress_goes_on_over_a_server_that_was_killed_and_a_run_can_be_cancelled(
+    seen: Seen, service: Service
+) -> None:
+    name = imported(service, "killed")
+    page = seen.go(f"documents/{name}")
+    page.get_by_role("button", name="Validate").click()
+    service.wait(service.engines)
+    service.kill()
+    service.wait(lambda: not service.engines())
+    service.start()
+    expect(page.locator(".facts").get_by_text("passed")).to_be_visible()
+    expect(page.locator("#running")).to_be_empty()
+    page.get_by_role("button", name="Validate").click()
+    service.wait(service.engines)
+    page.reload()  # it is still watched
+    page.locator("#running").get_by_role("button", name="Cancel").click()
+    expect(page.locator("#running")).to_contain_text("cancelled")
+    service.wait(lambda: not service.engines())
+    expect(page.get_by_role("button", name="Try again")).to_be_visible()
+    seen.check("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_EMPTY_RESPONSE", "409")
+
+
+def copied(service: Service, *names: str) -> None:
+    """Documents as the demonstration's, without receipts."""
+    text = service.client.get(f"/v1/configs/{imported(service)}").json()["text"]
+    database = Database(service.env["IMPORTER_SERVE_DATABASE"])
+    with Gallery(database).change(Act("many", "import")) as change:
+        for name in names:
+            change.checkout.path(name).write_text(text.replace("name: demo", f"name: {name}"))
+            change.save(name)
+    database.close()
+
+
+def test_long_lists_have_pages(seen: Seen, service: Service) -> None:
+    copied(service, *(f"many-{number:02}" for number in range(60)))
+    page = seen.go("documents?q=many")
+    expect(page.locator("#count")).to_have_text("60 documents")
+    expect(page.get_by_role("row")).to_have_count(51)
+    page.get_by_role("link", name="Next page").press("Enter")
+    expect(page.get_by_role("row")).to_have_count(11)
+    expect(page.get_by_role("link", name="many-59")).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_be_focused()  # not lost with the link
+    page.go_back()
+    expect(page.get_by_role("link", name="many-00")).to_be_visible()
+    page = seen.go("gallery")
+    page.get_by_role("link", name="More of").click()
+    expect(page.get_by_role("link", name="many-59")).to_be_visible()
+    expect(page.get_by_text("it has no receipt").first).to_be_visible()
+    page = seen.go("documents/many-00")
+    expect(page.get_by_text("It has no receipt, so nobody knows")).to_be_visible()
+    seen.check("409")
+
+
+def test_it_is_read_in_the_dark_and_on_a_phone(chrome: Browser, service: Service, folder: Path) -> None:
+    copied(service, "w" * 128)  # a name may be as long
+    for dark in (False, True):
+        for size in ({"width": 1200, "height": 900}, PHONE):
+            seen = Seen(chrome, service.url, viewport=size, color_scheme="dark" if dark else "light")
+            for place in (
+                "documents",
+                "documents/demo",
+                "documents/demo/text",
+                "documents/demo/history",
+                "import",
+                "gallery",
+                "jobs",
+            ):
+                page = seen.go(place)
+                assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], place
+                assert page.evaluate(SPILLING) == [], place
+                ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+                assert ground == ("rgb(20, 23, 27)" if dark else "rgb(255, 255, 255)")
+            if dark:
+                seen.go("documents/demo/probes" if size != PHONE else "documents/demo")
+                picture(seen, folder, "phone" if size == PHONE else "probes")
+            seen.check()
+            seen.close()
+
+
+@contextmanager
+def keyed(folder: Path) -> Iterator[tuple[Service, dict[str, str]]]:
+    """A server for other machines, too, and a key of each scope."""
+    with HubServer({"acme/base": Repo(BASE)}, tokens=()) as hub:
+        service, made = Service(folder, hub), {}
+        for scope in ("read", "admin"):
+            argv = [sys.executable, "-m", "importer", "keys", "create", f"the {scope}", "--scope", scope]
+            ran = subprocess.run(
+                argv, env=service.env, capture_output=True, text=True, check=True, cwd=folder
+            )
+            made[scope] = ran.stdout.split()[-1]
+        try:
+            yield service.start("--host", "0.0.0.0", "--no-validate"), made
+        finally:
+            service.close()
+
+
+def test_a_server_that_needs_a_key_asks_for_it(chrome: Browser, tmp_path: Path) -> None:
+    with keyed(tmp_path) as (service, made):
+        seen = Seen(chrome, service.url)
+        page = seen.go("import")
+        page.get_by_label("API key").fill("wrong")
+        page.keyboard.press("Enter")
+        seen.heading("This key is not accepted")
+        page.get_by_label("API key").fill(made["admin"])
+        page.keyboard.press("Enter")
+        seen.heading("Import")
+        page.get_by_label("Models").fill("acme/base")
+        page.get_by_label("Backend").select_option("vllm")
+        page.get_by_role("button", name="Import", exact=True).click()
+        page.get_by_role("link", name="Review base").click()  # its events came with the key, too
+        expect(page.get_by_role("button", name="Approve")).to_be_enabled()
+        page.get_by_role("link", name="Key").click()
+        page.get_by_role("button", name="Forget it").click()
+        page.get_by_label("API key").fill(made["read"])
+        page.keyboard.press("Enter")
+        seen.go("documents/base/text")
+        for name in ("Approve", "Reject", "Validate"):
+            expect(page.get_by_role("button", name=name)).to_be_disabled()
+        expect(page.get_by_label("YAML")).to_be_disabled()
+        keys = (made["admin"], made["read"])
+        assert not [url for url in seen.asked for key in keys if key in url]
+        assert page.evaluate("[localStorage.length, document.cookie]") == [0, ""]
+        seen.check("401")
+        seen.close()
+        assert not any(key in service.log() for key in keys)
+
+
+def test_the_docs_have_pictures_that_are_small_enough() -> None:
+    told = (ROOT / "docs" / "service-page.md").read_text()
+    for name in PICTURES:
+        assert f"page-{name}.png" in told
+        assert 10_000 < (ROOT / "docs" / f"page-{name}.png").stat().st_size < LARGEST, name
+
+
+def imported(service: Service, name: str = "demo") -> str:
+    """A document of the demonstration model."""
+    if service.client.get(f"/v1/configs/{name}").status_code == 404:
+        job = service.imported("acme/demo", backend="mlx", name=name)
+        assert job["state"] == "succeeded", job
+    return name
+
+
+if __name__ == "__main__":
+    where = {**os.environ, "PAGE_PICTURES": str(ROOT / "docs")}
+    sys.exit(
+        subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", __file__], env=where, check=False, cwd=ROOT
+        ).returncode
+    )

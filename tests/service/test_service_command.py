@@ -1,0 +1,117 @@
+"""``importer serve`` and ``keys`` as commands: addresses, keys, limits."""
+
+from __future__ import annotations
+
+import re
+import socket
+from pathlib import Path
+
+import httpx
+import pytest
+from sqlalchemy import text
+
+from importer.gallery.database import Database
+from importer.gallery.migrations import migrate
+from tests.commandline import Desk, desk
+from tests.service.test_service import problem
+from tests.serving import running
+
+__all__ = ["desk"]
+pytestmark = pytest.mark.slow
+LISTENING = re.compile(r"listening on (http://127\.0\.0\.1:[1-9][0-9]*)")
+
+
+def test_any_address_but_loopback_needs_a_key(desk: Desk) -> None:
+    url = f"sqlite:///{desk.folder / 'g.sqlite'}"
+    refused = desk.alone("serve", "--host", "0.0.0.0", "--database", url)
+    assert (refused.code, "bad-setting" in refused.err, "importer keys create" in refused.err) == (
+        7,
+        False,
+        True,
+    )
+    odd = desk("keys", "revoke", "nobody", "--database", url)
+    assert (odd.code, "no-such-key" in odd.err) == (7, False)
+
+
+def test_a_port_that_is_taken_is_told(desk: Desk) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        ran = desk.alone("serve", "--port", port, "--no-validate", "--imports", "0")
+    assert ran.code == 7  # "not-listening"
+    assert f"port {port}" in ran.err
+    assert "address already in use" in ran.err.lower()
+    assert not list(desk.folder.rglob("*.jobs"))  # nothing had begun that others could wait for
+
+
+@pytest.mark.parametrize("command", ["serve", "worker", "keys list"])
+def test_a_database_that_cannot_be_used_is_one_sentence(desk: Desk, command: str) -> None:
+    (desk.folder / "file").write_text("no folder, and no database either: " * 40)
+    places = (
+        (f"sqlite:///{desk.folder}/file/g.sqlite", "file"),
+        (f"sqlite:///{desk.folder}/file", "not a database"),
+        ("postgresql://ann:sekret@127.0.0.1:1/x", "refused"),
+    )
+    for url, said in places:
+        ran = desk.alone(*command.split(), "--database", url)
+        assert (ran.code, ran.out) == (7, ""), ran.err  # "no-gallery"
+        assert said in ran.err.splitlines()[0]
+        assert "Traceback" not in ran.err
+        assert "sekret" not in ran.err
+
+
+def test_a_database_of_a_newer_importer_is_left_alone(desk: Desk) -> None:
+    database = Database(f"sqlite:///{desk.folder / 'g.sqlite'}")
+    migrate(database)
+    with database.writing() as connection:
+        connection.execute(text("INSERT INTO migrations (number) VALUES (99)"))
+    database.close()
+    ran = desk("keys", "list", "--database", f"sqlite:///{desk.folder / 'g.sqlite'}")
+    assert (ran.code, "migration 99" in ran.err) == (7, True)  # "newer-gallery"
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"),
+    [("--memory", "lots"), ("--allowed-host", "http://here/"), ("--trusted-proxy", "proxy"),
+     ("--trusted-proxy", "*")],
+)  # fmt: skip
+def test_a_setting_that_could_never_count_is_told(desk: Desk, flag: str, value: str) -> None:
+    ran = desk("serve", flag, value, "--show-config")
+    assert (ran.code, flag in ran.err) == (7, True)  # "bad-setting"
+
+
+def test_a_password_in_an_address_is_not_shown(desk: Desk) -> None:
+    for url in ("postgresql://ann:sekret@h/x", "postgresql://h/x?user=ann&password=sekret&port=1"):
+        shown = desk("serve", "--show-config", "--database", url).out
+        assert ("sekret" in shown, "/x" in shown) == (False, True)
+
+
+def test_a_free_port_is_told(tmp_path: Path) -> None:
+    with running(tmp_path) as service:
+        service.port = 0
+        service.start("--database", f"sqlite:///{tmp_path / 'other.sqlite'}", ready=False)
+        found = service.wait(lambda: LISTENING.search(service.log("serve-1.log")))
+        assert httpx.get(f"{found[1]}/readyz", trust_env=False).status_code == 200
+
+
+def test_keys_and_limits_of_a_server_that_others_can_reach(tmp_path: Path, desk: Desk) -> None:
+    url = f"sqlite:///{tmp_path / 'gallery.sqlite'}"
+    made = desk("keys", "create", "ann", "--scope", "import", "--scope", "read", "--database", url)
+    assert desk("keys", "list", "--json", "--database", url).out.count("ann") == 1
+    key = {"Authorization": f"Bearer {made.out.strip()}"}
+    words = ("--host", "0.0.0.0", "--rate", "2", "--references", "1", "--allowed-host", "127.0.0.1")
+    with running(tmp_path, *words) as service:
+        balancer = {"Host": "10.1.2.3:8080"}  # knows addresses, and no names
+        for path in ("/healthz", "/readyz"):
+            assert service.client.get(path, headers=balancer).status_code == 200
+        problem(service.client.get("/v1/configs", headers=key | balancer), 421, "foreign-host")
+        problem(service.client.get("/v1/configs"), 401, "no-key")
+        assert service.client.get("/v1/configs", headers=key).status_code == 200
+        many = service.client.post("/v1/imports", json={"references": ["a/b"] * 2}, headers=key)
+        problem(many, 422, "bad-request")
+        problem(service.client.post("/v1/configs/x/approve", headers=key), 403, "wrong-scope")
+        refused = service.client.post("/v1/imports", json={"reference": "a/b"}, headers=key)
+        problem(refused, 429, "too-many")
+        assert int(refused.headers["Retry-After"]) > 0
+        assert service.stop() == 0

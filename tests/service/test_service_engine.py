@@ -1,0 +1,103 @@
+"""Validations through the service on the real mlx-lm: published, stale, cancelled, killed, gone on with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from importer.engines.install import Installed
+from tests.hubserver import Repo
+from tests.serving import Service, events, running
+
+pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.xdist_group("service-mlx")]
+DEMO = Path(__file__).parents[2] / "importer" / "demo" / "model"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory, mlx_engine: Installed) -> Iterator[Service]:
+    """A server that validates, and the demonstration model on its Hub."""
+    del mlx_engine
+    folder = tmp_path_factory.mktemp("service")
+    with running(folder, engines=True, **{"acme/demo": Repo(DEMO)}) as one:
+        assert one.imported("acme/demo", backend="mlx")["state"] == "succeeded"
+        yield one
+
+
+def begun(service: Service) -> str:
+    """A validation whose engine runs."""
+    job: str = service.client.post("/v1/configs/demo/validate").json()["id"]
+    service.wait(service.engines)
+    return job
+
+
+def test_from_import_to_published(service: Service) -> None:
+    path = "/v1/configs/demo"
+    assert any(e["rule"] == "proof" for e in service.client.get(f"{path}/decisions").json()["evidence"])
+    job = service.client.post(f"{path}/validate").json()
+    with service.client.stream("GET", job["links"]["events"]["href"]) as stream:
+        seen = [*events(stream)]
+    assert [e["data"]["step"] for e in seen if e["event"] == "step"] == ["weights", "run", "store"]
+    ended = service.ended(job["id"])
+    assert (ended["state"], ended["result"]["passed"], ended["result"]["state"]) == (
+        "succeeded",
+        True,
+        "draft",
+    )
+    assert not service.engines()
+    approved = service.client.post(f"{path}/approve", json={"digest": ended["result"]["digest"]}).json()
+    assert (approved["state"], approved["validation"], approved["reason"]) == ("published", "passed", None)
+    outcomes = service.client.get(f"{path}/receipt").json()["validation"]["outcomes"]
+    assert all(o["exchanges"] for o in outcomes if o["probe"] == "tool-call")
+    patch = {"parameters": {"temperature": 0.2}}
+    edited = service.client.patch(path, json=patch, headers={"If-Match": service.etag("demo")}).json()
+    assert (edited["state"], edited["validation"]) == ("stale", "stale")
+    service.client.post(f"{path}/approve")
+    assert service.client.get(path).json()["reason"].startswith("its validation does not hold")
+    text = yaml.safe_load(service.client.get(f"{path}/versions/1").json()["text"])
+    back = {"parameters": {"temperature": text["parameters"]["temperature"]}}
+    service.client.patch(path, json=back, headers={"If-Match": service.etag("demo")})
+    assert service.client.post(f"{path}/approve").json()["state"] == "published"
+
+
+def test_cancelling_ends_the_engine(service: Service) -> None:
+    job = begun(service)
+    assert service.client.post(f"/v1/jobs/{job}/cancel").json()["state"] == "cancelled"
+    service.wait(lambda: not service.engines())
+    assert service.client.get(f"/v1/jobs/{job}").json()["state"] == "cancelled"
+
+
+def test_a_killed_server_leaves_no_engine_and_goes_on(service: Service) -> None:
+    before = service.client.get("/v1/configs/demo").json()["version"]
+    job = begun(service)
+    service.kill()
+    service.wait(lambda: not service.engines())
+    service.start()
+    ended = service.ended(job)
+    assert (ended["state"], ended["attempt"], ended["result"]["passed"]) == ("succeeded", 1, True)
+    assert ended["result"]["version"] == before + 1
+    with service.client.stream("GET", f"/v1/jobs/{job}/events") as stream:
+        steps = [e["data"]["step"] for e in events(stream) if e["event"] == "step"]
+    assert (steps[0], steps.count("weights"), steps[-1]) == ("weights", 1, "store")
+
+
+def test_a_worker_does_what_the_server_leaves_to_it(tmp_path: Path, mlx_engine: Installed) -> None:
+    """Stopped in order in the middle of a run, it leaves no engine, and the next one goes on."""
+    del mlx_engine
+    repos = {"acme/demo": Repo(DEMO)}
+    with running(tmp_path, "--no-validate", "--imports", "0", engines=True, **repos) as service:
+        asked = {"reference": "acme/demo", "backend": "mlx"}
+        job = service.client.post("/v1/imports", json=asked).json()["id"]
+        service.start("--device", "elsewhere", command="worker")
+        assert service.ended(job)["state"] == "succeeded"
+        waiting = service.client.post("/v1/configs/demo/validate", json={"engine": "vllm-cuda"}).json()["id"]
+        run = begun(service)
+        assert service.stop() == 0
+        assert not service.engines()
+        service.start("--device", "elsewhere", command="worker")
+        done = service.ended(run)
+        assert (done["device"].rpartition("/")[2], done["result"]["passed"]) == ("elsewhere", True)
+        found = service.client.get(f"/v1/jobs/{waiting}").json()
+        assert (found["state"], found["says"].startswith("no worker has vllm-cuda")) == ("queued", True)

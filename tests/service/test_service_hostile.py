@@ -1,0 +1,284 @@
+"""The service under hostile texts: other routes answer meanwhile, jobs end, and a signal ends the server."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from importer.service.settings import Settings
+from tests.commandline import BASE, CHAT, Desk, desk
+from tests.hubserver import Repo
+from tests.service.test_service import problem
+from tests.serving import Service, running
+
+__all__ = ["desk"]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")]
+EACH = 0.05  # seconds between two questions to each route
+WORST = 2.0  # seconds for an answer, on a machine that has more to do
+ENDING = 10.0  # seconds for the server to end; a job in it has five
+AT_ONCE = 45
+GROWTH = 200 * 2**20  # bytes
+MERGES = "a0: &a0 {x: 1}\n" + "".join(
+    f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 10)}]}}\n" for n in range(1, 12)
+)
+SPIN = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
+
+
+def table(length: int) -> str:
+    return "|a|b|\n|" + "-" * length + "x"
+
+
+HOSTILE = {
+    "acme/table": Repo({**BASE, "README.md": table(100_000)}),
+    "acme/tables": Repo({**BASE, "README.md": table(400_000)}),
+    "acme/merges": Repo({**BASE, "README.md": f"---\n{MERGES}---\n"}),
+    "acme/spins": Repo({**BASE, "chat_template.jinja": SPIN}),
+}
+BOMBS = {
+    "merges": MERGES,
+    "lists": "a: " + "[" * 10_000,
+    "maps": "a: " + "{" * 20_000,
+    "twice": "a: 1\n" * 10_000,
+    "bool": "a: !!bool foo",
+    "timestamp": "a: !!timestamp foo",
+    "int": 'a: !!int ""',
+    "float": 'a: !!float ""',
+    "sexagesimal": "a: " + "1:" * 10_000 + ".5",
+    "character": 'a: "\\UFFFFFFFF"',
+    "keys": "".join(f"k{n}: 1\n" for n in range(6_900)),
+}  # fmt: skip
+
+
+@dataclass
+class Watch:
+    """What other routes answered meanwhile, and after how many seconds."""
+
+    seconds: list[float] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+
+    @property
+    def worst(self) -> float:
+        return max(self.seconds)
+
+    def __str__(self) -> str:
+        ordered = sorted(self.seconds)
+        p99 = ordered[int(len(ordered) * 0.99)]
+        return f"{len(ordered)} answers, p99 {p99 * 1000:.0f} ms, worst {self.worst * 1000:.0f} ms"
+
+
+@contextmanager
+def watched(service: Service, headers: Mapping[str, str] | None = None) -> Iterator[Watch]:
+    """Ask two routes again and again, each on a connection of its own."""
+    watch, over = Watch(), threading.Event()
+
+    def ask(path: str) -> None:
+        with httpx.Client(base_url=service.url, timeout=60, trust_env=False, headers=headers) as client:
+            while not over.wait(EACH):
+                began = time.monotonic()
+                status = client.get(path).status_code
+                watch.seconds.append(time.monotonic() - began)
+                if status != 200:
+                    watch.wrong.append(f"{path}: {status}")
+
+    threads = [threading.Thread(target=ask, args=(path,)) for path in ("/healthz", "/v1/configs")]
+    for thread in threads:
+        thread.start()
+    try:
+        yield watch
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+        print(watch)
+
+
+def server(service: Service) -> psutil.Process:
+    return psutil.Process(service.processes[-1].pid)
+
+
+def children(service: Service) -> list[psutil.Process]:
+    """The sandbox of the server."""
+    return [c for c in server(service).children() if any("importer.sandbox.serve" in w for w in _argv(c))]
+
+
+def _argv(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+def asked(service: Service, reference: str) -> str:
+    answer = service.client.post("/v1/imports", json={"reference": reference, "backend": "vllm"})
+    assert answer.status_code == 202, answer.text
+    return str(answer.json()["id"])
+
+
+def ended_in(service: Service) -> float:
+    """Seconds from SIGTERM to the end, with every process of it."""
+    family = server(service).children(recursive=True)
+    began = time.monotonic()
+    assert service.stop() == 0, service.log()
+    took = time.monotonic() - began
+    _, alive = psutil.wait_procs(family, timeout=2)
+    assert alive == []
+    print(f"ended in {took:.2f} s")
+    return took
+
+
+def test_hostile_repositories_end_as_jobs_and_other_routes_answer(tmp_path: Path) -> None:
+    with running(tmp_path, **HOSTILE) as service:
+        with watched(service) as watch:
+            jobs = {reference: asked(service, reference) for reference in HOSTILE}
+            told = {reference: service.ended(job) for reference, job in jobs.items()}
+        assert watch.wrong == []
+        assert watch.worst < WORST, str(watch)
+        print({r: (t["state"], (t["error"] or {}).get("kind")) for r, t in told.items()})
+        for reference, job in told.items():
+            assert job["state"] == "succeeded" or job["error"]["kind"] == "too-costly", (reference, job)
+        assert ended_in(service) < ENDING
+        service.start()
+        service.imported("acme/base", name="later")
+        after = {reference: service.client.get(f"/v1/jobs/{job}").json() for reference, job in jobs.items()}
+        assert after == told
+        assert "Traceback" not in service.log()
+
+
+@pytest.mark.parametrize("stopped", [False, True], ids=["busy", "standing still"])
+def test_a_signal_ends_the_server_whatever_its_sandbox_does(tmp_path: Path, stopped: bool) -> None:
+    with running(tmp_path, **HOSTILE) as service:
+        job = asked(service, "acme/spins")
+        service.wait(lambda: _busy(service))
+        for child in children(service) if stopped else ():
+            child.suspend()
+        assert ended_in(service) < ENDING
+        service.start()
+        assert service.ended(job)["state"] in ("succeeded", "failed")
+        assert "Traceback" not in service.log()
+
+
+def _busy(service: Service) -> bool:
+    """Whether a text is being read: loading takes half of that processor time, the template twice of it."""
+    return any(c.cpu_times().user > 1.1 for c in children(service))
+
+
+def test_fifty_imports_leave_nothing_behind(tmp_path: Path) -> None:
+    repos = {f"acme/m{n}": Repo({**CHAT, "config.json": {**BASE["config.json"], "n": n}}) for n in range(50)}
+    with running(tmp_path, **repos) as service:
+        service.imported("acme/chat", name="first")
+        before = (len(children(service)), server(service).num_fds(), server(service).memory_info().rss)
+        said = {"references": [*repos], "backend": "vllm"}
+        job = service.client.post("/v1/imports", json=said).json()["id"]
+        assert service.ended(job)["state"] == "succeeded"
+        after = (len(children(service)), server(service).num_fds(), server(service).memory_info().rss)
+        print(before, after)
+        assert after[0] <= Settings().imports + Settings().previews
+        assert after[1] - before[1] < 25
+        assert after[2] - before[2] < GROWTH
+        assert ended_in(service) < ENDING
+
+
+def test_a_job_whose_sandbox_starves_fails_and_can_be_tried_again(tmp_path: Path) -> None:
+    with running(tmp_path, by="tests.impatient") as service:
+        with stopping(service) as met:
+            job = service.imported("acme/chat")
+        assert (job["state"], job["error"]["kind"], job["error"]["status"]) == ("failed", "starved", 503)
+        assert len(met) == 2
+        assert service.client.get("/v1/configs").json()["total"] == 0
+        service.stop()
+        service.start(by="tests.impatient")
+        assert service.client.get(f"/v1/jobs/{job['id']}").json() == job
+        again = service.client.post(f"/v1/jobs/{job['id']}/retry")
+        assert again.status_code == 202, again.text
+        done = service.ended(job["id"])
+        assert (done["state"], done["attempt"]) == ("succeeded", 2)
+        assert "Traceback" not in service.log()
+
+
+@contextmanager
+def stopping(service: Service) -> Iterator[list[int]]:
+    """Have each child of the server's sandbox stand still; the list grows with them."""
+    met, over = list[int](), threading.Event()
+
+    def watch() -> None:
+        while not over.is_set():
+            for child in children(service):
+                if child.pid not in met:
+                    met.append(child.pid)
+                    child.suspend()
+            time.sleep(0.005)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield met
+    finally:
+        over.set()
+        thread.join()
+
+
+@pytest.fixture
+def keyed(tmp_path: Path, desk: Desk) -> Iterator[tuple[Service, dict[str, str]]]:
+    """A server that asks for keys, with one for each scope."""
+    url = f"sqlite:///{tmp_path / 'gallery.sqlite'}"
+    made = {
+        scope: desk("keys", "create", scope, "--scope", scope, "--database", url).out.strip()
+        for scope in ("read", "import")
+    }
+    with running(tmp_path, "--host", "0.0.0.0", "--rate", "0") as service:
+        service.client.headers["x-api-key"] = made["read"]
+        said = {"reference": "acme/base", "backend": "vllm", "name": "it"}
+        answer = service.client.post("/v1/imports", json=said, headers={"x-api-key": made["import"]})
+        assert service.ended(answer.json()["id"])["state"] == "succeeded"
+        yield service, made
+
+
+def test_yaml_bombs_from_many_at_once_are_answered_and_stop_nobody(
+    keyed: tuple[Service, dict[str, str]],
+) -> None:
+    service, made = keyed
+    before = server(service).memory_info().rss
+    limits = httpx.Limits(max_connections=AT_ONCE)
+    with httpx.Client(base_url=service.url, timeout=120, trust_env=False, limits=limits) as client:
+        for name, bomb in BOMBS.items():
+            began = time.monotonic()
+            with watched(service, {"x-api-key": made["read"]}) as watch:
+                _asked_with(client, bomb, made)
+            print(f"{name}: {time.monotonic() - began:.1f} s")
+            assert watch.wrong == []
+            assert watch.worst < WORST, (name, str(watch))
+    assert server(service).memory_info().rss - before < GROWTH
+    assert "Traceback" not in service.log()
+
+
+def _asked_with(client: httpx.Client, bomb: str, made: Mapping[str, str]) -> None:
+    """Check a text and put it, from many at once; who may only read checks it, and puts nothing."""
+
+    def ask(method: str, path: str, key: str) -> list[httpx.Response]:
+        headers = {"content-type": "application/yaml", "x-api-key": made[key], "If-Match": "*"}
+        with ThreadPoolExecutor(AT_ONCE) as threads:
+            return [*threads.map(lambda _: _sent(client, method, path, bomb, headers), range(AT_ONCE))]
+
+    for answer in ask("POST", "/v1/configs/it/check", "read"):
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["errors"]
+    for answer in ask("PUT", "/v1/configs/it", "import"):
+        assert problem(answer, 422, "invalid")["errors"]
+    for answer in ask("PUT", "/v1/configs/it", "read"):
+        problem(answer, 403, "wrong-scope")
+
+
+def _sent(
+    client: httpx.Client, method: str, path: str, text: str, headers: Mapping[str, str]
+) -> httpx.Response:
+    return client.request(method, path, content=text, headers=headers)

@@ -1,0 +1,160 @@
+"""Who may ask the service, and how often: keys, scopes, buckets, previews."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import httpx
+import pytest
+
+from importer.errors import ServiceError
+from importer.gallery import keys
+from importer.gallery.act import Act
+from importer.gallery.database import Database
+from importer.gallery.migrations import migrate
+from importer.service.security import middleware
+from importer.service.security.middleware import Limiter
+from tests.commandline import Desk, desk
+from tests.service.test_service import problem
+from tests.serving import Service, running
+
+__all__ = ["desk"]
+slow = pytest.mark.slow
+NAMES = {**dict.fromkeys(("name", "kind", "job", "key", "uuid"), "x"), "number": 1}
+LINK_LOCAL = "http://169.254.169.254/latest/meta-data"
+INSIDE = "what only this machine may read"
+
+
+# Keys
+
+
+@slow
+def test_every_route_needs_a_key_and_its_scope(tmp_path: Path, desk: Desk) -> None:
+    url = f"sqlite:///{tmp_path / 'gallery.sqlite'}"
+    made = {
+        scopes: desk("keys", "create", scopes, *(w for s in scopes.split("+") for w in ("--scope", s)),
+                     "--database", url).out.strip()
+        for scopes in ("read", "import", "approve", "read+import+approve")
+    }  # fmt: skip
+    with running(tmp_path, "--host", "0.0.0.0", "--rate", "1000") as service:
+        for method, path in _operations(service):
+            found = path.format_map(NAMES)
+            nobody = service.client.request(method, found)
+            assert nobody.status_code == 401, (found, nobody.text)
+            if path.startswith("/v1/"):  # LocalAI's clients are told in its own words
+                problem(nobody, 401, "no-key")
+                assert nobody.headers["WWW-Authenticate"] == "Bearer"
+            reads = method == "GET" or path.endswith("/check")
+            asked = {"x-api-key": made["import" if reads else "read"], "If-Match": "*"}
+            answer = service.client.request(method, found, headers=asked, json={})
+            of_admin = path in ("/v1/keys", "/v1/audit")
+            assert (answer.status_code == 403) is not (reads and not of_admin), (found, answer.text)
+        for path in ("/v1/keys", "/v1/audit"):
+            answer = service.client.get(path, headers={"x-api-key": made["read+import+approve"]})
+            problem(answer, 403, "wrong-scope")
+        _wrong_keys(service, made["read"])
+    log = service.log()
+    secrets = [key.split("_", 2)[2] for key in made.values()]
+    kept = b"".join(p.read_bytes() for p in tmp_path.glob("gallery.sqlite*"))
+    assert not [s for s in secrets if s in log or s.encode() in kept]
+
+
+def _operations(service: Service) -> list[tuple[str, str]]:
+    """All that OpenAPI tells of and that is not for everybody."""
+    told = service.client.get("/openapi.json").json()["paths"]
+    return [
+        (method.upper(), path)
+        for path, methods in told.items()
+        for method, said in methods.items()
+        if "security" in said
+    ]
+
+
+def _wrong_keys(service: Service, key: str) -> None:
+    """Nearly right is wrong; too many of them are told to wait, and who has a key is not."""
+    ident, secret = key.split("_", 2)[1:]
+    near = [key[:-1], f"{key}x", f"imp_{ident}_", f"imp_{ident}", f"xxx_{ident}_{secret}", key.upper(), "é"]
+    for wrong in near:
+        answer = service.client.get("/v1/configs", headers={"Authorization": f"Bearer {wrong}".encode()})
+        assert answer.status_code == 401
+    asked = [service.client.get("/v1/configs", headers={"x-api-key": "imp_0_0"}) for _ in range(70)]
+    told = problem(asked[-1], 429, "too-many")
+    assert int(asked[-1].headers["Retry-After"]) > 0, told
+    assert service.client.get("/v1/configs", headers={"x-api-key": key}).status_code == 200
+
+
+def test_a_key_is_compared_in_constant_time_also_where_there_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = Database(f"sqlite:///{tmp_path / 'g.sqlite'}")
+    migrate(database)
+    with database.writing() as connection:
+        made = keys.create(connection, "ann", ["read"], Act("ann", "create key"))
+    compared: list[tuple[str, str]] = []
+    real = keys.hmac.compare_digest
+
+    def recorded(one: str, other: str) -> bool:
+        compared.append((one, other))
+        return real(one, other)
+
+    monkeypatch.setattr(keys.hmac, "compare_digest", recorded)
+    with database.reading() as connection:
+        for said in (made, made[:-1], "imp_000000000000_x", "", "imp__"):
+            assert (keys.find(connection, said) is not None) is (said == made)
+    assert [(len(a), len(b)) for a, b in compared] == [(64, 64)] * 5  # hashes, never what was said
+    database.close()
+
+
+# Limits
+
+
+def test_a_bucket_fills_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(middleware.time, "monotonic", lambda: now)
+    found = Limiter(60)
+    for _ in range(60):
+        found.count("ann")
+    with pytest.raises(ServiceError) as caught:
+        found.count("ann")
+    assert (caught.value.kind, caught.value.details["seconds"]) == ("too-many", 1)
+    found.count("ben")  # has a bucket of his own
+    now = 1.5
+    found.count("ann")
+    with pytest.raises(ServiceError):
+        found.count("ann")
+
+
+def test_a_limiter_remembers_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(middleware, "MOST", 10)
+    found = Limiter(1)
+    for number in range(100):
+        found.count(str(number))
+    assert len(found._left) == 10
+    with pytest.raises(ServiceError):
+        found.count("99")
+
+
+@slow
+def test_previews_do_not_hold_up_the_rest(tmp_path: Path) -> None:
+    with running(tmp_path, "--previews", "1", "--reads", "100") as service:
+        service.hub.latency = 3
+        said = {"reference": "acme/base", "backend": "vllm"}
+        answers: list[httpx.Response] = []
+
+        def ask() -> None:
+            with httpx.Client(base_url=service.url, timeout=60, trust_env=False) as client:
+                answers.append(client.post("/v1/imports/preview", json=said))
+
+        threads = [threading.Thread(target=ask) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        assert service.client.get("/readyz").status_code == 200
+        for thread in threads:
+            thread.join()
+        assert sorted({a.status_code for a in answers}) == [200, 503]
+        refused = next(a for a in answers if a.status_code == 503)
+        assert int(refused.headers["Retry-After"]) > 0
+        assert problem(refused, 503, "busy")
+        reads = [service.client.get("/v1/configs") for _ in range(120)]
+        assert problem(reads[-1], 429, "too-many")

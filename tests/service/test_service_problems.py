@@ -1,0 +1,162 @@
+"""Every kind of failure that the service alone knows is met somewhere; each kind has a status and a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from pydantic import ValidationError
+
+from importer.errors import ServiceError, UsageError
+from importer.service import messages, settings
+from importer.service.api import problems
+from importer.service.api.request_models import Import
+from importer.service.app import create
+from importer.service.settings import Settings
+
+TESTS = "\n".join(p.read_text(encoding="utf-8") for p in Path(__file__).parent.glob("test_service*.py"))
+# No test brings these about: a database that is away, a job that kills its process again and again.
+UNMET = {"no-database", "gave-up"}
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ServiceError.kinds if kind not in UNMET])
+def test_each_kind_is_met_by_a_test(kind: str) -> None:
+    assert f'"{kind}"' in TESTS
+
+
+@pytest.mark.parametrize("kind", sorted(messages.HINTS))
+def test_each_kind_has_a_status_and_a_page(kind: str) -> None:
+    found = problems.explained(kind)
+    assert found is not None
+    assert 400 <= found["status"] < 600
+
+
+def test_over_http_nothing_is_said_of_the_command_line() -> None:
+    revision = UsageError("revision-conflict", inline="a", option="--set")  # the name of a branch
+    told = problems.problem(revision)["detail"]
+    assert told == "The reference names revision 'a' and 'revision' names '--set'."
+    for kind in messages.HINTS:
+        row = messages.detail_row(kind) + messages.hint_row(kind)
+        assert "'importer " not in row, kind
+        assert "--" not in row, kind
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ({}, "give either reference or references"),
+        ({"reference": 7}, "it has to be text"),
+        ({"reference": ""}, "it is empty"),
+        ({"reference": "a/b", "bakend": "vllm"}, "there is no such field"),
+        ({"reference": "a/b", "exact_fit": "no"}, "it has to be true or false"),
+        ({"reference": "a/b", "set": []}, "it has to be an object"),
+        ({"reference": "a/b", "unset": "x"}, "it has to be a list"),
+        ({"reference": "a/b", "unset": ["x"] * 101}, "it has more than 100 items"),
+        ({"reference": "a/b", "take": "all"}, "it is one of 'mine' or 'theirs'"),
+        ({"reference": "a/b", "name": "x" * 201}, "it is longer than 200 characters"),
+        ({"reference": "a/b", "note": "\x1b"}, "it holds control characters"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told_in_words(said: dict[str, object], told: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Import.model_validate(said)
+    assert [messages.mistake(dict(one)) for one in caught.value.errors()] == [told]
+
+
+def test_settings_come_from_flags_then_variables_then_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "serve.toml"
+    file.write_text('port = 1\nrate = 2\nimports = 3\nbackend = ["mlx"]\n')
+    environment = {
+        "IMPORTER_SERVE_RATE": "20",
+        "IMPORTER_SERVE_IMPORTS": "30",
+        "IMPORTER_SERVE_VALIDATE": "no",
+    }
+    found = settings.read({"imports": "40"}, str(file), environment)
+    assert (found.settings.port, found.settings.rate, found.settings.imports) == (1, 20, 40)
+    assert (found.settings.backends, found.settings.validate) == (("mlx",), False)
+    assert found.sources["imports"] == "--imports"
+    assert found.sources["rate"] == "IMPORTER_SERVE_RATE"
+    assert found.sources["port"] == f"{file}: port"
+    assert found.sources["host"] == "default"
+    again = tmp_path / "again.toml"
+    again.write_text(found.to_text())
+    assert settings.read({}, str(again), {}).settings == settings.read(
+        {"imports": "40", "database": found.settings.url}, str(file), environment
+    ).settings  # fmt: skip
+
+
+def test_a_password_is_not_shown() -> None:
+    found = settings.read({"database": "postgresql://ann:secret@db/gallery"}, None, {})
+    assert "secret" not in found.to_text()
+    assert "postgresql://ann@db/gallery" in found.to_text()
+
+
+@pytest.mark.parametrize(
+    ("flags", "text"),
+    [
+        ({"port": "70000"}, ""), ({"port": "x"}, ""), ({"backend": ["llama"]}, ""),
+        ({"log_level": "loud"}, ""),
+        ({}, "odd = 1"), ({}, "port = true"), ({}, "port ="), ({}, "validate = 3"), ({}, "backend = [1]"),
+    ],
+)  # fmt: skip
+def test_a_setting_that_cannot_be_meant_is_told_with_its_place(
+    flags: dict[str, object], text: str, tmp_path: Path
+) -> None:
+    (tmp_path / "serve.toml").write_text(text)
+    with pytest.raises(ServiceError) as caught:
+        settings.read(flags, str(tmp_path / "serve.toml"), {})
+    assert caught.value.kind == "bad-setting"
+    assert any(word in caught.value.message for word in ("--", "serve.toml"))
+
+
+def test_every_address_but_loopback_is_another() -> None:
+    assert all(Settings(host=h).loopback for h in ("127.0.0.1", "127.9.9.9", "::1", "localhost"))
+    assert not any(Settings(host=h).loopback for h in ("0.0.0.0", "::", "10.0.0.1", "example.org"))
+
+
+def test_the_description_is_whole() -> None:
+    """Each operation says what it is, what it may be refused with, and what a generated client calls it."""
+    described = create(Settings()).openapi()
+    found = {(path, m): told for path, one in described["paths"].items() for m, told in one.items()}
+    assert len({told["operationId"] for told in found.values()}) == len(found) > 20
+    schemas = described["components"]["schemas"]
+    assert {"Job", "Config", "Problem", "Preview", "History"} <= set(schemas)
+    for (path, method), told in found.items():
+        assert told["summary"], path
+        assert told["tags"], path
+        if not path.startswith("/v1/"):
+            continue
+        refused = {int(s): r for s, r in told["responses"].items() if int(s) >= 400}
+        assert {401, 403} <= set(refused), path
+        for response in refused.values():
+            content = response["content"][problems.MEDIA_TYPE]
+            assert content["schema"] == {"$ref": "#/components/schemas/Problem"}
+            for example in content["examples"].values():
+                assert set(example["value"]) <= set(schemas["Problem"]["properties"])
+        if method in ("put", "patch", "delete") and path == "/v1/configs/{name}":
+            assert {412, 428} <= set(refused)
+            assert [p["required"] for p in told["parameters"] if p["name"] == "If-Match"] == [True]
+
+
+def test_every_example_is_one() -> None:
+    described = create(Settings()).openapi()
+    schemas = described["components"]["schemas"]
+
+    def check(examples: Iterable[Any], schema: Mapping[str, Any]) -> None:
+        for example in examples:
+            jsonschema.validate(example, {**schema, "components": described["components"]})
+
+    for schema in schemas.values():
+        check(schema.get("examples", ()), schema)
+    for told in (told for one in described["paths"].values() for told in one.values()):
+        for part in (told.get("requestBody", {}), *told["responses"].values()):
+            for content in part.get("content", {}).values():
+                found = [e["value"] for e in content.get("examples", {}).values()]
+                check([*found, *([content["example"]] if "example" in content else ())], content["schema"])
+        body = told.get("requestBody", {}).get("content", {}).get("application/json", {})
+        name = json.dumps(body).rpartition("#/components/schemas/")[2].partition('"')[0]
+        assert not body or "example" in body or schemas[name]["examples"], told["operationId"]

@@ -1,0 +1,182 @@
+"""How long a context the files say, and what bears on it; vLLM itself is asked in test_context_engine.py."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from importer.decisions.decide import decide
+from importer.decisions.decision import Preferences, Target
+from importer.engines import capabilities
+from importer.hub.snapshot import Snapshot
+from importer.messages import render
+from importer.signals import caching, context
+from importer.signals.engine_capabilities import UNKNOWN, Abilities, Machine
+from tests.facts import whys
+
+NEW, OLD = capabilities.load("vllm", "0.32.0"), capabilities.load("vllm", "0.14.1")
+YARN = {"type": "yarn", "factor": 4, "original_max_position_embeddings": 8192}
+
+
+def snapshot(config: Any, card: str | None = None, **tokenizer: Any) -> Snapshot:
+    texts = {"config.json": json.dumps(config), "tokenizer_config.json": json.dumps(tokenizer)}
+    if card is not None:
+        texts["README.md"] = card
+    return Snapshot("r", "someone/thing", None, (), texts)
+
+
+def length(config: Any, able: Abilities = UNKNOWN) -> int | None:
+    found = context.derive(snapshot(config), able)
+    return None if found is None else found.tokens
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ({"max_position_embeddings": 4096}, 4096),
+        ({"n_positions": 1024}, 1024),
+        ({"max_position_embeddings": 1, "text_config": {"max_position_embeddings": 8192}}, 8192),
+        ({"max_position_embeddings": 4096, "text_config": {"hidden_size": 8}}, 4096),
+        ({"max_position_embeddings": 4096, "text_config": {}}, 4096),
+        ({"thinker_config": {"text_config": {"max_position_embeddings": 2048}}}, 2048),
+        ({"max_position_embeddings": "4096"}, None),
+        ({"max_position_embeddings": True}, None),
+        ({"max_position_embeddings": 0}, None),
+        ({"max_position_embeddings": -1}, None),
+        ({"max_position_embeddings": 10**30}, None),
+        ({"max_position_embeddings": 4096.5}, None),
+        ({"text_config": "text", "max_position_embeddings": 512}, 512),
+        ({"max_position_embeddings": 8192, "seq_length": 4096}, 4096),
+        ({"max_position_embeddings": 8192, "model_max_length": 131072}, 131072),
+        ({}, None),
+    ],
+)
+def test_context_length(given: dict[str, Any], found: int | None) -> None:
+    assert length(given) == found
+
+
+@pytest.mark.parametrize(
+    ("rope", "old", "new"),
+    [
+        ({"type": "linear", "factor": 2.0}, 65536, 65536),
+        ({"rope_type": "dynamic", "factor": 8}, 262144, 262144),
+        ({"rope_type": "default", "mrope_section": [1]}, 32768, 32768),
+        ({"type": "mrope", "mrope_section": [1]}, 32768, 32768),
+        ({"rope_type": "llama3", "factor": 8.0}, 32768, 32768),
+        (YARN, 32768, 32768),
+        ({**YARN, "factor": 16}, 131072, 32768),  # vLLM changed its mind
+        ({"full_attention": {"rope_type": "linear", "factor": 4}, "sliding_attention": {"type": "default"}},
+         131072, 131072),
+        ({"type": "linear", "factor": None}, 32768, 32768),
+        ({"type": "linear", "factor": "$(id)"}, 32768, 32768),
+        ("yarn", 32768, 32768),
+    ],
+)  # fmt: skip
+def test_rope_scaling_as_the_version_has_it(rope: Any, old: int, new: int) -> None:
+    config = {"model_type": "llama", "max_position_embeddings": 32768, "rope_scaling": rope}
+    assert (length(config, OLD), length(config, NEW)) == (old, new)
+
+
+def test_longrope_starts_with_the_original_length() -> None:
+    config = {"max_position_embeddings": 131072, "original_max_position_embeddings": 4096,
+              "rope_scaling": {"type": "su", "factor": 32}}  # fmt: skip
+    found = context.derive(snapshot(config), NEW)
+    assert found is not None
+    assert found.tokens == 4096
+    assert "up to 131072" in render(found.notes[0])
+
+
+def test_gemma3_is_scaled_already_and_has_a_length_by_its_class() -> None:
+    inner = {"model_type": "gemma3_text", "rope_scaling": {"rope_type": "linear", "factor": 8.0}}
+    config = {"model_type": "gemma3", "text_config": inner}
+    assert length(config, NEW) == 131072
+    facts = context.evidence(snapshot(config), NEW)
+    decided = decide(facts, Preferences(), Target("vllm"))["max_model_len"]
+    assert (decided.value, decided.status) == (131072, "engine-default")
+
+
+def test_a_config_without_any_length_gets_what_vllm_assumes() -> None:
+    assert length({"model_type": "never-heard-of"}, NEW) == 2048
+    assert length({"model_type": "never-heard-of"}, capabilities.load("mlx")) is None
+    assert context.derive(Snapshot("r", "a/b", None, (), {}), NEW) is None
+
+
+def reasons(told: Snapshot) -> tuple[str, ...]:
+    return whys(decide(context.evidence(told, NEW), Preferences(), Target("vllm"))["max_model_len"])
+
+
+def test_what_bears_on_it_is_said() -> None:
+    config = {"max_position_embeddings": 32768, "sliding_window": 4096}
+    assert any("4096 tokens only" in r for r in reasons(snapshot(config)))
+    assert len(reasons(snapshot({**config, "use_sliding_window": False}))) == 1
+
+
+def test_a_card_that_tells_how_to_stretch_it_is_quoted_and_not_followed() -> None:
+    card = """Long texts: add to `config.json`
+    { "rope_scaling": { "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768 } }"""
+    told = snapshot({"max_position_embeddings": 32768}, card)
+    decided = decide(context.evidence(told, NEW), Preferences(), Target("vllm"))
+    assert decided["max_model_len"].value == 32768
+    assert any("131072" in r for r in whys(decided["max_model_len"]))
+    assert [k for k in decided if "rope" in k or "hf_overrides" in k] == []
+    assert len(reasons(snapshot({"max_position_embeddings": 131072}, card))) == 1
+
+
+def test_the_tokenizers_length_is_shown_and_not_heard() -> None:
+    facts = context.evidence(snapshot({"max_position_embeddings": 8192}, model_max_length=131072), NEW)
+    decided = decide(facts, Preferences(), Target("vllm"))["max_model_len"]
+    assert (decided.value, [o.value for o in decided.overruled]) == (8192, [131072])
+    unlimited = snapshot({"max_position_embeddings": 8192}, model_max_length=10**30)
+    assert len(context.evidence(unlimited, NEW)) == 1
+
+
+VALUES = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6) | st.lists(st.integers())
+)
+ROPES = st.dictionaries(
+    st.sampled_from(["type", "rope_type", "factor", context.ORIGINAL, "x"]), VALUES | st.just("yarn")
+)
+
+
+@given(
+    st.dictionaries(st.sampled_from([*context.KEYS, context.ORIGINAL, "sliding_window"]), VALUES),
+    VALUES | ROPES | st.dictionaries(st.text(max_size=4), ROPES),
+    st.text(alphabet='yarnfcto 4.0:_"{}', max_size=200),
+)
+def test_any_config_is_read_without_an_error(config: dict[str, Any], rope: Any, card: str) -> None:
+    told = snapshot({**config, "rope_scaling": rope, "model_type": "llama"}, card)
+    for able in (NEW, OLD, UNKNOWN):
+        assert all(e.value > 0 for e in context.evidence(told, able))
+
+
+def test_a_factor_that_leaves_nothing_leaves_a_token() -> None:
+    rope = {"rope_type": "linear", "factor": 8e-225}
+    told = snapshot({"max_position_embeddings": 2048, "rope_scaling": rope, "model_type": "llama"}, "")
+    assert {e.value for e in context.evidence(told, NEW)} == {1}
+
+
+# what vLLM does by itself with prompts
+
+
+@pytest.mark.parametrize(
+    ("config", "old", "new"),
+    [
+        ({"architectures": ["LlamaForCausalLM"]}, (True, True), (True, True)),
+        ({"architectures": ["FalconH1ForCausalLM"]}, (False, True), (True, True)),
+        ({"architectures": ["GraniteMoeHybridForCausalLM"], "layer_types": ["attention"]},
+         (True, True), (True, True)),
+        ({"architectures": ["MambaForCausalLM"]}, (False, True), (False, True)),
+        ({"architectures": ["NeverHeardOf"]}, None, None),
+        ({}, None, None),
+    ],
+)  # fmt: skip
+def test_prefixes_and_chunks(config: Any, old: Any, new: Any) -> None:
+    for able, found in ((OLD, old), (NEW, new)):
+        facts = caching.evidence(snapshot(config), able, Machine("cpu"))
+        told = {e.key: e.value for e in facts}
+        assert told == ({} if found is None else {caching.PREFIX: found[0], caching.CHUNKS: found[1]})
+        assert {e.rule for e in facts} <= {"engine"}

@@ -1,0 +1,406 @@
+"""Readers of evidence on files of our own: what they claim, and what hostile figures and names come to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from importer.chat_template import analyze as learning
+from importer.chat_template.find import Template
+from importer.chat_template.render import Renderer
+from importer.chat_template.samples import TemplateAnalysis, Thinking
+from importer.chat_template.vocabulary import Vocabulary
+from importer.decisions.decide import decide
+from importer.decisions.decision import Preferences, Target
+from importer.engines import registries
+from importer.errors import RepositoryError
+from importer.hub.snapshot import Snapshot
+from importer.messages import render
+from importer.signals import architecture, backend, declared_parsers, sampling, template_markers
+from importer.signals.collect import collect, for_engine
+from importer.signals.evidence import Evidence
+from importer.signals.kind import find_kind
+from tests import template_texts as texts
+
+FIELDS = {"tool_parser": "tool", "reasoning_parser": "reasoning"}
+
+
+def registry(engine: str) -> Target:
+    found = registries.load(engine, registries.PINNED[engine])
+    parsers = {"tool_parser": found.classes("tool"), "reasoning_parser": found.classes("reasoning")}
+    return Target(engine, found.version, parsers)
+
+
+VLLM, MLX = registry("vllm"), registry("mlx")
+
+
+def snapshot(info: Mapping[str, Any] | None = None, **files: Any) -> Snapshot:
+    """``generation_config={…}`` is generation_config.json; a text is taken as it is."""
+    told = {f"{n}.json": f if isinstance(f, str) else json.dumps(f) for n, f in files.items()}
+    return Snapshot("r", "someone/thing", None, (), told, info or {})
+
+
+@pytest.fixture(scope="module")
+def renderer() -> Iterator[Renderer]:
+    with Renderer() as warm:
+        yield warm
+
+
+def learn(renderer: Renderer, text: str) -> TemplateAnalysis:
+    vocabulary = Vocabulary(named={"bos_token": "<s>"})
+    return learning.analyze(Template(text, "chat_template.jinja"), vocabulary, renderer)
+
+
+# sampling
+
+
+def values(**config: Any) -> dict[str, Any]:
+    return {e.key: e.value for e in sampling.evidence(snapshot(generation_config=config))}
+
+
+def test_what_the_vendor_published() -> None:
+    assert values(temperature=0.6, top_p=0.95, top_k=20, min_p=0, repetition_penalty=1.05) == {
+        "parameters.temperature": 0.6, "parameters.top_p": 0.95, "parameters.top_k": 20,
+        "parameters.min_p": 0, "parameters.repeat_penalty": 1.05,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("value", [0, 0.0, 2, 1e-3])
+def test_zero_is_a_value(value: float) -> None:
+    assert values(temperature=value) == {"parameters.temperature": value}
+
+
+@pytest.mark.parametrize(
+    "value", [None, "0.7", True, False, [0.7], {"value": 0.7}, float("nan"), float("inf"), float("-inf")],
+)  # fmt: skip
+def test_what_is_no_temperature_is_no_fact(value: Any) -> None:
+    assert values(temperature=value) == {}
+
+
+@pytest.mark.parametrize(
+    "given", [{"temperature": v} for v in (-0.1, 2.1, 5, 10**400, -(10**400))]
+    + [{"top_p": 0}, {"top_p": 1.1}, {"top_k": 40.5}, {"top_k": -2}, {"repetition_penalty": 0}],
+)  # fmt: skip
+def test_a_number_that_no_engine_takes_is_shown_without_a_value(given: dict[str, Any]) -> None:
+    (fact,) = sampling.evidence(snapshot(generation_config=given))
+    assert (fact.rule, fact.value) == ("generation-config-unusable", None)
+    assert len(render(fact.reason)) < 160
+
+
+@pytest.mark.parametrize(("given", "found"), [(40, 40), (40.0, 40), (-1, -1), (0, 0), (40.5, None)])
+def test_top_k_is_a_whole_number(given: float, found: int | None) -> None:
+    got = values(top_k=given).get("parameters.top_k")
+    assert got == found
+    assert not isinstance(got, float)
+
+
+def test_do_sample_false_is_greedy_and_true_alone_is_sampling_at_one() -> None:
+    assert values(do_sample=False) == {"parameters.temperature": 0}
+    assert values(do_sample=False, temperature=None) == {"parameters.temperature": 0}
+    greedy, beside = sampling.evidence(snapshot(generation_config={"do_sample": False, "temperature": 0.3}))
+    assert (greedy.value, beside.value) == (0, 0.3)
+    (implied,) = sampling.evidence(snapshot(generation_config={"do_sample": True}))
+    assert (implied.rule, implied.value) == ("generation-config-implied", 1.0)
+    assert values(do_sample=True, temperature=0.3) == {"parameters.temperature": 0.3}
+    assert values(do_sample=0) == {}
+
+
+def test_limits_and_what_no_engine_does_are_told_apart_from_values() -> None:
+    config = {
+        "max_new_tokens": 512,
+        "max_length": 4096,
+        "num_beams": 4,
+        "typical_p": 1.0,
+        "penalty_alpha": 0.6,
+    }
+    facts = sampling.evidence(snapshot(generation_config=config))
+    assert [(e.rule, e.value) for e in facts if e.key == "parameters.max_tokens"] == [
+        ("generation-config-length", 512), ("generation-config-length", 4096),
+    ]  # fmt: skip
+    assert {e.key for e in facts if e.rule == "generation-config-other"} == {
+        "generation_config.num_beams", "generation_config.penalty_alpha",
+    }  # fmt: skip
+
+
+def test_a_broken_file_is_an_error_with_its_name() -> None:
+    with pytest.raises(RepositoryError, match=r"generation_config\.json"):
+        sampling.evidence(snapshot(generation_config="{"))
+    assert sampling.evidence(snapshot()) == []
+
+
+# architecture and backend
+
+
+def test_the_hubs_part_of_the_config_speaks_where_the_file_is_missing() -> None:
+    told = {"config": {"model_type": "Llama", "architectures": ["A", 3]}}
+    assert architecture.model_types(snapshot(told)) == ("llama",)
+    assert architecture.architectures(snapshot(told)) == ("A",)
+    assert architecture.model_types(snapshot(told, config={"model_type": "other"})) == ("other",)
+    assert architecture.architectures(snapshot({"config": "x"})) == ()
+
+
+def test_the_type_of_the_language_model_inside_counts_too() -> None:
+    nested = snapshot(config={"model_type": "Outer_VL", "text_config": {"model_type": "inner"}})
+    assert architecture.model_types(nested) == ("outer_vl", "inner")
+    assert architecture.model_types(snapshot(config={"model_type": 3})) == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "platform", "found"),
+    [
+        ({}, "linux", ["vllm"]),
+        ({}, "darwin", ["mlx"]),
+        ({"vision_config": {}}, "darwin", ["mlx-vlm"]),
+        ({"quantization": {"group_size": 64, "bits": 4}}, "linux", ["mlx", "vllm"]),
+        ({"quantization": {"group_size": 64, "bits": 4}, "vision_config": {}}, "linux", ["mlx-vlm", "vllm"]),
+    ],
+)
+def test_which_engine_can_load_it(given: dict[str, Any], platform: str, found: list[str]) -> None:
+    facts = backend.evidence(snapshot(config=given), platform)
+    assert [e.value for e in facts] == found
+    assert decide(facts, Preferences(), VLLM)["backend"].value == found[0]
+
+
+# claims
+
+
+def claimed(engine: str, **settings: Any) -> dict[str, Any]:
+    return {
+        e.key: e.value for e in declared_parsers.declared_parsers(snapshot(tokenizer_config=settings), engine)
+    }
+
+
+def test_a_claim_is_told_in_the_engines_own_words() -> None:
+    assert claimed("mlx", tool_parser_type="json_tools") == {"tool_parser": "json_tools"}
+    assert claimed("vllm", tool_parser_type="json_tools") == {"tool_parser": "hermes"}
+    assert claimed("vllm", tool_parser_type="never-heard-of") == {}
+
+
+@pytest.mark.parametrize(
+    "value", ["../x", "os", "json_tools\n--trust-remote-code", "$(id)", "a" * 5000, "", 3, None, ["x"],
+              {"a": 1}, "JSON_TOOLS", "hermes --enable"],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "target", [VLLM, MLX, Target("mlx-vlm"), Target("vllm-mlx")], ids=lambda t: t.backend
+)
+def test_a_hostile_claim_never_becomes_a_decision(value: Any, target: Target) -> None:
+    hostile = snapshot(tokenizer_config={"tool_parser_type": value})
+    facts = for_engine([], hostile, target.backend, target.parsers)
+    assert decide(facts, Preferences(), target)["tool_parser"].value is None
+
+
+def test_a_response_template_claims_what_it_has_fields_for() -> None:
+    both = {"fields": {"tool_calls": {}, "thinking": {}}}
+    assert claimed("vllm", response_template=both) == {"tool_parser": "hf", "reasoning_parser": "hf"}
+    assert claimed("vllm", response_template={"fields": {"content": {}}}) == {}
+    assert claimed("mlx", response_template=both) == claimed("vllm", response_template=None) == {}
+
+
+def test_a_parser_made_for_the_format_is_heard_before_the_generic_one() -> None:
+    settings = {"response_template": {"tool_calls": {}}, "tool_parser_type": "json_tools"}
+    facts = declared_parsers.declared_parsers(snapshot(tokenizer_config=settings), "vllm")
+    assert decide(facts, Preferences(), VLLM)["tool_parser"].value == "hermes"
+
+
+# kin
+
+
+@pytest.mark.parametrize(
+    ("model_type", "tool", "reasoning"),
+    [
+        ("lfm2", "lfm2", None),
+        ("gemma4", "gemma4", "gemma4"),
+        ("seed_oss", "seed_oss", "seed_oss"),
+        ("SEED-OSS", "seed_oss", "seed_oss"),
+        ("minimax_m2", "minimax_m2", None),  # two parsers of that line
+        ("nemotron_h", None, "nemotron_v3"),
+        ("olmo3", "olmo3", "olmo3"),
+        ("olmo2", None, None),  # a line's other version
+        ("qwen3_moe", None, "qwen3"),
+        ("qwen2", None, None),
+        ("llama", None, None),
+        ("4x", None, None),
+        ("___", None, None),
+        ("../hermes", "hermes", None),  # still a name of the registry
+        ("", None, None),
+    ],
+)
+def test_parsers_that_bear_the_types_name(model_type: str, tool: str | None, reasoning: str | None) -> None:
+    told = declared_parsers.model_type_match(
+        snapshot(config={"model_type": model_type}), VLLM.parsers, thinks=True
+    )
+    found = {e.key: e.value for e in told}
+    assert (found.get("tool_parser"), found.get("reasoning_parser")) == (tool, reasoning)
+
+
+def test_a_type_says_nothing_of_reasoning_that_no_template_shows() -> None:
+    told = declared_parsers.model_type_match(
+        snapshot(config={"model_type": "gemma4"}), VLLM.parsers, thinks=False
+    )
+    assert [e.key for e in told] == ["tool_parser"]
+
+
+@pytest.mark.parametrize("target", [VLLM, MLX], ids=lambda t: t.backend)
+@pytest.mark.parametrize("model_type", ["4x", "___", "<think>", "think", "os", "../x", "x" * 5000])
+def test_odd_types_name_only_what_is_registered(target: Target, model_type: str) -> None:
+    for fact in declared_parsers.model_type_match(
+        snapshot(config={"model_type": model_type}), target.parsers, thinks=True
+    ):
+        assert fact.value in target.parsers[fact.key]
+
+
+# rendered
+
+
+def shown(found: TemplateAnalysis | None) -> dict[str, Evidence]:
+    return {e.key: e for e in template_markers.evidence(found)}
+
+
+@pytest.mark.parametrize(
+    ("text", "parser", "rule"),
+    [
+        (texts.CHATML_JSON, "hermes", "template-format"),
+        (texts.XML_PARAMETERS, "qwen3_coder", "template-format"),
+        (texts.HEADERS, "llama3_json", "template-format"),
+        (texts.INST, "mistral", "template-format"),
+        (texts.CHANNELS, "openai", "template-format"),
+        (texts.PYTHONIC, None, "template"),
+        (texts.REFUSES_TOOLS, None, "template"),
+        ("{{ undefined.field }}", None, "template"),
+    ],
+)
+def test_calls_by_what_was_rendered(renderer: Renderer, text: str, parser: str | None, rule: str) -> None:
+    fact = shown(learn(renderer, text))["tool_parser"]
+    assert (fact.value, fact.rule) == (parser, rule)
+    assert render(fact.reason)
+
+
+def test_why_a_template_shows_no_calls(renderer: Renderer) -> None:
+    assert "this model has no tools" in render(
+        shown(learn(renderer, texts.REFUSES_TOOLS))["tool_parser"].reason
+    )
+    assert "not known by its markers" in render(shown(learn(renderer, texts.PYTHONIC))["tool_parser"].reason)
+
+
+def test_instructions_in_the_prompt_speak_where_no_call_is_rendered(renderer: Renderer) -> None:
+    asks = '{% if tools %}Write <tool_call>{"name": …}</tool_call> for {{ tools | tojson }}{% endif %}'
+    fact = shown(learn(renderer, asks + texts.ALTERNATING))["tool_parser"]
+    assert (fact.value, fact.rule) == ("hermes", "template-instructions")
+    assert "<tool_call>" in fact.quote
+
+
+@pytest.mark.parametrize(
+    ("text", "parser", "rule", "says"),
+    [
+        (texts.SWITCHED, "deepseek_r1", "template-format", "switched by enable_thinking, by default on"),
+        (texts.OPENED, "deepseek_r1", "template-format", "opens a block in the prompt"),
+        (texts.OPENED_ON_DEMAND, "deepseek_r1", "template-format", "by default off"),
+        (texts.STRIPS_AND_OPENS, "deepseek_r1", "template-format", "opens a block in the prompt"),
+        (texts.CHANNELS, "openai_gptoss", "template-format", "as models that write harmony calls do"),
+        (texts.CHATML_JSON, None, "template-format", "renders no reasoning"),
+        (
+            texts.THINKING.replace("PROMPT", ""),
+            None,
+            "template-format",
+            "nothing shows that this model thinks",
+        ),
+        ("{% if %}", None, "template", "could not be rendered"),
+    ],
+)
+def test_reasoning_by_what_was_rendered(
+    renderer: Renderer, text: str, parser: str | None, rule: str, says: str
+) -> None:
+    fact = shown(learn(renderer, text))["reasoning_parser"]
+    assert (fact.value, fact.rule) == (parser, rule)
+    assert says in render(fact.reason)
+
+
+def test_an_unknown_marker_is_a_note_not_a_claim() -> None:
+    thinking = Thinking(("<ponder>", "</ponder>"), opened=True, default=True, source="prompt")
+    fact = shown(TemplateAnalysis("d", thinking=thinking))["reasoning_parser"]
+    assert (fact.value, fact.rule) == (None, "template")
+    assert "<ponder> … </ponder>" in fact.quote
+
+
+def test_without_a_template_nothing_is_claimed() -> None:
+    facts = template_markers.evidence(None)
+    assert {e.rule for e in facts} == {"template"}
+    assert {e.key for e in facts} == set(FIELDS)
+    decisions = decide(facts, Preferences(), VLLM)
+    assert {decisions[k].status for k in FIELDS} == {"abstained"}
+
+
+# gather
+
+
+def all_facts(
+    source: Snapshot, found: TemplateAnalysis | None, *, ignore_name: bool = False
+) -> list[Evidence]:
+    kind = find_kind(source, ignore_name)
+    return collect(source, kind, found, "linux", ignore_name=ignore_name)
+
+
+def test_every_reader_is_heard(renderer: Renderer) -> None:
+    source = replace(
+        snapshot(
+            config={"model_type": "qwen3", "max_position_embeddings": 4096},
+            generation_config={"temperature": 0},
+        ),
+        model_id="Qwen/Qwen3-8B",
+    )
+    facts = all_facts(source, learn(renderer, texts.SWITCHED))
+    facts = for_engine(facts, source, "vllm", VLLM.parsers)
+    assert {e.rule for e in facts} >= {
+        "family-table", "sampling-table", "generation-config", "config", "machine", "template-format",
+    }  # fmt: skip
+    assert {e.key for e in facts} >= {"kind", "family", "backend", "max_model_len", *FIELDS}
+    hidden = all_facts(source, None, ignore_name=True)
+    assert not {"family-table", "base-model-family", "sampling-table"} & {e.rule for e in hidden}
+    assert not any("Qwen" in e.quote for e in hidden)
+
+
+def test_parsers_are_named_as_the_engine_names_them(renderer: Renderer) -> None:
+    facts = all_facts(snapshot(), learn(renderer, texts.SWITCHED))
+    for target, tool, thought in ((VLLM, "hermes", "deepseek_r1"), (MLX, "json_tools", "<think>")):
+        decisions = decide(
+            for_engine(facts, snapshot(), target.backend, target.parsers), Preferences(), target
+        )
+        assert (decisions["tool_parser"].value, decisions["reasoning_parser"].value) == (tool, thought)
+
+
+def test_a_parser_that_the_other_engine_lacks_is_left_unsaid() -> None:
+    source = replace(snapshot(), model_id="deepseek-ai/DeepSeek-V3.1")
+    facts = all_facts(source, None)
+    assert decide(for_engine(facts, source, "vllm", VLLM.parsers), Preferences(), VLLM)["tool_parser"].value
+    on_mlx = decide(for_engine(facts, source, "mlx", MLX.parsers), Preferences(), MLX)["tool_parser"]
+    assert on_mlx.status == "abstained"
+
+
+def test_known_to_have_none_holds_on_every_engine() -> None:
+    source = replace(snapshot(), model_id="google/gemma-2-2b-it")
+    facts = all_facts(source, None)
+    for target in (VLLM, MLX):
+        decided = decide(for_engine(facts, source, target.backend, target.parsers), Preferences(), target)
+        assert decided["tool_parser"].status == "none"
+
+
+def test_the_type_says_how_a_template_that_thinks_is_read(renderer: Renderer) -> None:
+    source = snapshot(config={"model_type": "nemotron_h"})
+    facts = all_facts(source, learn(renderer, texts.SWITCHED))
+    assert (
+        decide(for_engine(facts, source, "vllm", VLLM.parsers), Preferences(), VLLM)["reasoning_parser"].value
+        == "nemotron_v3"
+    )
+    silent = all_facts(source, learn(renderer, texts.CHATML_JSON))
+    assert not [e for e in for_engine(silent, source, "vllm", VLLM.parsers) if e.rule == "type-line"]
+
+
+def test_nothing_here_reads_a_folder() -> None:
+    """A snapshot without a directory gives the same facts as one on this disk."""
+    source = snapshot(config={"model_type": "llama"}, generation_config={"top_p": 0.9})
+    assert all_facts(source, None) == all_facts(replace(source, directory=Path("/nowhere")), None)

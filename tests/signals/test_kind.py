@@ -1,0 +1,180 @@
+"""Kinds: architecture, files, name and tags heard together."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from importer.cli.messages import hint
+from importer.hub.snapshot import RepoFile, Snapshot
+from importer.messages import render
+from importer.reasons import Reason
+from importer.signals.kind import NOT_CHAT, NotChat, find_kind
+
+TEMPLATE = {"chat_template.jinja": "{{ messages }}"}
+SETTINGS = {"tokenizer_config.json": '{"eos_token": "</s>"}'}
+
+
+def snapshot(
+    model_id: str | None = "someone/Thing-7B",
+    files: tuple[str, ...] = (),
+    texts: dict[str, str] | None = None,
+    config: dict[str, Any] | None = None,
+    **info: Any,
+) -> Snapshot:
+    texts = dict(texts or {})
+    if config is not None:
+        texts["config.json"] = json.dumps(config)
+    listed = tuple(RepoFile(f) for f in sorted({*files, *texts}))
+    return Snapshot("ref", model_id, None, listed, texts, info)
+
+
+def arch(name: str) -> dict[str, Any]:
+    return {"architectures": [name]}
+
+
+@pytest.mark.parametrize(
+    ("architecture", "kind"),
+    [
+        ("BertModel", "embedding"), ("XLMRobertaModel", "embedding"), ("ColQwen3_5", "embedding"),
+        ("Gemma3TextModel", "embedding"), ("Qwen3Model", "embedding"),
+        ("LlamaBidirectionalModel", "embedding"),
+        ("Qwen3ForSequenceClassification", "reranker"), ("Qwen2ForRewardModel", "reward"),
+        ("WhisperForConditionalGeneration", "speech"), ("Qwen3ASRForConditionalGeneration", "speech"),
+        ("FalconPerceptionForSegmentation", "image"), ("LlamaForCausalLMEagle3", "draft"),
+        ("DeepseekOCR2ForCausalLM", "ocr"), ("MarianMTModel", "translation"),
+        ("PanguEmbeddedForCausalLM", "chat"), ("Eagle2_5_VLForConditionalGeneration", "chat"),
+        ("LlamaForCausalLM", "chat"), ("Qwen2AudioForConditionalGeneration", "chat"),
+        ("Qwen3_5ForConditionalGeneration", "chat"), ("ChatGLMModel", "chat"),
+    ],
+)  # fmt: skip
+def test_architectures(architecture: str, kind: str) -> None:
+    found = find_kind(snapshot(texts=TEMPLATE, config=arch(architecture)), ignore_name=True)
+    assert found.kind == kind
+
+
+@pytest.mark.parametrize("key", ["speculators_model_type", "dflash_config"])
+def test_a_draft_model_says_so_in_its_config(key: str) -> None:
+    assert find_kind(snapshot(config={**arch("LlamaForCausalLM"), key: {}})).kind == "draft"
+
+
+def test_files_of_a_sentence_encoder_outweigh_its_chat_template() -> None:
+    found = find_kind(snapshot(files=("modules.json",), texts=TEMPLATE, config=arch("Qwen3ForCausalLM")))
+    assert found.kind == "embedding"
+    assert found.evidence[0].quote == "modules.json"
+
+
+def test_a_diffusion_pipeline() -> None:
+    assert find_kind(snapshot(files=("model_index.json", "unet/config.json"))).kind == "image"
+
+
+def test_the_name_outweighs_a_chat_template() -> None:
+    found = find_kind(snapshot("Qwen/Qwen3-8B-Base", texts=TEMPLATE))
+    assert found.kind == "base"
+    assert find_kind(snapshot("Qwen/Qwen3-8B-Base", texts=TEMPLATE), ignore_name=True).kind == "chat"
+
+
+def test_a_refused_kind_is_heard_before_others() -> None:
+    found = find_kind(snapshot("Qwen/Qwen3-Guard-8B", config=arch("Qwen3ForSequenceClassification")))
+    assert [e.value for e in found.evidence] == ["reranker", "guard"]
+
+
+@pytest.mark.parametrize("tag", ["feature-extraction", "automatic-speech-recognition", "text-to-image"])
+def test_a_wrong_tag_does_not_refuse_a_chat_model(tag: str) -> None:
+    assert find_kind(snapshot(texts=TEMPLATE, pipeline_tag=tag)).kind == "chat"
+    assert find_kind(snapshot("x/Llama-3.1-8B-Instruct", pipeline_tag=tag)).kind == "chat"
+    assert find_kind(snapshot(pipeline_tag=tag, tags=["conversational"])).kind == "chat"
+
+
+def test_a_tag_is_heard_where_nothing_else_speaks() -> None:
+    found = find_kind(snapshot(pipeline_tag="sentence-similarity", library_name="sentence-transformers"))
+    assert found.kind == "embedding"
+    assert find_kind(snapshot(pipeline_tag="sentence-similarity"), ignore_name=True).kind == "chat"
+    assert find_kind(snapshot(pipeline_tag=7, tags=[None, "image-to-video"])).kind == "image"
+
+
+@pytest.mark.parametrize("tag", [None, "text-generation", "image-text-to-text"])
+def test_a_missing_or_usual_tag_says_nothing(tag: str | None) -> None:
+    assert find_kind(snapshot(pipeline_tag=tag)).kind == "chat"
+
+
+def test_settings_without_a_template_are_a_base_models_unless_something_chats() -> None:
+    assert find_kind(snapshot(texts=SETTINGS)).kind == "base"
+    assert find_kind(snapshot("x/Thing-7B-Chat", texts=SETTINGS)).kind == "chat"
+    assert find_kind(snapshot("x/Thing-7B-Chat", texts=SETTINGS), ignore_name=True).kind == "base"
+    assert find_kind(snapshot(texts=SETTINGS, tags=["conversational"])).kind == "chat"
+
+
+def test_a_template_in_the_hubs_answer_counts() -> None:
+    told = {"tokenizer_config": {"chat_template": "{{ messages }}"}}
+    answer = Snapshot("ref", "x/Y", None, (), SETTINGS, {"config": told})
+    assert find_kind(answer).evidence[0].source == "the Hub's answer"
+
+
+def test_a_model_type_that_publishes_no_template_still_chats() -> None:
+    found = find_kind(snapshot(texts=SETTINGS, config={"model_type": "deepseek_v4"}), ignore_name=True)
+    assert found.kind == "chat"
+    assert found.evidence[0].rule == "kind-model-type"
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {"chat_template.jinja": "x"},
+        {"chat_template.json": '{"chat_template": "x"}'},
+        {"tokenizer_config.json": '{"chat_template": [{"name": "default", "template": "x"}]}'},
+        {"additional_chat_templates/tool_use.jinja": "x"},
+    ],
+)
+def test_every_place_of_a_template(texts: dict[str, str]) -> None:
+    found = find_kind(snapshot(texts={**SETTINGS, **texts}))
+    assert (found.kind, found.evidence[0].rule) == ("chat", "kind-template")
+
+
+def test_what_is_missing_is_no_error() -> None:
+    found = find_kind(snapshot(None))
+    assert found.kind == "chat"
+    assert render(found.evidence[0].reason) == "nothing says that it is anything but a chat model"
+    assert found.error("x") is None
+
+
+def test_gguf_only_names_the_original() -> None:
+    found = find_kind(snapshot("x/Qwen3-8B-GGUF", ("a.Q4_K_M.gguf",), card={"base_model": ["Qwen/Qwen3-8B"]}))
+    assert (found.kind, found.made_from) == ("gguf-only", "Qwen/Qwen3-8B")
+    error = found.error("x/Qwen3-8B-GGUF")
+    assert error is not None
+    assert (error.kind, error.exit_code) == ("gguf-only", 4)
+    assert "Qwen/Qwen3-8B" in hint(error)
+
+
+def test_gguf_only_without_a_card() -> None:
+    found = find_kind(snapshot("x/Qwen3-8B-GGUF", ("a.gguf",), card={"base_model": "./local"}))
+    error = found.error("x")
+    assert found.made_from is None
+    assert error is not None
+    assert "does not name it" in hint(error)
+
+
+def test_gguf_beside_other_weights_is_no_reason_to_refuse() -> None:
+    assert find_kind(snapshot("x/Y-it", ("a.gguf", "model.safetensors"))).kind == "chat"
+
+
+@pytest.mark.parametrize("kind", sorted(NOT_CHAT))
+def test_a_refusal_says_what_it_is(kind: str) -> None:
+    names = {
+        "embedding": "x/Y-Embedding", "reranker": "x/Y-Reranker", "reward": "x/Y-Reward", "speech": "x/Y-TTS",
+        "image": "x/stable-diffusion-9", "draft": "x/Y-eagle3",
+    }  # fmt: skip
+    error = find_kind(snapshot(names[kind])).error("x/Y")
+    assert error is not None
+    assert error.kind == "not-chat"
+    assert error.details["what"] == Reason(NotChat(kind))
+    assert render(Reason(NotChat(kind))) in error.message
+    assert hint(error)
+
+
+@pytest.mark.parametrize("name", ["x/Llama-Guard-9", "x/Y-OCR", "x/Y-Translate"])
+def test_some_kinds_chat_without_tools(name: str) -> None:
+    assert find_kind(snapshot(name)).error("x") is None

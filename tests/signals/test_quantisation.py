@@ -1,0 +1,298 @@
+"""How weights are quantised, by the files; and which engine, version and device can load them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from importer.engines import capabilities
+from importer.hub.snapshot import Snapshot
+from importer.messages import render
+from importer.signals import backend, caching, loading, quantisation
+from importer.signals.backend import BackendReason
+from importer.signals.engine_capabilities import Machine
+from importer.signals.quantisation import Quantised
+
+CPU, H100, T4, V100 = Machine("cpu"), Machine("cuda", 90), Machine("cuda", 75), Machine("cuda", 70)
+MLX = {"quantization": {"group_size": 64, "bits": 4}}
+LLAMA = {"model_type": "llama", "architectures": ["LlamaForCausalLM"]}
+
+
+def snapshot(config: Any = None, modelopt: Any = None) -> Snapshot:
+    texts = {"config.json": json.dumps(config or {})}
+    if modelopt is not None:
+        texts["hf_quant_config.json"] = json.dumps(modelopt)
+    return Snapshot("r", "someone/thing", None, (), texts)
+
+
+def read(block: Any) -> Quantised | None:
+    return quantisation.read(snapshot({"quantization_config": block}))
+
+
+def tensors(weights: Any, inputs: Any = None, form: str = "x", **more: Any) -> dict[str, Any]:
+    group = {"weights": weights, "input_activations": inputs}
+    return {"quant_method": "compressed-tensors", "format": form, "config_groups": {"g": group}, **more}
+
+
+INT4, INT8 = {"num_bits": 4, "type": "int", "group_size": 128}, {"num_bits": 8, "type": "int"}
+FP8, FP4 = {"num_bits": 8, "type": "float"}, {"num_bits": 4, "type": "float", "group_size": 16}
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ({"quantization_config": {"quant_method": "fp8"}}, "fp8"),
+        ({"quantization_config": {"quant_method": "AWQ", "bits": 4, "group_size": 128}}, "awq"),
+        ({"compression_config": {"quant_method": "compressed-tensors"}}, "compressed-tensors"),
+        ({"text_config": {"quantization_config": {"quant_method": "gptq"}}}, "gptq"),
+        ({"quantization": {"group_size": 64, "bits": 4}}, "mlx"),
+        (
+            {"quantization": {"group_size": 32, "bits": 4, "mode": "mxfp4"}, "quantization_config": None},
+            "mlx",
+        ),
+        ({**MLX, "quantization_config": {"quant_method": "fp8"}}, "mlx"),
+        ({"quantization_config": {"bits": 4}}, None),
+        ({"quantization_config": {"group_size": "$(id)", "bits": 4}}, None),
+        ({"quantization_config": {"quant_method": "../x", "group_size": 64, "bits": 4}}, None),
+        ({"quantization_config": {"quant_method": ["fp8"]}}, None),
+        ({"quantization_config": "fp8"}, None),
+        ({"quantization_config": {}}, None),
+        ({}, None),
+    ],
+)
+def test_the_method(given: dict[str, Any], found: str | None) -> None:
+    facts = {e.key: e.value for e in quantisation.evidence(snapshot(given))}
+    assert facts.get("quantization") == found
+
+
+@pytest.mark.parametrize(
+    ("block", "scheme", "bits"),
+    [
+        ({"group_size": 64, "bits": 6}, "affine-6bit", 6),
+        ({"group_size": 32, "bits": 4, "mode": "mxfp4"}, "mxfp4", 4),
+        ({"group_size": 16, "bits": 4, "mode": "nvfp4"}, "nvfp4", 4),
+        ({"quant_method": "awq", "bits": 4, "group_size": 128}, "w4a16", 4),
+        ({"quant_method": "awq", "w_bit": 4, "q_group_size": 128}, "w4a16", 4),
+        ({"quant_method": "gptq", "bits": 8, "desc_act": True, "sym": True}, "w8a16-actorder", 8),
+        ({"quant_method": "gptq", "bits": 4, "desc_act": False, "sym": False}, "w4a16-asym", 4),
+        ({"quant_method": "auto-round", "bits": 4, "packing_format": "auto_round:auto_awq"}, "w4a16-awq", 4),
+        ({"quant_method": "fp8", "weight_block_size": [128, 128]}, "fp8-block", 8),
+        ({"quant_method": "fp8", "activation_scheme": "static"}, "fp8-static", 8),
+        ({"quant_method": "fp8", "activation_scheme": "dynamic"}, "fp8-dynamic", 8),
+        ({"quant_method": "mxfp4"}, "mxfp4", 4),
+        ({"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}, "nf4", 4),
+        ({"quant_method": "bitsandbytes", "load_in_8bit": True}, "int8", 8),
+        ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, "nvfp4", 4),
+        ({"quant_method": "modelopt", "quantization": {"quant_algo": "FP8"}}, "fp8-static", 8),
+        ({"quant_method": "modelopt_mixed", "quant_algo": "MIXED_PRECISION"}, "mixed", None),
+        ({"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "NVFP4"}}, "nvfp4", 4),
+        ({"quant_method": "torchao", "quant_type": {"default": {"_type": "Int4WeightOnlyConfig"}}},
+         "int4weightonly", 4),
+        ({"quant_method": "quark", "global_quant_config": {"weight": {"dtype": "fp4"}}}, "mxfp4", 4),
+        ({"quant_method": "hqq", "quant_config": {}}, None, None),
+        ({"quant_method": "eetq"}, None, None),
+        (tensors(INT4), "w4a16", 4),
+        (tensors({**INT4, "symmetric": False}), "w4a16-asym", 4),
+        (tensors(INT8, INT8), "w8a8-int8", 8),
+        (tensors(INT4, {**INT8, "dynamic": True}), "w4a8", 4),
+        (tensors(FP8, {**FP8, "dynamic": True}), "fp8-dynamic", 8),
+        (tensors(FP8, {**FP8, "dynamic": False}), "fp8-static", 8),
+        (tensors({**FP8, "strategy": "block"}, {**FP8, "dynamic": True}), "fp8-block", 8),
+        (tensors(FP8), "fp8-w8a16", 8),
+        (tensors(FP4, FP4), "nvfp4", 4),
+        (tensors(FP4), "nvfp4a16", 4),
+        (tensors(FP4, None, "mxfp4-pack-quantized"), "mxfp4", 4),
+        (tensors(INT4) | {"config_groups": {"a": {"weights": INT4}, "b": {"weights": FP8}}}, "mixed", None),
+        (tensors(None), None, None),
+    ],
+)  # fmt: skip
+def test_the_scheme(block: dict[str, Any], scheme: str | None, bits: int | None) -> None:
+    found = read(block)
+    assert found is not None
+    assert (found.scheme, found.bits) == (scheme, bits)
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ({"quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": None}}, "modelopt"),
+        ({"quantization": {"quant_algo": None, "kv_cache_quant_algo": "FP8"}}, None),
+        ({"quantization": {"quant_algo": {"a": 1}}}, None),
+        ({"quantization": "NVFP4"}, None),
+        ({}, None),
+    ],
+)
+def test_the_file_of_modelopt(given: dict[str, Any], found: str | None) -> None:
+    told = quantisation.evidence(snapshot(None, given))
+    assert [e.value for e in told] == ([found, "nvfp4"] if found else [])
+    assert all(e.source == "hf_quant_config.json" for e in told)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+WORDS = (
+    "quant_method", "bits", "group_size", "w_bit", "desc_act", "sym", "mode", "quant_algo", "quantization",
+    "producer", "config_groups", "format", "kv_cache_scheme", "activation_scheme", "weight_block_size",
+    "load_in_4bit", "bnb_4bit_quant_type", "global_quant_config", "quant_type",
+)  # fmt: skip
+METHODS = st.sampled_from([*quantisation.SCHEMES, "modelopt", "hqq"])
+
+
+@given(
+    st.fixed_dictionaries({}, optional=dict.fromkeys(WORDS, JSON) | {"quant_method": METHODS | JSON}), JSON
+)
+def test_any_block_is_read_without_an_error(block: dict[str, Any], modelopt: Any) -> None:
+    told = {"quantization": modelopt, "producer": modelopt}
+    found = quantisation.read(snapshot({"quantization_config": block}, told))
+    for engine in ("vllm", "mlx", "mlx-vlm"):
+        for machine in (CPU, H100):
+            loading.fits(snapshot({"quantization_config": block}), capabilities.load(engine), machine)
+    assert found is None or found.method == found.method.lower()
+
+
+# which engine can load it
+
+
+def verdict(
+    block: Any, engine: str = "vllm", machine: Machine = CPU, version: str | None = None, **config: Any
+) -> loading.LoadVerdict:
+    given = snapshot({**LLAMA, **config, "quantization_config": block})
+    found = quantisation.read(given)
+    assert found is not None
+    return loading.loads(found, given, capabilities.load(engine, version), machine)
+
+
+AWQ = {"quant_method": "awq", "bits": 4, "group_size": 128}
+BITSANDBYTES = {"quant_method": "bitsandbytes", "load_in_4bit": True}
+NVFP4 = {"quant_method": "modelopt", "quant_algo": "NVFP4"}
+
+
+@pytest.mark.parametrize(
+    ("block", "engine", "machine", "can", "says"),
+    [
+        (AWQ, "vllm", CPU, True, "on processors"),
+        (AWQ, "vllm", T4, True, "capability 7.5"),
+        (AWQ, "vllm", V100, False, "this machine has 7.0"),
+        (NVFP4, "vllm", CPU, False, "it needs an NVIDIA card of compute capability 7.5 or more"),
+        (NVFP4, "vllm", H100, True, "detects it by itself"),
+        ({"quant_method": "gptq", "bits": 3}, "vllm", H100, False, "refuses"),
+        (MLX["quantization"], "vllm", H100, False, "MLX's own"),
+        (BITSANDBYTES, "vllm", H100, False, "no quantisation method bitsandbytes"),
+        ({"quant_method": "something-new"}, "vllm", CPU, False, "no quantisation method something-new"),
+        ({"quant_method": "quark"}, "vllm", CPU, None, "not tried"),
+        ({"quantization": {"quant_algo": "FP8"}}, "vllm", H100, None, None),
+        (MLX["quantization"], "mlx", CPU, True, "MLX's own"),
+        (AWQ, "mlx", CPU, True, "while it loads"),
+        (AWQ, "mlx-vlm", CPU, False, "does not read awq"),
+        (NVFP4, "mlx", CPU, True, "while it loads"),
+        ({"quant_method": "modelopt", "quant_algo": "FP8"}, "mlx", CPU, False, "NVFP4 alone"),
+        (tensors(FP8, FP8, "float-quantized"), "mlx", CPU, False, "in the format float-quantized"),
+        ({"quant_method": "fp8"}, "mlx", CPU, None, "not known"),
+        (BITSANDBYTES, "vllm-mlx", CPU, None, ""),
+    ],
+)
+def test_who_can_load_what(
+    block: Any, engine: str, machine: Machine, can: bool | None, says: str | None
+) -> None:
+    if says is None:  # no method is named and no file of ModelOpt's beside it
+        assert read(block) is None
+        return
+    found = verdict(block, engine, machine)
+    assert found.can is can, found
+    assert says in ("" if found.reason is None else render(found.reason))
+
+
+def test_versions_differ() -> None:
+    assert verdict(BITSANDBYTES, machine=H100, version="0.14.1").can is True
+    assert verdict(BITSANDBYTES, machine=H100, version="0.32.0").can is False
+    assert verdict({"quant_method": "gptq", "bits": 3}, machine=H100, version="0.33.0").can is True
+
+
+def test_experts_are_tried_apart() -> None:
+    block = tensors(FP8, {**FP8, "dynamic": True})
+    assert verdict(block).can is True
+    assert verdict(block, num_experts=8).can is False
+
+
+def test_modelopt_without_a_name_is_not_seen_by_vllm() -> None:
+    told = snapshot(LLAMA, {"quantization": {"quant_algo": "NVFP4"}})
+    facts = loading.evidence(told, capabilities.load("vllm"), H100)
+    assert [render(e.reason) for e in facts] == [
+        (
+            "warning: vllm 0.32.0 takes the weights for whole: "
+            "nothing in the files names modelopt where it is looked for"
+        )
+    ]
+
+
+def test_modelopt_without_a_name_is_no_reason_for_another_engine() -> None:
+    told = snapshot(LLAMA, {"quantization": {"quant_algo": "NVFP4"}})
+    facts = backend.evidence(told, "linux", H100, capabilities.load)
+    assert {e.value for e in facts} == {"vllm"}
+
+
+def test_a_method_on_its_way_out_is_allowed() -> None:
+    told = snapshot({**LLAMA, "quantization_config": {"quant_method": "fbgemm_fp8"}})
+    facts = loading.evidence(told, capabilities.load("vllm"), H100)
+    assert (loading.ALLOW, True) in {(e.key, e.value) for e in facts}
+
+
+# the cache
+
+
+@pytest.mark.parametrize(
+    ("block", "version", "rule"),
+    [
+        ({**NVFP4, "kv_cache_quant_algo": "FP8"}, "0.32.0", "engine"),
+        ({"quant_method": "modelopt", "quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}},
+         "0.14.1", "engine"),
+        (tensors(FP8, FP8, kv_cache_scheme=FP8), "0.32.0", "engine"),
+        (tensors(FP8, FP8, kv_cache_scheme=FP8), "0.14.1", "config"),
+        ({**NVFP4, "kv_cache_quant_algo": None}, "0.32.0", None),
+    ],
+)  # fmt: skip
+def test_what_the_cache_holds(block: Any, version: str, rule: str | None) -> None:
+    given = snapshot({**LLAMA, "quantization_config": block})
+    facts = caching.evidence(given, capabilities.load("vllm", version), H100)
+    assert [(e.value, e.rule) for e in facts if e.key == caching.CACHE] == ([("fp8", rule)] if rule else [])
+
+
+# the backend
+
+TEXT_ONLY = min(capabilities.load("mlx").model_types - capabilities.load("mlx-vlm").model_types)
+
+
+@pytest.mark.parametrize(
+    ("config", "platform", "machine", "chosen"),
+    [
+        ({**LLAMA, **MLX}, "linux", CPU, "mlx"),
+        ({"model_type": TEXT_ONLY, **MLX, "vision_config": {}}, "linux", H100, "mlx"),
+        ({"model_type": "qwen3_vl", **MLX, "vision_config": {}}, "linux", H100, "mlx-vlm"),
+        ({**LLAMA, "quantization_config": AWQ}, "linux", CPU, "vllm"),
+        ({**LLAMA, "quantization_config": NVFP4}, "linux", CPU, "vllm"),  # another machine's vLLM can
+        ({**LLAMA, "quantization_config": {"quant_method": "bitnet"}}, "linux", CPU, "mlx"),
+        ({**LLAMA, "quantization_config": BITSANDBYTES}, "linux", CPU, "vllm"),  # nobody can
+        ({"model_type": "mllama", "architectures": ["MllamaForConditionalGeneration"], "vision_config": {}},
+         "linux", CPU, "mlx-vlm"),
+        ({**LLAMA, "quantization_config": tensors(INT8, INT8, "int-quantized")}, "darwin", Machine("metal"),
+         "mlx"),  # whether vLLM can there is not known
+    ],
+)  # fmt: skip
+def test_auto_chooses_who_can(config: Any, platform: str, machine: Machine, chosen: str) -> None:
+    facts = backend.evidence(snapshot(config), platform, machine, capabilities.load)
+    first = next((e for e in facts if e.rule == "files"), facts[-1])
+    assert first.value == chosen, facts
+
+
+def test_another_engine_that_could_is_named() -> None:
+    facts = backend.evidence(
+        snapshot({**LLAMA, "quantization_config": NVFP4}), "linux", CPU, capabilities.load
+    )
+    assert any(e.reason.kind is BackendReason.OTHER_COULD for e in facts)

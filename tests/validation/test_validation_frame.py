@@ -1,0 +1,237 @@
+"""The frame of a validation: trials and intervals, order and time, requests that are kept, rendering."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from importer import demo
+from importer.app.validate import rendering
+from importer.hub import local
+from importer.validation.client import KEPT, Client, Exchange, bounded
+from importer.validation.context import Context, holds
+from importer.validation.errors import RequestRefused
+from importer.validation.expectations import Expectations
+from importer.validation.outcome import Inconclusive, NotApplicable, Outcome, Pass, wilson
+from importer.validation.probes import Probe, health, long_prompt, reasoning_off, system_role, two_user_turns
+from importer.validation.prompts import GREETING, TRIP, WEATHER, WEATHER_ANSWERED, Prompt
+from importer.validation.rendering import PromptRendering
+from importer.validation.reply import Reply
+from importer.validation.run import probe, validate
+from tests.facts import as_reason
+from tests.framing import context, repository
+from tests.validation.test_validation_client import BODY, DOCUMENT, STREAM, Running, http, say, server
+
+
+@pytest.mark.parametrize(
+    ("agreed", "trials", "low", "high"),  # as statsmodels' proportion_confint(method="wilson") gives them
+    [
+        (1, 1, 0.2065, 1.0),
+        (3, 3, 0.4385, 1.0),
+        (0, 3, 0.0, 0.5615),
+        (2, 3, 0.2077, 0.9385),
+        (50, 100, 0.4038, 0.5962),
+    ],
+)
+def test_wilsons_interval(agreed: int, trials: int, low: float, high: float) -> None:
+    assert wilson(agreed, trials) == pytest.approx((low, high), abs=5e-5)
+
+
+def test_every_outcome_has_its_interval_and_what_was_not_asked_has_none() -> None:
+    assert (Pass(as_reason("x")).agreeing, Pass(as_reason("x")).interval) == (1, wilson(1, 1))
+    assert Inconclusive(as_reason("x"), "model", trials=3, agreed=2).interval == wilson(2, 3)
+    assert NotApplicable(as_reason("x")).interval is None
+
+
+def test_trials_are_counted_with_those_that_agreed(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter(["no", "no", "yes"])
+    monkeypatch.setattr(Client, "chat", lambda *_: Reply(next(answers), finish_reason="stop"))
+
+    def judge(reply: Reply) -> Outcome:
+        return Pass(as_reason("x")) if reply.content == "yes" else Inconclusive(as_reason("x"), "model")
+
+    outcome = context().judged(GREETING, judge)
+    assert (outcome.outcome, outcome.trials, outcome.agreeing) == ("pass", 3, 1)
+
+
+class Slow:
+    """A probe that says when it ran."""
+
+    LESSON = "."
+
+    def __init__(self, name: str, spans: list[tuple[str, float, float]], *, alone: bool) -> None:
+        self.NAME, self.ALONE, self.spans = name, alone, spans
+
+    def needs(self, promise: Expectations, /) -> None:
+        return None
+
+    def run(self, ctx: Context, /) -> Outcome:
+        begun = time.monotonic()
+        time.sleep(0.05)
+        self.spans.append((self.NAME, begun, time.monotonic()))
+        return Pass(as_reason("ran"))
+
+
+def test_what_measures_runs_after_the_others_and_with_nothing_beside_it() -> None:
+    spans: list[tuple[str, float, float]] = []
+    names = ("one", "first", "two", "second", "three")
+    probes: list[Probe] = [Slow(n, spans, alone=n in ("first", "second")) for n in names]
+    with server(say(http(BODY))) as url:
+        report = validate(DOCUMENT, Running(url), probes=[health, *probes])
+    assert [row.probe for row in report.rows] == ["health", *names, "stops-cleanly"]
+    assert [name for name, _, _ in sorted(spans, key=lambda s: s[1])][3:] == ["first", "second"]
+    times = {name: (begun, ended) for name, begun, ended in spans}
+    assert max(times[n][1] for n in ("one", "two", "three")) <= times["first"][0]
+    assert times["first"][1] <= times["second"][0]
+    assert all(row.seconds >= 0.05 for row in report.rows if row.probe in names)
+
+
+def test_a_row_says_trials_interval_and_time() -> None:
+    def answer(connection: socket.socket) -> None:
+        time.sleep(0.05)
+        connection.sendall(http(BODY))
+
+    with server(answer) as url:
+        rows = validate(DOCUMENT, Running(url), probes=[health]).to_json()["outcomes"]
+    assert (rows[0]["trials"], rows[0]["agreed"], rows[0]["interval"]) == (1, 1, [0.207, 1.0])
+    assert rows[0]["seconds"] >= 0.05
+    assert rows[0]["log"] == ""
+
+
+def test_a_client_that_leaves() -> None:
+    gone, log = threading.Event(), list[Exchange]()
+
+    def answer(connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n" + STREAM[:70])
+        connection.settimeout(10)
+        with suppress(ConnectionError):  # what a client has not read when it leaves makes its end a reset
+            connection.recv(1)
+        gone.set()
+
+    with server(answer) as url:
+        Client(url).leave({"stream": True}, log, after=1)
+        assert gone.wait(10)
+        gone.clear()
+        Client(url).leave({"stream": True}, log)
+        assert gone.wait(10)
+    assert [bytes(e.received) for e in log] == [STREAM[:70], b""]
+    assert log[0].first is not None
+    assert [e.error for e in log] == [None, None]
+
+
+def test_long_requests_are_kept_in_part() -> None:
+    assert bounded({"messages": [{"content": "x" * 100}]}) == {"messages": [{"content": "x" * 100}]}
+    kept = bounded({"messages": [{"role": "user", "content": "x" * 100_000}], "max_tokens": 3})
+    assert kept is not None
+    assert (kept["max_tokens"], kept["messages"][0]["role"]) == (3, "user")
+    assert len(json.dumps(kept)) < KEPT
+
+
+@pytest.mark.parametrize(("says", "silent"), [({"enable_thinking": False}, True), ({}, False)])
+def test_a_document_may_switch_thinking_off_by_itself(says: dict[str, bool], silent: bool) -> None:
+    with rendering(demo.MODEL, {"chat_template_kwargs": says}) as render:
+        assert reasoning_off.silent(context(render)) is silent
+    assert not reasoning_off.silent(context(None))
+
+
+def test_prompts_are_rendered_as_engines_render_them() -> None:
+    with rendering(demo.MODEL, {"chat_template_kwargs": {"enable_thinking": False}}) as render:
+        asked = render(WEATHER)
+        assert asked is not None
+        assert "get_weather" in asked.partition("Paris")[0]
+        assert asked.endswith("<think>\n\n</think>\n\n")
+        thinking = render(Prompt("x", GREETING.messages, switches={"enable_thinking": True}))
+        assert thinking is not None
+        assert thinking.endswith("<|im_start|>assistant\n")
+        answered = render(WEATHER_ANSWERED)
+        assert answered is not None
+        assert '{"location": "Paris"}' in answered  # an object, and not the text of one
+        assert "Zo\\u00eb" not in (render(TRIP) or "")
+
+
+def test_without_a_template_nothing_is_rendered(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    with PromptRendering(local.resolve("x", tmp_path)) as render:
+        assert (render(GREETING), render.digest, render.bos) == (None, "", "<s>")
+        assert context(render).raw(GREETING) is None
+    assert context().raw(GREETING) is None
+
+
+def test_a_template_with_and_without_tools(tmp_path: Path) -> None:
+    named = [
+        {"name": "default", "template": "plain"},
+        {"name": "tool_use", "template": "with {{ tools | length }}"},
+    ]
+    with rendering(repository(tmp_path, "", chat_template=named, bos_token="<s>"), {}) as render:
+        assert (render(GREETING), render(WEATHER), render.bos) == ("plain", "with 1", "<s>")
+
+
+@pytest.mark.parametrize(
+    ("written", "shown", "fits"),
+    [
+        ("<think>\nSum.\n</think>\n\nIt is four.<|im_end|>", "It is four.", True),
+        ("Let me see. <tool_call>{}</tool_call> Done.", "Let me see.\n\nDone.", True),
+        ("<tool_call>{}</tool_call>", "", True),
+        ("<tool_call>{}</tool_call>", "I cannot look that up.", False),
+        ("", "", False),
+    ],
+)
+def test_what_is_shown_must_be_left_of_what_was_written(written: str, shown: str, fits: bool) -> None:
+    assert holds(written, shown) is fits
+
+
+class Busy:
+    """A probe with many exchanges."""
+
+    NAME, LESSON = "busy", "."
+
+    def needs(self, promise: Expectations, /) -> None:
+        return None
+
+    def run(self, ctx: Context, /) -> Outcome:
+        for number in range(100):
+            ctx.log.append(Exchange("POST", f"/{number}"))
+        return Pass(as_reason("done"))
+
+
+def test_of_many_exchanges_the_first_and_the_last_are_kept() -> None:
+    with server(say(http(BODY))) as url:
+        (row,) = probe(Context(Expectations(), "m", Client(url)), [Busy()], lambda _: None)
+    paths = [e["path"] for e in row.outcome.evidence]
+    assert (len(paths), paths[0], paths[19], paths[20], paths[-1]) == (40, "/0", "/19", "/80", "/99")
+
+
+@pytest.mark.parametrize(
+    ("status", "plain", "expected"),
+    [
+        (400, 200, "pass"),
+        (404, 200, "pass"),  # how mlx-lm says that a template refused
+        (404, 404, "fail"),  # nothing is served under that name
+        (401, 401, "fail"),
+        (500, 200, "fail"),
+    ],
+)
+@pytest.mark.parametrize("asked", [system_role, two_user_turns, long_prompt])
+def test_a_refusal_is_clean_where_it_is_of_this_request_alone(
+    monkeypatch: pytest.MonkeyPatch, asked: Probe, status: int, plain: int, expected: str
+) -> None:
+    def chat(_client: Client, body: dict[str, object], *_: object, **__: object) -> Reply:
+        told = plain if body["messages"] == [*GREETING.messages] else status
+        if told != 200:
+            raise RequestRefused(told, "no")
+        return Reply("Hello!", finish_reason="stop")
+
+    monkeypatch.setattr(Client, "chat", chat)
+    asking = replace(context(), promise=Expectations(context=16))
+    try:
+        outcome = asked.run(asking).outcome
+    except RequestRefused as refused:
+        outcome = refused.outcome().outcome
+    assert outcome == expected

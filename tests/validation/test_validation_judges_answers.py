@@ -1,0 +1,132 @@
+"""Judging what limits, stops or spoils answers: each judge fails on its harm alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from importer.validation import run as spoilt
+from importer.validation.client import Client
+from importer.validation.context import Context
+from importer.validation.expectations import Expectations
+from importer.validation.outcome import Fail, Outcome, Pass
+from importer.validation.probes import own_limit, sampling_arrives, simple_answers, stop_words
+from importer.validation.prompts import SUM
+from importer.validation.reply import Reply
+from tests.facts import as_reason
+from tests.judging import MODEL, asked, copied, remedy, rendering, said, verdict
+
+
+@pytest.mark.parametrize(
+    ("reply", "full", "expected"),
+    [
+        (said("One, two, three."), said("One, two, three."), "pass"),
+        (said("One, t", "length"), said("One, two, three."), "fail configuration"),
+        (said("One, t", "length"), said("One", "length", wrote=8), "fail configuration"),
+        (said("One, t", "length"), said("One, t", "length", wrote=64), "not-applicable"),
+        (said(""), said("One, two, three."), "inconclusive model"),
+    ],
+)
+def test_a_request_without_a_limit(reply: Reply, full: Reply, expected: str) -> None:
+    assert verdict(own_limit.judge(reply, full, 64)) == expected
+
+
+@pytest.mark.parametrize(
+    ("reply", "stops", "expected"),
+    [
+        (said("Hello! How can I help?"), (" can",), "fail configuration"),
+        (said("", reasoning="I can help. So:"), (" can",), "fail configuration"),
+        (said("Hello! How can I help?"), ("<|im_end|>",), "pass"),
+        (said("Hello!<|im_end|>"), ("<|im_end|>",), "pass"),
+    ],
+)
+def test_stop_words(reply: Reply, stops: tuple[str, ...], expected: str) -> None:
+    assert verdict(stop_words.judge([said("Fine."), reply], stops)) == expected
+
+
+def test_stop_words_are_those_that_clients_send() -> None:
+    assert stop_words.words(Expectations(client_sampling={"stop": ["a", "b"]})) == ("a", "b")
+    assert stop_words.needs(Expectations()) is not None
+    assert stop_words.needs(Expectations(client_sampling={"stop": "a"})) is None
+
+
+def test_wrong_answers_are_the_models_unless_the_tokenizer_is_not() -> None:
+    assert verdict(simple_answers.judge_missed(None, 3, 3)) == "fail model"
+    foreign = simple_answers.judge_missed("<|im_start|>", 3, 3)
+    assert (verdict(foreign), "tokenizer" in remedy(foreign)) == ("fail configuration", True)
+
+
+def test_most_simple_questions_have_to_be_answered_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = {"two plus two": "Four.", "Count": "One to ten.", "my name": "Mira."}
+
+    def good(body: Any) -> Reply:
+        text = body["messages"][-1]["content"]
+        return said(next((a for q, a in right.items() if q in text), "?"))
+
+    assert verdict(simple_answers.run(asked(good, monkeypatch))) == "pass"
+    assert verdict(simple_answers.run(asked(lambda _: said("q4 Tq"), monkeypatch))) == "fail model"
+    endless = said("Hey<|im_end|>\nuser\nHey<|im_end|>", "length")
+    assert verdict(simple_answers.run(asked(lambda _: endless, monkeypatch))) == "fail configuration"
+
+
+def test_a_value_without_which_a_probe_passes_is_at_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    sampling = {"temperature": 0.7, "presence_penalty": 0.0, "repetition_penalty": 2.0}
+    assert spoilt.suspects(sampling) == {"repetition_penalty": 2.0}
+    assert spoilt.suspects({"temperature": 1.0}) == {}
+    assert spoilt.suspects({"temperature": 5, "top_k": 0}) == {"temperature": 5}
+
+    def run(ctx: Context) -> Outcome:
+        return Pass(as_reason("x")) if ctx.ask(SUM).content == "Four." else Fail(as_reason("noise"), "engine")
+
+    def heard(body: Any) -> Reply:
+        return said("Four." if body.get("repetition_penalty") == 1.0 else "F5")
+
+    ctx = asked(heard, monkeypatch, sampling=sampling)
+    told = spoilt.without(ctx, Fail(as_reason("noise"), "engine"), run, {})
+    assert (verdict(told), told.remedy) == ("fail configuration", spoilt.REMEDIES["repetition_penalty"])
+    ctx = asked(lambda _: said("F5"), monkeypatch, sampling=sampling)
+    assert verdict(spoilt.without(ctx, Fail(as_reason("noise"), "engine"), run, {})) == "fail engine"
+    assert spoilt.without(ctx, Pass(as_reason("y")), run, {}) == Pass(as_reason("y"))
+
+
+def test_none_leaves_a_field_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[dict[str, Any]] = []
+
+    def answer(body: dict[str, Any]) -> Reply:
+        sent.append(body)
+        return said("Four.")
+
+    asked(answer, monkeypatch, client_sampling={"stop": ["x"]}).ask(SUM, stop=None, max_tokens=None)
+    assert not {"stop", "max_tokens"} & sent[0].keys()
+
+
+def test_wrong_answers_after_another_template_are_not_the_models(tmp_path: Path) -> None:
+    found = Fail(as_reason("wrong"), "model")
+    without = copied(tmp_path / "m")
+    (without / "chat_template.jinja").unlink()
+    for folder, part in ((without, "configuration"), (MODEL, None)):
+        with rendering(folder) as render:
+            ctx = Context(Expectations(), "m", Client("http://127.0.0.1:1"), render=render)
+            fault = simple_answers.template_fault(found, ctx)
+            assert (fault.attribution if fault else None) == part
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ((), "fail engine"),
+        (("-m", "mlx_lm", "server", "--temp", "1", "--top-k", "0"), "fail engine"),
+        (("-m", "mlx_lm", "server", "--top-p", "1", "--top-k", "0"), "fail configuration"),
+        (('--override-generation-config={"temperature": 1.0, "top_k": 0}',), "fail engine"),
+        (("--default-temperature=1", "--default-top-k=0"), "fail engine"),
+        (("--model=m", '{"temperature": 1.0, "top_k": 0}'), "fail engine"),
+        (('--override-generation-config={"top_k": 0}',), "fail configuration"),
+    ],
+)
+def test_an_engine_that_was_not_told_is_not_at_fault(told: tuple[str, ...], expected: str) -> None:
+    at_start = {"temperature": 1.0, "top_k": 0, "max_tokens": 512}
+    missed = Fail(as_reason("8 answers are one"), "engine")
+    assert verdict(sampling_arrives.untold(missed, at_start, told)) == expected
+    assert sampling_arrives.untold(Pass(as_reason("x")), at_start, told) == Pass(as_reason("x"))

@@ -1,0 +1,252 @@
+"""Judging what relays do on the way, calls without arguments, tools that vanish, and answers with a gap."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from importer.reasons import Reason
+from importer.validation import diagnosis, root_causes, run
+from importer.validation.client import Client, Exchange
+from importer.validation.context import Context
+from importer.validation.errors import ReplyError, RequestRefused
+from importer.validation.expectations import Expectations
+from importer.validation.outcome import Fail, Pass, ProbeRow
+from importer.validation.probes import (
+    files_as_imported,
+    reasoning_apart,
+    simple_answers,
+    sixteen_at_once,
+    stop_words,
+    stream_equals_whole,
+    tool_call,
+    tool_result_turn,
+    tools_in_prompt,
+    turns_rendered,
+    typed_arguments,
+)
+from importer.validation.prompts import CALLED, CALLED_EMPTY, WEATHER, WEATHER_TWO_TOOLS
+from importer.validation.remedy import WHOLE_ANSWERS, Remedy
+from importer.validation.reply import Reply, ReplyReason, from_stream, from_whole
+from tests.facts import as_reason
+from tests.judging import remedy, words
+from tests.models.formats import FORMATS
+from tests.validation.test_validation_judges_turns import MODEL, closed, context, edited
+
+assert closed  # a fixture: what was opened is closed again
+TEN = "One, two, three, four, five, six, seven, eight, nine, ten."
+
+
+def counting(content: str, finish: str = "stop") -> Reply:
+    return Reply(content, finish_reason=finish)
+
+
+@pytest.mark.parametrize(
+    ("said", "gap"),
+    [
+        (TEN, None),
+        (TEN.replace(" eight,", " se,"), "eight"),
+        ("One, two,ree, four,ive, six, seven, ei of, nine,ran.", "three"),
+        ("Sure! From one to ten:\n\n1. **One**\n2. **Two**\n" + TEN, None),
+        ("One, two, three, ..., nine, ten.", None),
+        ("One, two, three … nine, ten.", None),
+        ("One, two, three, four, five, six", None),  # cut by a stop word, not left out
+        ("1, 2, 3, 4, 5, 6, 7, 8, 9, 10", None),
+        ("There are ten of them, one by one.", None),
+        ("", None),
+    ],
+)
+def test_a_number_that_is_left_out_in_the_middle(said: str, gap: str | None) -> None:
+    assert simple_answers.left_out(counting(said)) == gap
+    assert simple_answers.left_out(counting(said, "length")) is None
+
+
+def test_one_gap_in_counting_is_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = {"two plus two": "Four.", "Count": TEN, "my name": "Mira."}
+
+    def chat(_self: Client, body: dict[str, list[dict[str, str]]], _log: list[Exchange]) -> Reply:
+        asked = body["messages"][-1]["content"]
+        return counting(next(a for q, a in right.items() if q in asked))
+
+    monkeypatch.setattr(Client, "chat", chat)
+    ctx = Context(Expectations(), "m", Client("http://127.0.0.1:1"))
+    assert isinstance(simple_answers.run(ctx), Pass)
+    right["Count"] = TEN.replace("nine", "no")
+    found = simple_answers.run(Context(Expectations(), "m", Client("http://127.0.0.1:1")))
+    assert isinstance(found, Fail)
+    assert (found.attribution, "'nine'" in words(found)) == ("model", True)
+
+
+def test_noise_is_explained_by_a_line_break_that_the_template_leaves_out(tmp_path: Path) -> None:
+    noise = simple_answers.judge_missed(None, 3, 3)
+    assert simple_answers.template_fault(noise, context(MODEL)) is None
+    ctx = context(edited(tmp_path, "{{- '<|im_start|>assistant\\n' -}}", "{{- '<|im_start|>assistant' -}}"))
+    found = simple_answers.template_fault(noise, ctx)
+    assert found is not None
+    assert (found.attribution, found.remedy) == ("configuration", turns_rendered.ALIKE)
+    assert isinstance(turns_rendered.run(ctx), Pass)  # some models write that break themselves
+
+
+def test_noise_is_explained_by_a_stop_word_within_answers() -> None:
+    word = stop_words.judge([Reply("\n\nHello to you.")], ("\n\n",))
+    noise = simple_answers.judge_missed(None, 3, 3)
+    rows = [ProbeRow(simple_answers.NAME, "", noise), ProbeRow(stop_words.NAME, "", word)]
+    rows.append(ProbeRow(tool_call.NAME, "", Fail(as_reason("no call"), "engine")))
+    told = root_causes.traced(rows)
+    assert isinstance(word, Fail)
+    assert {
+        (row.outcome.attribution, remedy(row.outcome)) for row in told if isinstance(row.outcome, Fail)
+    } == {("configuration", remedy(word))}
+    assert (
+        root_causes.traced([*rows[:1], ProbeRow(stop_words.NAME, "", Pass(as_reason("none")))])[0].outcome
+        == noise
+    )
+
+
+@pytest.mark.parametrize("name", run.REMEDIES)
+def test_what_a_value_spoils_is_no_engines(name: str) -> None:
+    swapped = Fail(as_reason("'count' got the answer to 'sum'"), "engine")
+    cause = run.judge(Fail(as_reason("no call"), "model"), name, 3.0)
+    rows = [ProbeRow(tool_call.NAME, "", cause), ProbeRow(sixteen_at_once.NAME, "", swapped)]
+    told = root_causes.traced(rows)[1].outcome
+    assert isinstance(told, Fail)
+    assert (told.attribution, remedy(told)) == ("configuration", remedy(cause))
+    assert root_causes.traced(rows[1:])[0].outcome == swapped
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_templates_of_whole_models_write_calls_without_arguments(name: str) -> None:
+    ctx = context(FORMATS[name].folder)
+    called, empty = ctx.rendered(CALLED), ctx.rendered(CALLED_EMPTY)
+    assert isinstance(turns_rendered.judge_empty(called or "", empty or ""), Pass)
+    shown = [ctx.rendered(prompt) for prompt in (WEATHER, WEATHER_TWO_TOOLS, *tools_in_prompt.LATER)]
+    assert isinstance(tools_in_prompt.judge_later(*shown), Pass)
+
+
+def test_a_call_without_arguments_stays_json() -> None:
+    some = '<tool_call>{"name": "find_events", "arguments": {"place": "Bergen"}}</tool_call>'
+    good = '<tool_call>{"name": "list_events", "arguments": {}}</tool_call>'
+    assert isinstance(turns_rendered.judge_empty(some, good), Pass)
+    assert isinstance(turns_rendered.judge_empty(some, '[{"name": "list_events"}]'), Pass)
+    assert isinstance(turns_rendered.judge_empty(some, good.replace("{}", "")), Fail)
+    xml = "<function=find_events><parameter=place>Bergen</parameter></function>"
+    assert isinstance(turns_rendered.judge_empty(xml, "<function=list_events></function>"), Pass)
+    assert isinstance(turns_rendered.judge_empty(some, ""), Pass)  # refused, which another probe tells
+
+
+def test_tools_that_vanish_once_one_has_spoken(tmp_path: Path) -> None:
+    gone = "{%- if tools and not (messages | selectattr('role', 'equalto', 'tool') | list) -%}"
+    ctx = context(edited(tmp_path, "{%- if tools -%}", gone))
+    shown = [ctx.rendered(prompt) for prompt in (WEATHER, WEATHER_TWO_TOOLS, *tools_in_prompt.LATER)]
+    assert isinstance(tools_in_prompt.judge_later(*shown), Fail)
+    assert isinstance(tools_in_prompt.judge_later("a", "a", "b", "b"), Pass)  # none at all: told elsewhere
+    assert isinstance(tools_in_prompt.judge_later("a", "ab", None, "b"), Pass)
+
+
+def test_a_whole_number_has_no_point() -> None:
+    given = {"seats": 2, "budget": 99.0, "traveller": {"name": "Zoë", "age": 31}}
+    assert typed_arguments.whole_with_point(json.dumps(given)) == []
+    pointed = json.dumps(given).replace('"seats": 2', '"seats": 2.0').replace("31", "31.0")
+    assert typed_arguments.whole_with_point(pointed) == ["2.0", "31.0"]
+    assert typed_arguments.whole_with_point(json.dumps(given).replace("31", "31.5")) == []
+    assert typed_arguments.whole_with_point("no JSON") == []
+    found = typed_arguments.judge_pointed(["2.0"], json.dumps(given))
+    assert found is not None
+    assert found.attribution == "engine"
+    assert typed_arguments.judge_pointed(["2.0"], pointed) is None  # the model wrote it so
+    assert typed_arguments.judge_pointed(["2.0"], "") is None  # nobody can tell
+    assert typed_arguments.judge_pointed([], "{}") is None
+
+
+@pytest.mark.parametrize(
+    ("told", "alone", "expected"),
+    [
+        ("It is rainy there now.", "It is sunny there now.", "engine"),
+        ("Paris is rainy, Rome is sunny.", "Paris: sunny. Rome: rainy.", "engine"),
+        ("Paris is sunny, Rome is rainy.", "Paris: sunny. Rome: rainy.", None),
+        ("Rome is rainy, Paris is sunny.", "Paris: sunny. Rome: rainy.", None),  # told the other way round
+        ("It is sunny in Paris.", "It is rainy in Rome.", None),  # half of it
+        ("It is sunny.", "Paris is sunny, and Rome is rainy.", None),
+        ("Both are fine.", "It is sunny there now.", None),
+        ("", "", None),
+    ],
+)
+def test_results_in_the_order_of_the_template(told: str, alone: str, expected: str | None) -> None:
+    found = tool_result_turn.judge_order(told, alone)
+    assert (found.attribution if found else None) == expected
+
+
+def test_a_stream_says_that_it_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    event = b'data: {"choices": [{"delta": {"content": "Hi."}, "finish_reason": "stop"}]}\n\n'
+    whole, cut = from_stream([event, b"data: [DONE]\n\n"]), from_stream([event])
+    assert (whole.ended, cut.ended, whole == cut) == (True, False, True)
+    answers = {True: cut, False: whole}
+    monkeypatch.setattr(Client, "chat", lambda _self, body, _log: answers[bool(body.get("stream"))])
+    found = stream_equals_whole.run(Context(Expectations(), "m", Client("http://127.0.0.1:1")))
+    assert isinstance(found, Fail)
+    assert (found.attribution, found.remedy) == ("engine", WHOLE_ANSWERS)
+    answers[True] = whole
+    assert isinstance(
+        stream_equals_whole.run(Context(Expectations(), "m", Client("http://127.0.0.1:1"))), Pass
+    )
+
+
+def test_a_stream_that_cannot_be_read_leaves_whole_answers() -> None:
+    asked = [Exchange("POST", "/v1/chat/completions", {"messages": [], "stream": s}) for s in (False, True)]
+    ctx = Context(Expectations(), "m", Client("http://127.0.0.1:1"), log=asked)
+    error = ReplyError(Reason(ReplyReason.CALL_WITHOUT_INDEX))
+    assert diagnosis.failed(error, ctx).remedy == WHOLE_ANSWERS
+    asked[0].error = Reason(ReplyReason.NO_CHOICE)
+    assert diagnosis.failed(error, ctx).remedy is None
+    del asked[1]
+    assert diagnosis.failed(error, ctx).remedy is None
+    assert diagnosis.failed(RequestRefused(500, "broken"), ctx).remedy is None
+
+
+def test_what_a_model_writes_otherwise_is_explained_by_other_files() -> None:
+    files = Fail(
+        as_reason("of tokenizer.json …"), "configuration", Reason(Remedy.PUT_BACK, files=("tokenizer.json",))
+    )
+    call = Fail(
+        as_reason("the parser lost it"), "configuration", Reason(Remedy.OWN_TEMPLATE, parser="hermes")
+    )
+    rows = [ProbeRow(files_as_imported.NAME, "", files), ProbeRow(tool_call.NAME, "", call)]
+    told = root_causes.traced(rows)[1].outcome
+    assert isinstance(told, Fail)
+    assert remedy(told) == remedy(files)
+    assert root_causes.traced(rows[1:])[0].outcome == call
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"thinking": "This is a sum."}, "fail"),
+        ({"reasoning": "This is a sum."}, "pass"),
+        ({"reasoning_content": "This is a sum.", "thinking": "This is a sum."}, "pass"),
+        ({"signature": "Zm9vYmFy", "refusal": None, "annotations": []}, "inconclusive"),
+        ({"reasoning_details": [{"text": "This is a sum."}]}, "inconclusive"),
+    ],
+)
+def test_a_thought_under_another_name(fields: dict[str, object], expected: str) -> None:
+    message = {"role": "assistant", "content": "Four.", **fields}
+    body = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode()
+    pieces = [f"data: {json.dumps({'choices': [{'delta': {k: v}}]})}\n\n" for k, v in message.items()]
+    pieces.append('data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n')
+    for reply in (from_whole(body), from_stream(piece.encode() for piece in pieces)):
+        found = reasoning_apart.judge(reply)
+        assert found.outcome == expected
+        assert not isinstance(found, Fail) or found.attribution == "engine"
+
+
+def test_an_engine_at_fault_always_has_a_change_told() -> None:
+    bare = Fail(as_reason("finish_reason is 'tool_calls', not 'stop'"), "engine")
+    told = replace(bare, remedy=WHOLE_ANSWERS)
+    for outcome, change in ((bare, Reason(Remedy.ANOTHER_ENGINE)), (told, WHOLE_ANSWERS)):
+        made = root_causes.with_a_remedy(ProbeRow(tool_call.NAME, "", outcome)).outcome
+        assert isinstance(made, Fail)
+        assert (made.reason, made.remedy) == (outcome.reason, change)
+    for other in (Pass(as_reason("fine")), Fail(as_reason("x"), "model")):
+        assert root_causes.with_a_remedy(ProbeRow(tool_call.NAME, "", other)).outcome == other

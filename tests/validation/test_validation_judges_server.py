@@ -1,0 +1,57 @@
+"""Judging the server: load, clients that leave, a prompt too long, the context that it serves."""
+
+from __future__ import annotations
+
+import pytest
+
+from importer.validation.errors import ExchangeError, RequestRefused, TimedOut
+from importer.validation.expectations import Expectations
+from importer.validation.outcome import Outcome
+from importer.validation.probes import client_leaves, context_length, long_prompt, sixteen_at_once
+from importer.validation.prompts import COUNT, SUM
+from importer.validation.reply import Reply
+from tests.facts import as_reason
+
+FOUR, TEN = Reply("Two plus two is four."), Reply("One, two, and so on to ten.")
+PROMPTS = [SUM, COUNT]
+
+
+def verdict(outcome: Outcome) -> str:
+    return f"{outcome.outcome} {outcome.attribution or ''}".strip()
+
+
+@pytest.mark.parametrize(
+    ("answers", "last", "expected"),
+    [
+        ([FOUR, TEN], FOUR, "pass"),
+        ([TEN, FOUR], FOUR, "fail engine"),
+        ([FOUR, RequestRefused(500, "boom")], FOUR, "fail engine"),
+        ([FOUR, TimedOut(as_reason("slow"))], FOUR, "fail engine"),
+        ([FOUR, TEN], RequestRefused(500, "boom"), "fail engine"),
+        ([FOUR, Reply("I would rather not.")], FOUR, "pass"),
+    ],
+)
+def test_many_at_once(
+    answers: list[Reply | ExchangeError], last: Reply | ExchangeError, expected: str
+) -> None:
+    assert verdict(sixteen_at_once.judge(PROMPTS, answers, lambda: last)) == expected
+
+
+def test_the_answer_after_others_left() -> None:
+    assert verdict(client_leaves.judge(FOUR, 1.2, 1.0)) == "pass"
+    assert verdict(client_leaves.judge(Reply(reasoning="Hm."), 1.2, 1.0)) == "pass"
+    assert verdict(client_leaves.judge(FOUR, 30.0, 1.0)) == "fail engine"
+    assert verdict(client_leaves.judge(Reply(), 1.2, 1.0)) == "fail engine"
+
+
+def test_a_prompt_too_long() -> None:
+    assert long_prompt.needs(Expectations(context=2048)) is None
+    assert long_prompt.needs(Expectations(context=2048, offers=frozenset({"stop"})))
+    assert long_prompt.needs(Expectations(context=10_000_000))
+    assert long_prompt.needs(Expectations())
+
+
+def test_the_context_that_is_served() -> None:
+    assert verdict(context_length.judge(2048, 2048)) == "pass"
+    assert verdict(context_length.judge(4096, 2048)) == "fail configuration"
+    assert [verdict(context_length.judge(v, 2048)) for v in (None, True, "2048")] == ["not-applicable"] * 3

@@ -1,0 +1,231 @@
+"""Judging settings, sampling and memory: what the engine says and does, good and harmed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from importer.engines import reported as running
+from importer.engines.process import StopReport
+from importer.engines.reported import EffectiveSettings
+from importer.memory.estimate_types import resident
+from importer.validation.expectations import Expectations, promise_of
+from importer.validation.outcome import Outcome
+from importer.validation.probes import (
+    memory_flat,
+    memory_predicted,
+    prefix_cache,
+    sampling_arrives,
+    settings_read_back,
+    stops_cleanly,
+)
+from importer.validation.probes.prefix_cache import CacheUse
+from importer.validation.reply import Reply, ToolCall
+from tests.judging import words
+
+MIB = 2**20
+# As vLLM 0.32.0 writes it, shortened.
+LOG = """(APIServer pid=1) INFO [api_utils.py:286] non-default args: {'tool_call_parser': 'hermes', \
+'host': '127.0.0.1', 'override_generation_config': {'temperature': 0.6}, 'reasoning_parser': 'qwen3'}
+(EngineCore pid=2) INFO [core.py:133] Initializing a V1 LLM engine (v0.32.0) with config: \
+model='m', structured_outputs_config=X(reasoning_parser='qwen3'), enable_prefix_caching=True, seed=0
+(APIServer pid=1) WARNING [model.py:1893] Default vLLM sampling parameters have been overridden by \
+the model's `generation_config.json`: `{'temperature': 0.6, 'top_k': 20}`. If this is not intended, relaunch.
+"""
+
+
+def verdict(outcome: Outcome) -> str:
+    return f"{outcome.outcome} {outcome.attribution or ''}".strip()
+
+
+def test_what_vllm_says_of_itself() -> None:
+    told = running.read_settings(LOG)
+    assert told == EffectiveSettings(
+        "hermes", "qwen3", {"temperature": 0.6, "top_k": 20}, prefix_caching=True
+    )
+    bare = LOG.replace("'tool_call_parser': 'hermes', ", "").replace(", 'reasoning_parser': 'qwen3'}", "}")
+    assert (running.read_settings(bare).tool_parser, running.read_settings(bare).reasoning_parser) == ("", "")
+
+
+def test_what_vllm_mlx_says_of_itself() -> None:
+    log = "  Tool calling: ENABLED (parser: hermes)\n  Reasoning: Use --reasoning-parser to enable\n"
+    assert running.read_settings(log) == EffectiveSettings("hermes", "")
+    assert running.read_settings(
+        log.replace("ENABLED (parser: hermes)", "Use --x to enable")
+    ) == EffectiveSettings("", "")
+
+
+def test_what_mlx_vlm_says_of_itself() -> None:
+    health = b'{"status": "healthy", "loaded_tool_parser": "json_tools", "apc_enabled": false}'
+    assert running.read_settings("", health) == EffectiveSettings(
+        "json_tools", prefix_caching=False, infers=True
+    )
+    assert running.read_settings("", health.replace(b'"json_tools"', b"null")).tool_parser == ""
+
+
+@given(st.text(), st.binary())
+def test_what_says_nothing_of_itself(log: str, health: bytes) -> None:
+    assert running.read_settings(log, health).sampling is None
+    assert running.read_settings("non-default args: {" + log + "}", health).prefix_caching is None
+    for body in (b"", b"[]", b'{"status": "ok"}'):
+        assert running.read_settings("", body).tool_parser is None
+
+
+def test_a_generation_config_that_is_no_dictionary_says_nothing() -> None:
+    for broken in ("{'temperature': x}", "{1, 2", "{'a': " + "(" * 500):
+        assert not running.read_settings(LOG.replace("{'temperature': 0.6, 'top_k': 20}", broken)).sampling
+
+
+@pytest.mark.parametrize(
+    ("said", "promised", "infers", "reads", "expected"),
+    [
+        ("hermes", "hermes", False, True, "pass"),
+        ("", None, False, False, "pass"),
+        ("mistral", "hermes", False, True, "fail configuration"),
+        ("", "hermes", False, False, "fail configuration"),
+        ("hermes", None, False, True, "fail configuration"),
+        ("json_tools", None, True, False, "pass"),  # what it infers and nobody promised
+        ("json_tools", "hermes", True, True, "pass"),  # another engine's name for what reads the same
+        ("json_tools", "hermes", True, False, "fail configuration"),
+        ("", "json_tools", True, False, "fail configuration"),
+    ],
+)
+def test_the_parser_that_runs(
+    said: str, promised: str | None, infers: bool, reads: bool, expected: str
+) -> None:
+    outcome = settings_read_back.judge_parser("tool_parser", said, promised, infers=infers, reads=reads)
+    assert verdict(outcome) == expected
+
+
+def test_a_call_that_is_read_by_half_is_not_read() -> None:
+    def reply(name: str, arguments: str = '{"location": "Paris"}') -> Reply:
+        return Reply(tool_calls=(ToolCall(0, "id", name, arguments),), finish_reason="tool_calls")
+
+    assert settings_read_back.read_right(reply("get_weather"))
+    assert settings_read_back.read_right(reply("get_weather", '{"location": "Rome"}'))  # the model's own
+    assert not settings_read_back.read_right(reply("<function=get_weather>\n<parameter=location>"))
+    assert not settings_read_back.read_right(reply("get_weather", '"{}"'))
+    assert not settings_read_back.read_right(Reply("I cannot.", finish_reason="stop"))
+
+
+@pytest.mark.parametrize(
+    ("said", "promised", "expected"),
+    [
+        ({"temperature": 0.6, "top_k": 20}, {"temperature": 0.6}, "pass"),
+        ({}, {"temperature": 1.0, "top_k": -1}, "pass"),  # vLLM's own defaults
+        ({"temperature": 0.1}, {"temperature": 0.6}, "fail configuration"),
+        ({}, {"repetition_penalty": 1.2}, "fail configuration"),
+        ({"temperature": 0.6}, {"max_tokens": 5}, "not-applicable"),
+    ],
+)
+def test_the_sampling_that_runs(said: dict[str, float], promised: dict[str, float], expected: str) -> None:
+    assert verdict(settings_read_back.judge_sampling(said, promised)) == expected
+
+
+def test_values_that_the_client_sends_are_not_looked_for_in_the_engine() -> None:
+    sampling = {"temperature": 0.6, "seed": 1}
+    promise = Expectations(sampling=sampling, client_sampling={"seed": 1})
+    assert settings_read_back.at_start(promise) == {"temperature": 0.6}
+
+
+ONE, TWO, OTHER = ("", "1"), ("", "2"), ("", "3")
+
+
+@pytest.mark.parametrize(
+    ("thrown", "expected"),
+    [
+        ([(ONE, ONE, ONE, ONE), (TWO, TWO, TWO, TWO), (OTHER, OTHER, OTHER, OTHER)], "pass"),
+        ([(ONE, ONE, TWO, TWO), (TWO, TWO, OTHER, OTHER), (OTHER, OTHER, ONE, ONE)], "fail engine"),
+        # one of three may be a batch's rounding
+        ([(ONE, ONE, TWO, TWO), (TWO, TWO, TWO, TWO), (OTHER, OTHER, OTHER, OTHER)], "pass"),
+        # no seed is heard
+        ([(ONE, TWO, TWO, ONE), (TWO, ONE, OTHER, TWO), (ONE, TWO, ONE, OTHER)], "not-applicable"),
+        # a model that is sure of itself
+        ([(ONE, ONE, ONE, ONE)] * 3, "not-applicable"),
+    ],
+)
+def test_the_same_dice_with_values_sent_and_without(
+    thrown: list[tuple[tuple[str, str], ...]], expected: str
+) -> None:
+    assert verdict(sampling_arrives.judge_seeded(thrown)) == expected
+
+
+@pytest.mark.parametrize(
+    ("cached", "expected"),
+    [
+        ([300, 300, 256, 300], "pass"),
+        ([256, 256, 256, 256], "pass"),  # whole blocks only
+        ([0, 0, 0, 0], "fail engine"),  # never hit
+        ([300, 0, 300, 300], "fail engine"),  # thrown away with other sampling
+        ([300, 300, 300, 0], "fail engine"),  # lost in a batch
+        ([300, 300, 999, 300], "fail engine"),  # more than there are
+    ],
+)
+def test_the_second_turn_in_the_cache(cached: list[int], expected: str) -> None:
+    found = [CacheUse(str(n), 333, count) for n, count in enumerate(cached)]
+    assert verdict(prefix_cache.judge(315, found)) == expected
+
+
+def test_the_time_to_a_first_token_where_nothing_is_counted() -> None:
+    assert verdict(prefix_cache.judge_times(4.0, 0.3)) == "pass"
+    assert verdict(prefix_cache.judge_times(4.0, 3.9)) == "fail engine"
+    assert verdict(prefix_cache.judge_times(0.02, 0.02)) == "not-applicable"
+    assert prefix_cache.needs(Expectations(context=128))
+    assert prefix_cache.needs(Expectations()) is prefix_cache.needs(Expectations(context=600)) is None
+
+
+def test_memory_over_twenty_turns() -> None:
+    flat = [500 * MIB] * 20
+    assert verdict(memory_flat.judge(flat)) == "pass"
+    assert verdict(memory_flat.judge([100 * MIB] * 4 + [500 * MIB] * 16)) == "pass"  # it was warming up
+    assert verdict(memory_flat.judge([(500 + 10 * n) * MIB for n in range(20)])) == "fail engine"
+    # a large engine's cache may keep the last conversations
+    assert verdict(memory_flat.judge([(16_000 + 40 * n) * MIB for n in range(20)])) == "pass"
+    assert memory_flat.needs(Expectations(context=256))
+    assert memory_flat.needs(Expectations()) is None
+
+
+def beside(predicted: int, reported: int) -> dict[str, float]:
+    return {"predicted": predicted, "reported": reported, "error": predicted / reported - 1}
+
+
+@pytest.mark.parametrize(
+    ("weights", "tokens", "expected"),
+    [
+        ((16_000 * MIB, 16_100 * MIB), (100_000, 99_000), "pass"),
+        ((16_000 * MIB, 20_000 * MIB), (100_000, 99_000), "fail configuration"),
+        ((1 * MIB, 20 * MIB), (100_000, 99_000), "pass"),  # the log rounds
+        ((16_000 * MIB, 16_000 * MIB), (100_000, 70_000), "fail configuration"),
+        ((16_000 * MIB, 10_000 * MIB), (100_000, 170_000), "pass"),  # better than predicted
+    ],
+)
+def test_what_was_predicted_of_memory(
+    weights: tuple[int, int], tokens: tuple[int, int], expected: str
+) -> None:
+    found = {"weights": beside(*weights), "kv_cache_tokens": beside(*tokens)}
+    assert verdict(memory_predicted.judge(found)) == expected
+    assert verdict(memory_predicted.judge({})) == "not-applicable"
+
+
+def test_what_its_processes_hold_where_the_engine_reports_nothing() -> None:
+    fit = {"estimate": {"total": {"low": 1, "likely": 16_000 * MIB, "high": 1}}}
+    assert resident(fit, None) == resident({}, 5) == {}
+    assert verdict(memory_predicted.judge(resident(fit, 17_000 * MIB))) == "pass"
+    assert verdict(memory_predicted.judge(resident(fit, 9_000 * MIB))) == "pass"
+    assert verdict(memory_predicted.judge(resident(fit, 32_000 * MIB))) == "fail configuration"
+
+
+def test_what_an_engine_leaves_in_shared_memory() -> None:
+    good = StopReport(group_gone=True, port_free=True, killed=False, seconds=1.0, held=300 * MIB)
+    assert verdict(stops_cleanly.judge(good)) == "pass"
+    assert "300 MiB back" in words(stops_cleanly.judge(good))
+    left = StopReport(group_gone=True, port_free=True, killed=False, seconds=1.0, held=MIB, left=4096)
+    assert verdict(stops_cleanly.judge(left)) == "fail engine"
+
+
+def test_how_many_images_a_document_allows() -> None:
+    assert promise_of({}).images == 0
+    assert promise_of({"known_usecases": ["chat", "vision"]}).images == 2
+    assert promise_of({"known_usecases": ["vision"], "limit_mm_per_prompt": {"image": 1}}).images == 1
+    assert promise_of({"limit_mm_per_prompt": {"image": {"count": 4}}}).images == 4

@@ -1,0 +1,319 @@
+"""Judging text, thoughts, sampling and counts: each judge passes the good answer and fails on its harm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from importer.validation.client import Client
+from importer.validation.context import Context, together
+from importer.validation.errors import RequestRefused
+from importer.validation.expectations import Expectations
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass
+from importer.validation.probes import (
+    guided_output,
+    history,
+    log_probabilities,
+    no_special_tokens,
+    reasoning_cut,
+    reasoning_off,
+    sampling_arrives,
+    stop_strings,
+    structured_output,
+    system_role,
+    token_limit,
+    tokenize_round_trip,
+    two_user_turns,
+    usage_counts,
+)
+from importer.validation.prompts import GREETING
+from importer.validation.reply import Reply, Usage
+from tests.facts import as_reason
+from tests.judging import remedy, words
+
+COUNTED = Reply("One, two, three, four, five.", finish_reason="stop")
+
+
+def verdict(outcome: Outcome) -> str:
+    return f"{outcome.outcome} {outcome.attribution or ''}".strip()
+
+
+def said(content: str, finish: str = "stop", *, reasoning: str = "", usage: Usage = Usage()) -> Reply:  # noqa: B008
+    return Reply(content, reasoning, (), finish, usage)
+
+
+@pytest.mark.parametrize(
+    ("content", "finish", "expected"),
+    [
+        ("One, two, thr", "stop", "pass"),
+        ("One, two, thrur, five.", "stop", "fail engine"),  # mlx-lm 0.32.2: cut out, and on it goes
+        ("One, two, three, four, five.", "stop", "fail engine"),  # mlx-vlm 0.7.10: it is not read
+        ("One, two, three, fo", "stop", "fail engine"),
+        ("One, two, three,", "stop", "fail engine"),
+        ("One, two, ", "stop", "fail engine"),
+        ("One, two, thr", "length", "fail engine"),
+        ("Here you are: one", "stop", "inconclusive model"),
+    ],
+)
+def test_a_stop_string_across_two_words(content: str, finish: str, expected: str) -> None:
+    assert verdict(stop_strings.judge(said(content, finish), COUNTED, "ee, fo")) == expected
+
+
+def test_an_engine_that_names_the_stop_string_is_believed() -> None:
+    raw = ({"choices": [{"stop_reason": "ee, fo"}]}, {"choices": []})
+    thought = replace(said("", reasoning="One, two, thr"), raw=raw)
+    assert verdict(stop_strings.judge(thought, COUNTED, "ee, fo")) == "pass"
+    assert verdict(stop_strings.judge(replace(thought, raw=()), COUNTED, "ee, fo")) == "inconclusive model"
+
+
+def test_an_answer_that_varies_is_asked_for_without_dice(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = iter("ABCDEFGH")
+
+    def chat(_client: Client, body: dict[str, Any], _log: object) -> Reply:
+        text = COUNTED.content if "temperature" in body else f"{next(drawn)}: {COUNTED.content}"
+        return said(text.partition(body.get("stop", ["#"])[0])[0])
+
+    monkeypatch.setattr(Client, "chat", chat)
+    outcome = stop_strings.run(Context(Expectations(), "m", Client("http://127.0.0.1:1")))
+    assert (outcome.outcome, next(drawn)) == ("pass", "F")  # one whole, four to be stopped
+
+
+def test_where_to_stop_is_found_in_what_was_written() -> None:
+    word, across = stop_strings.middle(COUNTED)
+    text = COUNTED.content
+    assert text.count(word) == text.count(across) == 1
+    assert 0 < text.index(across) < text.index(word) < len(text)
+    assert across.endswith(word[:2])
+    assert " " in across
+    assert stop_strings.middle(said("Ten.")) == ()
+    assert stop_strings.middle(replace(COUNTED, reasoning=text)) == ()
+
+
+@pytest.mark.parametrize(
+    ("finish", "count", "expected"),
+    [
+        ("length", 5, "pass"),
+        ("length", 46, "fail engine"),
+        ("stop", 5, "fail engine"),
+        ("stop", 46, "fail engine"),
+        ("stop", 3, "inconclusive model"),
+    ],
+)
+def test_a_limit_of_tokens(finish: str, count: int, expected: str) -> None:
+    reply = said("One, two", finish, usage=Usage(21, count))
+    assert verdict(token_limit.judge(reply)) == expected
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        (said("Four."), "pass"),
+        (said("", reasoning="Four."), "fail configuration"),
+        (said("Four.", reasoning="Four."), "fail configuration"),
+        (said("</think>\n\nFour."), "fail configuration"),
+        (said("Four.", reasoning="This is a sum."), "inconclusive model"),
+    ],
+)
+def test_thinking_that_is_switched_off(reply: Reply, expected: str) -> None:
+    assert verdict(reasoning_off.judge(reply)) == expected
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        (said("", "length", reasoning="This is"), "pass"),
+        (said("", "length"), "pass"),
+        (said("This is", "length"), "fail engine"),
+        (said("This is", "length", reasoning="This is"), "fail engine"),
+        (said("<think>This is", "length"), "fail configuration"),
+        (said("", "stop", reasoning="This is"), "fail engine"),
+        (said(""), "fail engine"),
+        (said("Four", "length"), "inconclusive model"),
+    ],
+)
+def test_a_thought_that_is_cut(reply: Reply, expected: str) -> None:
+    full = said("Four.", reasoning="This is a sum.")
+    assert verdict(reasoning_cut.judge(reply, full)) == expected
+
+
+def counted(prompt: int | None, completion: int | None, total: int | None = None) -> Reply:
+    raw = () if total is None else ({"usage": {"total_tokens": total}},)
+    return replace(said("Hello!", usage=Usage(prompt, completion)), raw=raw)
+
+
+@pytest.mark.parametrize(
+    ("whole", "streamed", "tokenizer", "expected"),
+    [
+        (counted(11, 21, 32), counted(11, 21), 11, "pass"),
+        (counted(11, 19), counted(11, 21), None, "fail engine"),  # mlx-vlm 0.7.10
+        (counted(11, 21), counted(None, None), None, "fail engine"),
+        (counted(11, 21), counted(12, 21), None, "fail engine"),
+        (counted(11, 21, 33), counted(11, 21), None, "fail engine"),
+        (counted(11, 0), counted(11, 0), None, "fail engine"),
+        (counted(11, 21), counted(11, 21), 12, "fail engine"),
+        (counted(None, None), counted(None, None), None, "not-applicable"),
+    ],
+)
+def test_counts_of_tokens(whole: Reply, streamed: Reply, tokenizer: int | None, expected: str) -> None:
+    assert verdict(usage_counts.judge(whole, streamed, tokenizer)) == expected
+
+
+def token(text: str, logprob: Any = -0.1, *top: tuple[str, float]) -> dict[str, Any]:
+    best = [{"token": t, "logprob": p} for t, p in top]
+    return {"token": text, "bytes": list(text.encode()), "logprob": logprob, "top_logprobs": best}
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        ((token("Hel"), token("lo!", -0.2, ("lo!", -0.2), ("p", -3.0))), "pass"),
+        ((token("Hel", -9.0, ("Jel", -0.1), ("Hel", -9.0)), token("lo!")), "pass"),
+        ((token("Hel"),), "fail engine"),
+        ((token("Hel"), token("lo!"), token("x"), token("y")), "fail engine"),
+        ((token("Good"), token("bye")), "fail engine"),
+        ((token("Hel", 0.5), token("lo!")), "fail engine"),
+        ((token("Hel", None), token("lo!")), "fail engine"),
+        ((token("Hel", -0.1, ("a", -9.0), ("b", -0.1)), token("lo!")), "fail engine"),
+        ((), "not-applicable"),
+    ],
+)
+def test_log_probabilities(entries: tuple[Any, ...], expected: str) -> None:
+    reply = replace(said("Hello!", usage=Usage(11, 2)), logprobs=entries)
+    assert verdict(log_probabilities.judge(reply)) == expected
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        (said('{"name": "Ada", "age": 36}'), "pass"),
+        (said('Here: {"name": "Ada", "age": 36}'), "fail engine"),
+        (said('{"name": "Ada", "age": "36"}'), "fail engine"),
+        (said('{"name": "Ada", "age": 36, "born": 1815}'), "fail engine"),
+        (said("", reasoning='{"name": "Ada", "age": 36}'), "fail engine"),
+        (said('{"name": "A', "length"), "inconclusive model"),
+    ],
+)
+def test_an_answer_of_a_schema(reply: Reply, expected: str) -> None:
+    assert verdict(structured_output.judge(reply)) == expected
+
+
+def test_an_answer_of_a_pattern() -> None:
+    for _, pattern in guided_output.GUIDES.values():
+        assert verdict(guided_output.judge(said("Two plus two is four."), pattern)) == "fail engine"
+    assert verdict(guided_output.judge(said("cab"), "[a-c]{3}")) == "pass"
+    assert guided_output.needs(Expectations()) is not None
+    assert guided_output.needs(Expectations(offers=frozenset({"guided"}))) is None
+
+
+def test_answers_that_repeat_themselves() -> None:
+    one, other = ("", "7"), ("", "11")
+    assert verdict(sampling_arrives.judge_greedy([[one, one]])) == "pass"
+    assert verdict(sampling_arrives.judge_greedy([[one, other], [other, one]], [one, one])) == "fail engine"
+    assert verdict(sampling_arrives.judge_greedy([[one, other], [one, one]], [one, one])) == "pass"  # chance
+    assert (
+        verdict(sampling_arrives.judge_greedy([[one, other], [other, one]], [other, one])) == "not-applicable"
+    )
+
+
+def test_answers_that_vary() -> None:
+    one, many = [("", "7")] * 8, [("", str(n)) for n in range(8)]
+    assert verdict(sampling_arrives.judge_warm(many, ())) == "pass"
+    assert verdict(sampling_arrives.judge_warm(one, many)) == "fail engine"
+    assert verdict(sampling_arrives.judge_warm(one, one)) == "not-applicable"
+
+
+def test_a_penalty_that_is_heard() -> None:
+    with_it, without = ("", "again"), ("", "again again again")
+    judge = sampling_arrives.judge_penalty
+    assert verdict(judge(with_it, with_it, without, "presence_penalty")) == "pass"
+    assert verdict(judge(without, with_it, without, "presence_penalty")) == "fail engine"
+    assert verdict(judge(without, without, without, "presence_penalty")) == "not-applicable"
+
+
+def test_sampling_that_the_client_sends_is_not_looked_for() -> None:
+    ours = Expectations(sampling={"temperature": 0.6}, client_sampling={"temperature": 0.6})
+    assert sampling_arrives.needs(ours) is not None
+    assert sampling_arrives.needs(replace(ours, client_sampling={})) is None
+
+
+def test_the_systems_words() -> None:
+    short, longer = said("Hi.", usage=Usage(19, 2)), said("Hi.", usage=Usage(53, 2))
+    assert verdict(system_role.judge(short, longer)) == "pass"
+    assert verdict(system_role.judge(short, short)) == "fail configuration"
+    assert verdict(system_role.judge(said("Hi."), said("Hi."))) == "not-applicable"
+
+
+@pytest.mark.parametrize("probe", [system_role, two_user_turns])
+def test_a_refusal_is_clean_unless_the_server_breaks(probe: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refusing(status: int) -> Callable[..., Reply]:
+        def chat(_client: Client, body: dict[str, Any], _log: object) -> Reply:
+            if body["messages"] == list(GREETING.messages):
+                return said("Hello!")
+            raise RequestRefused(status, "Roles must alternate")
+
+        return chat
+
+    monkeypatch.setattr(Client, "chat", refusing(400))
+    assert probe.run(Context(Expectations(), "m", Client("http://127.0.0.1:1"))).outcome == "pass"
+    monkeypatch.setattr(Client, "chat", refusing(500))
+    assert verdict(probe.run(Context(Expectations(), "m", Client("http://127.0.0.1:1")))) == "fail engine"
+
+
+def test_what_was_said_before() -> None:
+    assert verdict(history.judge(said("Your name is Mira.", usage=Usage(47, 6)), 14)) == "pass"
+    forgot = said("I do not know.", usage=Usage(47, 6))
+    assert verdict(history.judge(forgot, 14)) == "inconclusive model"
+    assert verdict(history.judge(replace(forgot, usage=Usage(12, 6)), 14)) == "fail configuration"
+
+
+def test_tokens_there_and_back() -> None:
+    there, text = {"tokens": [1, 2], "count": 2}, tokenize_round_trip.TEXT
+    assert verdict(tokenize_round_trip.judge(there, {"prompt": text})) == "pass"
+    assert verdict(tokenize_round_trip.judge(there, {"prompt": f" {text}"})) == "pass"
+    assert verdict(tokenize_round_trip.judge(there, {"prompt": text[:-1]})) == "fail configuration"
+    assert verdict(tokenize_round_trip.judge({**there, "count": 3}, {"prompt": text})) == "fail engine"
+    assert verdict(tokenize_round_trip.judge(there, {})) == "fail engine"
+
+
+def test_a_stop_word_of_the_documents_is_not_for_clients() -> None:
+    ends = no_special_tokens.signs(Expectations(markers=("[EOT]",), client_sampling={"stop": ["#turn#"]}))
+    assert ends == ("[EOT]", "#turn#")
+    shown = no_special_tokens.leak(said("Hello!#turn#"), ends)
+    assert shown is not None
+    assert verdict(shown) == "fail engine"
+    assert no_special_tokens.leak(said("Hello!"), ends) is None
+    assert no_special_tokens.signs(Expectations(client_sampling={"stop": "#turn#"})) == ("#turn#",)
+
+
+def test_the_worst_of_several_ways_is_told() -> None:
+    good, bad, unsure = (
+        Pass(as_reason("well")),
+        Fail(as_reason("broken"), "engine"),
+        Inconclusive(as_reason("who knows"), "model"),
+    )
+    assert words(together({"whole": good, "streamed": bad})) == "streamed: broken"
+    assert together({"whole": unsure, "streamed": bad}).outcome == "fail"
+    assert together({"whole": unsure, "streamed": good}).outcome == "inconclusive"
+    assert together({"a": good, "b": NotApplicable(as_reason("no"))}) == good
+    assert together({"a": NotApplicable(as_reason("no"))}).outcome == "not-applicable"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("\u0120Your\u0120name is\u0120Mira.", True),
+        ("\u010a \u010a H ello", True),
+        ("\u2581Two\u2581plus two", True),
+        ("one<0x0A>two<0x0A>", True),
+        ("\u0120gantija and \u010aenturju are Maltese", False),
+        ("the byte <0x0A> ends a line", False),
+        ("Hello!", False),
+    ],
+)
+def test_pieces_that_nobody_decoded(text: str, told: bool) -> None:
+    found = no_special_tokens.leak(Reply(content=text, finish_reason="stop"))
+    assert (found is not None) is told
+    assert found is None or "tokenizer.json" in remedy(found)

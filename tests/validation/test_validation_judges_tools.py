@@ -1,0 +1,150 @@
+"""Judging what comes of tools: each judge passes the good answer and fails on the harm it is there for."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from importer.reasons import Reason
+from importer.validation.calls import judge_call
+from importer.validation.expectations import Expectations, PromiseReason
+from importer.validation.outcome import Outcome
+from importer.validation.probes import call_id_returns, cut_call, invented_tool, parallel_calls, tool_choice
+from importer.validation.prompts import ALARMS, NAMED, REQUIRED, TRIP, TRIP_WANTED, WEATHER
+from importer.validation.reply import Reply, ToolCall
+
+
+def calls(*made: tuple[str, Any], finish: str | None = "tool_calls", wrote: str = "") -> Reply:
+    """An answer with these calls, beside what the model wrote."""
+    listed = tuple(
+        ToolCall(i, f"id{i}", name, a if isinstance(a, str) else json.dumps(a))
+        for i, (name, a) in enumerate(made)
+    )
+    shown = ({"bytes": list(wrote.encode())},) if wrote else ()
+    return Reply(tool_calls=listed, finish_reason=finish, logprobs=shown)
+
+
+def verdict(outcome: Outcome) -> str:
+    return f"{outcome.outcome} {outcome.attribution or ''}".strip()
+
+
+PARIS, ROME = ("get_weather", {"location": "Paris"}), ("get_weather", {"location": "Rome"})
+BOTH = '[get_weather(location="Paris"), get_weather(location="Rome")]'
+
+
+def test_two_calls_are_two() -> None:
+    assert verdict(parallel_calls.judge(calls(PARIS, ROME))) == "pass"
+    assert verdict(parallel_calls.judge(calls(PARIS, wrote="get_weather Paris"))) == "not-applicable"
+    assert verdict(parallel_calls.judge(calls(PARIS, wrote=BOTH))) == "fail configuration"
+
+
+@pytest.mark.parametrize("shared", ["id", "index"])
+def test_calls_that_cannot_be_told_apart(shared: str) -> None:
+    first, second = calls(PARIS, ROME).tool_calls
+    same = replace(second, **{shared: getattr(first, shared)})
+    assert (
+        verdict(parallel_calls.judge(replace(calls(PARIS, ROME), tool_calls=(first, same)))) == "fail engine"
+    )
+
+
+def test_a_question_for_two_that_is_answered_with_text() -> None:
+    assert verdict(parallel_calls.judge(Reply(content=BOTH, finish_reason="stop"))) == "fail configuration"
+    assert (
+        verdict(parallel_calls.judge(Reply(content="Sunny.", finish_reason="stop"))) == "inconclusive model"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("{}", "pass"),
+        ("", "fail engine"),
+        ("null", "inconclusive model"),
+        ('"{}"', "fail configuration"),
+    ],
+)
+def test_a_call_without_arguments(arguments: str, expected: str) -> None:
+    assert verdict(judge_call(calls(("list_alarms", arguments)), ALARMS)) == expected
+
+
+@pytest.mark.parametrize(
+    ("harm", "expected"),
+    [
+        ({}, "pass"),
+        ({"seats": "2"}, "fail configuration"),
+        ({"refundable": "true"}, "fail configuration"),
+        ({"stops": '["Liège", "Aachen"]'}, "fail configuration"),
+        ({"traveller": '{"name": "Zoë", "age": 31}'}, "fail configuration"),
+        ({"seats": "two"}, "inconclusive model"),
+        ({"destination": "KÃ¶ln"}, "fail engine"),
+        ({"destination": "Bonn"}, "fail engine"),
+    ],
+)
+def test_values_keep_their_types_and_letters(harm: dict[str, Any], expected: str) -> None:
+    reply = calls(("book_trip", {**TRIP_WANTED, **harm}), wrote="book_trip Köln")
+    assert verdict(judge_call(reply, TRIP)) == expected
+
+
+def test_escaped_letters_are_the_letters() -> None:
+    escaped, plain = (json.dumps(TRIP_WANTED, ensure_ascii=e) for e in (True, False))
+    assert escaped != plain
+    assert {verdict(judge_call(calls(("book_trip", text)), TRIP)) for text in (escaped, plain)} == {"pass"}
+
+
+def test_a_required_call() -> None:
+    assert verdict(tool_choice.judge_forced(calls(PARIS, finish="stop"), REQUIRED, None)) == "pass"
+    said = Reply(content="Hello!", finish_reason="stop")
+    assert verdict(tool_choice.judge_forced(said, REQUIRED, None)) == "fail engine"
+    endless = replace(said, finish_reason="length")
+    assert verdict(tool_choice.judge_forced(endless, REQUIRED, None)) == "inconclusive model"
+    broken = calls(("get_weather", '{"location": '))
+    assert verdict(tool_choice.judge_forced(broken, REQUIRED, None)) == "fail engine"
+
+
+def test_a_named_call_and_a_forbidden_one() -> None:
+    time = calls(("get_time", {"location": "Paris"}), finish="stop")
+    assert verdict(tool_choice.judge_forced(time, NAMED, "get_time")) == "pass"
+    assert verdict(tool_choice.judge_forced(calls(PARIS), NAMED, "get_time")) == "fail engine"
+    assert verdict(tool_choice.judge_forbidden(calls(PARIS))) == "fail engine"
+    assert verdict(tool_choice.judge_forbidden(Reply(content="It is sunny."))) == "pass"
+
+
+def test_tool_choice_needs_an_engine_that_knows_it() -> None:
+    promise = Expectations(tool_parser="x", offers=frozenset({"stop"}))
+    assert tool_choice.needs(promise) == Reason(PromiseReason.NOT_OFFERED, names=("tool-choice",))
+    assert tool_choice.needs(Expectations(tool_parser="x")) is None
+
+
+def test_a_tool_that_nobody_offered() -> None:
+    assert verdict(invented_tool.judge(Reply(content="I cannot look that up."))) == "pass"
+    assert verdict(invented_tool.judge(calls(ROME))) == "pass"
+    made_up = ("get_time", {"location": "Rome"})
+    assert verdict(invented_tool.judge(calls(made_up))) == "fail model"
+    assert verdict(invented_tool.judge(calls(made_up, wrote="get_time in Rome"))) == "fail model"
+    assert verdict(invented_tool.judge(calls(made_up, wrote="It is noon."))) == "fail engine"
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        (Reply(content='<tool_call>\n{"name"', finish_reason="length"), "pass"),
+        (Reply(finish_reason="length"), "pass"),
+        (calls(("get_weather", '{"loc'), finish="length"), "pass"),
+        (calls(PARIS), "pass"),
+        (calls(("get_weather", '{"loc')), "fail engine"),
+        (Reply(content="", finish_reason="stop"), "fail engine"),
+        (Reply(content="", finish_reason="tool_calls"), "fail engine"),
+    ],
+)
+def test_a_call_that_was_cut(reply: Reply, expected: str) -> None:
+    assert verdict(cut_call.judge(reply)) == expected
+
+
+def test_a_result_goes_back_under_the_engines_own_id() -> None:
+    prompt = call_id_returns.answered(ToolCall(0, "chatcmpl-tool-7", "get_weather", '{"location": "Paris"}'))
+    asked, answered = prompt.messages[-2:]
+    assert asked["tool_calls"][0]["id"] == answered["tool_call_id"] == "chatcmpl-tool-7"
+    assert prompt.tools == WEATHER.tools

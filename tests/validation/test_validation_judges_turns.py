@@ -1,0 +1,341 @@
+"""Judging what a template writes of conversations, and what a tokenizer makes of texts."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from importer import demo
+from importer.engines import get, install, tokenizer
+from importer.hub import local
+from importer.proof.result import Proof
+from importer.reasons import Reason
+from importer.validation import diagnosis, root_causes
+from importer.validation.client import Client
+from importer.validation.context import Context
+from importer.validation.errors import AnswerFailure, RequestRefused, ServerUnreachable
+from importer.validation.expectations import Expectations
+from importer.validation.outcome import (
+    Attribution,
+    Fail,
+    Inconclusive,
+    NotApplicable,
+    Outcome,
+    Pass,
+    ProbeRow,
+)
+from importer.validation.probes import (
+    calls_kept,
+    no_tool_needed,
+    prompt_rendered,
+    reasoning_off,
+    settings_read_back,
+    simple_answers,
+    system_role,
+    tokenizer_whole,
+    turns_rendered,
+)
+from importer.validation.prompts import ROUND, SUM_SILENT, SUM_THINKING, SYSTEM, TALK
+from importer.validation.remedy import Remedy
+from importer.validation.rendering import PromptRendering
+from importer.validation.reply import Reply, Usage
+from importer.validation.tokenized import OWN, TEXT
+from tests.facts import as_reason
+from tests.judging import remedy, words
+from tests.models.formats import FORMATS
+
+MODEL = Path(demo.__file__).with_name("model")
+
+
+OPEN: list[PromptRendering] = []
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    yield
+    while OPEN:
+        OPEN.pop().__exit__(None, None, None)
+
+
+def context(folder: Path, **more: Any) -> Context:
+    render = PromptRendering(local.resolve(str(folder), folder))
+    OPEN.append(render)
+    return Context(Expectations(), "m", Client("http://127.0.0.1:1"), render=render, **more)
+
+
+def edited(folder: Path, old: str, new: str) -> Path:
+    """The demo model's small files, with another text in the template."""
+    for file in ("config.json", "tokenizer_config.json", "generation_config.json"):
+        shutil.copy(MODEL / file, folder)
+    text = (MODEL / "chat_template.jinja").read_text(encoding="utf-8")
+    assert old in text
+    (folder / "chat_template.jinja").write_text(text.replace(old, new), encoding="utf-8")
+    return folder
+
+
+def read(folder: Path) -> Outcome:
+    return turns_rendered.run(context(folder))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_templates_of_whole_models_write_every_turn(name: str) -> None:
+    ctx = context(FORMATS[name].folder)
+    assert ctx.render is not None
+    for prompt in (TALK, ROUND):
+        text = ctx.render(prompt)
+        assert isinstance(turns_rendered.judge(text or "", prompt), Pass)
+    assert isinstance(turns_rendered.run(ctx), Pass)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("messages[headed:]", "messages[1:]", "the user said is not in the prompt"),
+        ("| tojson", "| tojson | e", "for a letter, as for a web page"),
+        ("| tojson", "| tojson(ensure_ascii=true)", "\\u00f8 for a letter, as for a reader of ASCII alone"),
+        ("messages[headed:]", "messages[headed:][-6:]", "row 0 stand"),
+        ("messages[headed:]", "messages", "what the system said is 2 times in the prompt"),
+        (
+            "{%- else -%}\n    {{- message.content or '' -}}",
+            "{%- else -%}\n    {{- (message.content or '').split('</think>')[-1] -}}",
+            "where a user writes </think>, the rest is not in the prompt: 'The maple fell.'",
+        ),
+        ("messages[headed:]", "messages[headed:] | reverse", "not where it was said"),
+        ("{%- if tools -%}", "{%- if tools | length -%}", "breaks: object of type 'NoneType'"),
+        ("'<|im_start|>system\\n' ~", "'<|im_start|>system\\n' ~ strftime_now('%H:%M') ~", "time of day"),
+        (
+            "message.role ~ '\\n' -}}",
+            "('bot' if message.role == 'assistant' else message.role) ~ '\\n' -}}",
+            "begin",
+        ),
+        (
+            "{{- '<|im_end|>\\n' -}}\n{%- endfor",
+            "{{- '<|im_end|>\\n' if message.role != 'assistant' -}}\n{%- endfor",
+            "nothing ends an earlier answer",
+        ),
+    ],
+)
+def test_what_a_template_loses_or_adds(tmp_path: Path, old: str, new: str, says: str) -> None:
+    found = read(edited(tmp_path, old, new))
+    assert isinstance(found, Fail)
+    assert found.attribution == "configuration"
+    assert says in words(found)
+
+
+def test_signs_that_a_template_names_are_meant(tmp_path: Path) -> None:
+    assert isinstance(read(edited(tmp_path, "| tojson", "| tojson | replace('\"', '&quot;')")), Pass)
+
+
+def test_a_date_is_no_time_of_day(tmp_path: Path) -> None:
+    old = "'<|im_start|>system\\n' ~"
+    assert isinstance(read(edited(tmp_path, old, f"{old} strftime_now('%d %B %Y') ~")), Pass)
+
+
+def test_a_refusal_in_so_many_words_is_no_break(tmp_path: Path) -> None:
+    old, new = (
+        "{%- if tools -%}",
+        "{%- if headed -%}{{ raise_exception('no system') }}{%- endif -%}{%- if tools -%}",
+    )
+    folder = edited(tmp_path, old, new)
+    assert isinstance(read(folder), Pass)
+    assert context(folder).breaks(SYSTEM) is None
+
+
+def test_parts_are_tried_where_plain_texts_are_lost(tmp_path: Path) -> None:
+    folder = edited(tmp_path, "message.content or ''", "message.content[0].text if message.content else ''")
+    assert isinstance(read(folder), Pass)
+
+
+@pytest.mark.parametrize("lost", ["Narvik", "gales"])
+def test_a_call_or_a_result_of_several_is_missed_but_not_all_of_them(lost: str) -> None:
+    ctx = context(MODEL)
+    assert ctx.render is not None
+    text = ctx.render(ROUND) or ""
+    assert isinstance(turns_rendered.judge(text.replace(lost, ""), ROUND), Fail)
+    none = text.replace("Narvik", "").replace("Bergen", "")
+    assert isinstance(turns_rendered.judge(none, ROUND), Pass)  # other probes' matter
+
+
+def test_without_a_template_nobody_reads() -> None:
+    ctx = Context(Expectations(), "m", Client("http://127.0.0.1:1"))
+    assert isinstance(turns_rendered.run(ctx), NotApplicable)
+
+
+def test_a_refusal_over_which_the_template_broke_is_not_clean(tmp_path: Path) -> None:
+    ctx = context(edited(tmp_path, "{%- if tools -%}", "{%- if tools | length -%}"))
+    with pytest.raises(RequestRefused):
+        ctx.refused(RequestRefused(404, "no len()"), SYSTEM)
+    assert system_role.NAME in root_causes.APART
+
+
+def test_half_a_call_to_say_hello_is_the_models() -> None:
+    found = Fail(as_reason("finish_reason is 'tool_calls', not 'stop'"), "engine")
+    reply = Reply("", "", (), "tool_calls", Usage(9, 9))
+    half = replace(reply, behind='<tool_call>\n{"name": "get_')
+    assert no_tool_needed.judge_lost(found, reply) is found
+    assert no_tool_needed.judge_lost(found, half).attribution == "model"
+
+
+def test_null_is_no_text() -> None:
+    assert isinstance(calls_kept.judge_null(90, 90), Pass)
+    found = calls_kept.judge_null(91, 90)
+    assert isinstance(found, Fail)
+    assert found.attribution == "configuration"
+
+
+def test_a_switch_that_is_turned_round(tmp_path: Path) -> None:
+    old = "enable_thinking is defined and not enable_thinking"
+    for folder, turned in ((MODEL, False), (edited(tmp_path, old, f"not ({old})"), True)):
+        texts = [context(folder).rendered(prompt) or "" for prompt in (SUM_THINKING, SUM_SILENT)]
+        assert isinstance(reasoning_off.inverted(*texts), Fail) is turned
+    assert reasoning_off.inverted("<assistant><think>", "<assistant></think>") is None
+
+
+def test_another_template_than_the_proved_one_is_told_and_the_model_is_not_to_blame() -> None:
+    assert isinstance(prompt_rendered.judge_template("a", "a"), Pass)
+    assert isinstance(prompt_rendered.judge_template("a", ""), Pass)
+    found = prompt_rendered.judge_template("a", "b")
+    assert isinstance(found, Fail)
+    declined = Inconclusive(as_reason("the model answered without a call"), "model")
+    ctx = context(MODEL)
+    assert ctx.render is not None
+    for digest, part in ((ctx.render.digest, "model"), ("another", "configuration")):
+        asked = context(MODEL, proof=Proof("mlx", "1", digest, verdicts={}, written={}))
+        assert diagnosis.mended(declined, asked).attribution == part
+
+
+def test_an_engine_is_not_blamed_for_answers_to_another_template_or_tokenizer() -> None:
+    def row(name: str, outcome: Outcome) -> ProbeRow:
+        return ProbeRow(name, "", outcome)
+
+    engines = row("no-tool-needed", Fail(as_reason("finish_reason is 'tool_calls', not 'stop'"), "engine"))
+    models = row("plain-chat", Inconclusive(as_reason("the answer is empty"), "model"))
+    own = row("stops-cleanly", Fail(as_reason("the port is taken"), "engine"))
+    for cause in (
+        row(prompt_rendered.NAME, prompt_rendered.judge_template("a", "b")),
+        row(tokenizer_whole.NAME, tokenizer_whole.judge_text("say hello to zoe, from koln!")),
+    ):
+        told = root_causes.traced([cause, engines, models, own])
+        assert [r.outcome.attribution for r in told] == ["configuration"] * 3 + ["engine"]
+
+
+def test_a_parser_read_from_answers_follows_answers_that_are_noise() -> None:
+    noise = ProbeRow(simple_answers.NAME, "", Fail(as_reason("3 of 3 are wrong"), "configuration", OWN))
+    for part, after in (("engine", "configuration"), ("configuration", "configuration")):
+        told: Attribution = part  # type: ignore[assignment]
+        parser = ProbeRow(
+            settings_read_back.NAME,
+            "",
+            Fail(as_reason("it does not read the call"), told, Reason(Remedy.CHOOSE_TOOL_PARSER)),
+        )
+        assert root_causes.traced([noise, parser])[1].outcome.attribution == after
+
+
+def test_a_model_that_is_not_asked_what_was_said_is_not_to_blame() -> None:
+    noise = ProbeRow(simple_answers.NAME, "", simple_answers.judge_missed(None, 3, 3))
+    other = ProbeRow("tool-call", "", Inconclusive(as_reason("the model answered without a call"), "model"))
+    for name, mend, part in (
+        (TALK.name, turns_rendered.EVERYTHING, "configuration"),
+        (ROUND.name, turns_rendered.EVERYTHING, "model"),  # an ordinary chat is whole
+        (TALK.name, Reason(Remedy.NO_CLOCK), "model"),
+    ):
+        gone = Fail(as_reason("it is not there"), "configuration", mend, within=(name, "ends"))
+        lost = ProbeRow(turns_rendered.NAME, "", gone)
+        told = root_causes.traced([noise, lost, other])
+        assert [row.outcome.attribution for row in (told[0], told[2])] == [part, part]
+
+
+@pytest.mark.parametrize(
+    ("back", "whole"),
+    [
+        (TEXT, True),
+        (f" {TEXT}", True),
+        ("Say hello to Zo<unk>, from K<unk>ln!", True),
+        ("Say hello to Zoe, from Koln!", False),
+        (TEXT.lower(), False),
+        ("Say\u0120hello\u0120to\u0120Zo\u00eb", False),
+    ],
+)
+def test_letters_that_a_tokenizer_keeps(back: str, whole: bool) -> None:
+    assert isinstance(tokenizer_whole.judge_text(back), Pass) is whole
+
+
+@pytest.mark.parametrize(("sampled", "reached", "whole"), [(300, 0, False), (300, 280, True), (5, 0, True)])
+def test_words_that_a_text_can_yield(sampled: int, reached: int, whole: bool) -> None:
+    found = tokenizer_whole.judge_vocabulary(tokenizer.Tokenized((), sampled, reached))
+    assert isinstance(found, Pass) is whole
+
+
+@pytest.mark.parametrize(
+    ("written", "marker"),
+    [
+        ("<think>\nA sum.\n</think>\n\nFour.<|im_end|>", None),
+        ("<think>\nA sum.\n<tool_call>\n\nFour.<|im_end|>", "<tool_call>"),
+        ("<think>\nA sum that never ends", None),
+        ("A sum.</think><tool_call>", None),
+    ],
+)
+def test_a_thought_closed_with_a_calls_marker(written: str, marker: str | None) -> None:
+    told = tokenizer_whole.judge_markers(written)
+    assert isinstance(told, Pass) if marker is None else marker in words(told)
+
+
+def test_no_tokenizer_and_no_library_are_no_answer(tmp_path: Path) -> None:
+    assert tokenizer.asker(Path(sys.executable), tmp_path)(("a",)) is None
+    (tmp_path / "tokenizer.json").write_text("{}")
+    assert tokenizer.asker(Path(sys.executable), tmp_path)(("a",)) is None
+
+
+@pytest.mark.engine
+@pytest.mark.slow
+def test_what_tokenizers_make_of_texts(tmp_path: Path) -> None:
+    python = install.need(get("mlx")).python
+    for recipe in FORMATS.values():
+        found = tokenizer.asker(python, recipe.folder)((TEXT,))
+        assert found is not None
+        assert found.back == (TEXT,)
+        assert isinstance(tokenizer_whole.judge_vocabulary(found), Pass)
+    data = json.loads((MODEL / "tokenizer.json").read_text())
+    for change, judge in (
+        ({"normalizer": {"type": "Lowercase"}}, lambda t: tokenizer_whole.judge_text(t.back[0])),
+        ({"model": {**data["model"], "merges": []}}, tokenizer_whole.judge_vocabulary),
+    ):
+        (tmp_path / "tokenizer.json").write_text(json.dumps({**data, **change}))
+        found = tokenizer.asker(python, tmp_path)((TEXT,))
+        assert found is not None
+        assert isinstance(judge(found), Fail)
+
+
+def test_arguments_encoded_twice_are_no_objects_for_anthropic() -> None:
+    twice = Fail(as_reason("the arguments are encoded twice"), "model", Reason(Remedy.DECODE_ONCE_MORE))
+    refused = RequestRefused(400, "input should be a dictionary").outcome()
+    rows = [ProbeRow("tool-call", "", twice), ProbeRow("messages-tools", "", refused)]
+    told = root_causes.traced(rows)[1].outcome
+    assert isinstance(told, Fail)
+    assert (told.attribution, remedy(told)) == (twice.attribution, remedy(twice))
+    assert root_causes.traced(rows[1:])[0].outcome == refused
+
+
+def test_a_template_that_loses_turns_explains_an_engine_that_dies_of_it() -> None:
+    lost = Fail(
+        as_reason("what the user said is not in the prompt"),
+        "configuration",
+        turns_rendered.EVERYTHING,
+        within=(TALK.name,),
+    )
+    gone = ServerUnreachable(Reason(AnswerFailure.UNREACHABLE, problem="refused"))
+    rows = [
+        ProbeRow(turns_rendered.NAME, "", lost),
+        ProbeRow(simple_answers.NAME, "", RequestRefused(500, "it met an issue").outcome()),
+        ProbeRow("system-role", "", gone.outcome()),
+        ProbeRow("tool-call", "", gone.outcome()),
+    ]
+    assert {row.outcome.attribution for row in root_causes.traced(rows)} == {"configuration"}
+    assert {row.outcome.attribution for row in root_causes.traced(rows[1:])} == {"engine"}

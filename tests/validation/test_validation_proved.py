@@ -1,0 +1,133 @@
+"""What a model wrote beside what its template writes, and what the proof knows of other parsers."""
+
+from __future__ import annotations
+
+import pytest
+
+from importer.messages import render
+from importer.proof.result import NO_THINKING, ParserVerdict, Proof
+from importer.validation import proof_check
+from importer.validation.calls import judge_call
+from importer.validation.client import Client
+from importer.validation.context import Context
+from importer.validation.expectations import Expectations
+from importer.validation.outcome import Fail
+from importer.validation.probes import settings_read_back
+from importer.validation.prompts import WEATHER
+from importer.validation.reply import Reply, ToolCall
+from tests.facts import as_reason
+from tests.judging import CALL, asked, remedy, verdict
+from tests.validation.test_validation_judges import WRITTEN
+
+
+@pytest.mark.parametrize("text", [w for w in WRITTEN if not w.startswith("functions")])
+def test_a_call_as_the_template_writes_it(text: str) -> None:
+    rendered = f"<|user|>Weather?<|assistant|>\n{text}<|im_end|>\n<|tool|>snow"
+    assert proof_check.as_rendered(f"<think>\nLet me see.\n</think>\n\n{text}<|im_end|>", rendered)
+    assert not proof_check.as_rendered("I cannot.", rendered)
+    assert not proof_check.as_rendered(f"{text}\n<|user|>\n{text}", rendered)
+    assert not proof_check.as_rendered(text + "<|user|>" + "again and again " * 10, rendered)
+
+
+def test_a_call_in_another_form_than_the_templates() -> None:
+    rendered = f"<tool_call>\n{CALL}\n</tool_call>"
+    for other in WRITTEN[3:]:
+        assert not proof_check.as_rendered(other, rendered), other
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (CALL, "fail configuration"),
+        ("<tool_call>get_weather\n<arg_key>location</arg_key>\n<arg_value>Paris", "fail configuration"),
+        ('{"name": "get_weather", "arguments": {}}', "inconclusive model"),
+        ("", "inconclusive model"),
+    ],
+)
+def test_an_argument_that_was_written_and_did_not_arrive(written: str, expected: str) -> None:
+    empty = (ToolCall(0, "call_1", "get_weather", "{}"),)
+    reply = Reply(tool_calls=empty, finish_reason="tool_calls", behind=written)
+    assert verdict(judge_call(reply, WEATHER)) == expected
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [(CALL, False), ('{"name": "get_weather", "arguments": "{\\"location\\": \\"Paris\\"}"}', True)],
+)
+def test_a_model_that_encodes_arguments_twice(
+    written: str, expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Context, "look", lambda *_: Reply(behind=written))
+    monkeypatch.setattr(Context, "rendered", lambda *_: CALL)
+    assert proof_check.encodes_twice(asked(None, monkeypatch)) is expected
+    monkeypatch.setattr(Context, "rendered", lambda *_: written)
+    assert not proof_check.encodes_twice(asked(None, monkeypatch)), "so its template wants it"
+
+
+@pytest.mark.parametrize(
+    ("alone", "expected"),
+    [
+        (CALL, "fail configuration"),
+        ('{"name": "get_weather", "arguments": {}}', "inconclusive model"),
+        ('{"name": "get_time", "arguments": {"location": "Paris"}}', "inconclusive model"),
+    ],
+)
+def test_an_engine_that_lets_a_call_be_written_in_its_parsers_format_only(
+    alone: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """vLLM holds the model to the format of the parser that is named; left alone it writes its own."""
+    shown = "<tool_call>get_weather</tool_call>"
+    reply = Reply(
+        tool_calls=(ToolCall(0, "c", "get_weather", "{}"),), finish_reason="tool_calls", behind=shown
+    )
+    monkeypatch.setattr(Context, "raw", lambda *_: alone)
+    ctx = asked(lambda _: reply, monkeypatch)
+    assert verdict(ctx.judged(WEATHER, lambda answer: judge_call(answer, WEATHER))) == expected
+
+
+PIECES = as_reason("in pieces: read no call")
+
+
+@pytest.mark.parametrize(
+    ("used", "better", "told"),
+    [
+        (ParserVerdict("a", "A", ("call",), {}, ("call",), PIECES), True, "Set tool_parser:b"),
+        (ParserVerdict("a", "A", (), {"call": as_reason("no call")}, ("call",)), True, "Set tool_parser:b"),
+        (ParserVerdict("a", "A", ("call",), {}, ("call",)), True, ""),
+        (ParserVerdict("a", "A", ("call",), {}, ("call",), PIECES), False, ""),
+    ],
+)
+def test_streamed_calls_that_another_parser_reads(used: ParserVerdict, better: bool, told: str) -> None:
+    other = ParserVerdict("b", "B", ("call",), {}, ("call",), None if better else PIECES)
+    proof = Proof("vllm", "1", "", {"tool_parser": (used, other)}, {})
+    ctx = Context(Expectations(tool_parser="a"), "m", Client("http://127.0.0.1:1"), proof=proof)
+    assert not proof_check.thinks_never(ctx)
+    found = proof_check.whole_in_pieces(ctx)
+    assert bool(found) is bool(told)
+    assert found is None or render(found).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("parser", "unasked", "never"),
+    [("qwen3", NO_THINKING, True), (None, NO_THINKING, False), ("qwen3", "not asked", False)],
+)
+def test_a_reader_of_thoughts_for_a_template_without(parser: str | None, unasked: str, never: bool) -> None:
+    proof = Proof("vllm", "1", "", {}, {}, {"reasoning_parser": unasked})
+    promise = Expectations(reasoning_parser=parser)
+    assert proof_check.thinks_never(Context(promise, "m", Client("http://127.0.0.1:1"), proof=proof)) is never
+    assert not proof_check.thinks_never(Context(promise, "m", Client("http://127.0.0.1:1")))
+
+
+@pytest.mark.parametrize(("named", "told"), [("a", "Set tool_parser:b in options"), ("b", ""), (None, "")])
+def test_a_parser_that_the_proof_refutes_is_told_by_every_engine(named: str | None, told: str) -> None:
+    verdicts = (
+        ParserVerdict("a", "A", (), {"call": as_reason("no call")}, ("call",)),
+        ParserVerdict("b", "B", ("call",), {}, ("call",)),
+    )
+    proof = Proof("mlx", "1", "", {"tool_parser": verdicts}, {}, inferred={"tool_parser": "b"})
+    ctx = Context(Expectations(tool_parser=named), "m", Client("http://127.0.0.1:1"), proof=proof)
+    found = settings_read_back.run(ctx)
+    assert isinstance(found, Fail) is bool(told)
+    if isinstance(found, Fail):
+        assert remedy(found).startswith(told)
+        assert found.attribution == "configuration"

@@ -1,0 +1,210 @@
+"""Real engines: what the model writes behind an answer, and blame by proof, log and process."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from importer.app.validate import rendering
+from importer.demo import MODEL
+from importer.engines import get
+from importer.engines.install import Installed
+from importer.engines.process import EngineServer, serve
+from importer.proof.result import ParserVerdict, Proof
+from importer.validation.client import Client
+from importer.validation.context import Context, Shared
+from importer.validation.expectations import Expectations, promise_of
+from importer.validation.journal import Journal
+from importer.validation.outcome import Outcome, Pass
+from importer.validation.probes import health, plain_chat, tool_call
+from importer.validation.prompts import (
+    GREETING,
+    SUM,
+    SUM_SILENT,
+    TRIP,
+    TWO_CITIES,
+    TWO_USERS,
+    WEATHER,
+    WEATHER_ANSWERED,
+)
+from importer.validation.run import validate
+from tests.facts import as_reason
+from tests.judging import remedy, words
+
+pytestmark = pytest.mark.engine
+MODELS = Path(__file__).parents[1] / "models"
+PROMPTS = (GREETING, SUM, SUM_SILENT, WEATHER, TWO_CITIES, TRIP, WEATHER_ANSWERED)
+
+
+def document(backend: str, *options: str) -> dict[str, Any]:
+    return {
+        "name": "demo",
+        "backend": backend,
+        "parameters": {"model": "./model", "temperature": 0.0},
+        "options": list(options),
+        "max_model_len": 600,
+    }
+
+
+@contextmanager
+def running(
+    engine_name: str, engine: Installed, made: Mapping[str, Any], model: Path
+) -> Iterator[tuple[EngineServer, Context]]:
+    adapter = get(engine_name)
+    with rendering(model, made) as render, serve(adapter, engine.python, made, model) as served:
+        journal = Journal(served.log, lambda: served.alive, adapter.deaths)
+        promise = promise_of(made, adapter.offers)
+        yield served, Context(promise, served.model, Client(served.base_url), render=render, journal=journal)
+
+
+def compare(ctx: Context, *, calls_read: bool = True) -> None:
+    """Raw holds all that the chat shows, in the model's own words, after a prompt of as many tokens."""
+    for prompt in PROMPTS:
+        chat, raw = ctx.first(prompt), ctx.raw(prompt)
+        completions = [json.loads(e.received) for e in ctx.log if e.path == "/v1/completions"]
+        assert raw, prompt.name
+        assert completions[-1]["usage"]["prompt_tokens"] == chat.usage.prompt, prompt.name
+        assert chat.content.strip() in raw, (prompt.name, raw, chat)
+        assert chat.reasoning.strip() in raw
+        assert bool(chat.reasoning.strip()) is ("</think>" in raw)
+        for call in chat.tool_calls:
+            assert call.name in raw
+            assert all(json.dumps(v, ensure_ascii=False) in raw for v in json.loads(call.arguments).values())
+        if calls_read and prompt in (WEATHER, TWO_CITIES, TRIP):
+            assert chat.tool_calls, (prompt.name, chat)
+            assert "<tool_call>" in raw
+
+
+def test_raw_on_mlx_lm_is_what_the_chat_was_made_of(mlx_engine: Installed) -> None:
+    made = document("mlx", "tool_parser:json_tools", "reasoning_parser:think")
+    with running("mlx", mlx_engine, made, MODEL) as (_, ctx):
+        compare(ctx)
+
+
+def test_a_beginning_that_the_tokenizer_adds_is_not_sent_twice(mlx_engine: Installed, tmp_path: Path) -> None:
+    """A real Llama's tokenizer puts the beginning before any text, and its template writes it as well."""
+    begin = "<|begin_of_text|>"
+    model = Path(shutil.copytree(MODELS / "llama3", tmp_path / "model"))
+    tokenizer = json.loads((model / "tokenizer.json").read_text())
+    number = next(t["id"] for t in tokenizer["added_tokens"] if t["content"] == begin)
+    tokenizer["post_processor"] = {
+        "type": "TemplateProcessing",
+        "single": [{"SpecialToken": {"id": begin, "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+        "special_tokens": {begin: {"id": begin, "ids": [number], "tokens": [begin]}},
+    }
+    (model / "tokenizer.json").write_text(json.dumps(tokenizer))
+    settings = json.loads((model / "tokenizer_config.json").read_text())
+    (model / "tokenizer_config.json").write_text(json.dumps(settings | {"bos_token": begin}))
+    with running("mlx", mlx_engine, document("mlx"), model) as (_, ctx):
+        raw = ctx.raw(GREETING)
+        sent = [e for e in ctx.log if e.path == "/v1/completions"]
+        counts = [json.loads(e.received)["usage"]["prompt_tokens"] for e in sent]
+        chat = ctx.first(GREETING)
+        assert counts == [(chat.usage.prompt or 0) + 1, chat.usage.prompt]
+        assert sent[0].request is not None
+        assert str(sent[0].request["prompt"]).startswith(begin)
+        assert chat.content
+        assert chat.content in (raw or "")
+
+
+def test_where_only_the_likeliest_token_is_shown_it_is_not_taken_for_the_one_drawn(
+    mlx_engine: Installed,
+) -> None:
+    made = document("mlx") | {"parameters": {"model": "./model", "temperature": 1.9}}
+    with running("mlx", mlx_engine, made, MODEL) as (_, ctx):
+        for _ in range(4):
+            seen = Context(ctx.promise, ctx.model, ctx.client, Shared(), render=ctx.render).look(GREETING)
+            if seen is not None:
+                words = seen.content.split()
+                assert all(word in seen.written for word in words), (seen.written, seen.content)
+
+
+def test_mlx_vlm_has_no_completions_and_shows_its_tokens(mlx_vlm_engine: Installed) -> None:
+    made = document("mlx-vlm", "tool_parser:json_tools", "reasoning_parser:think")
+    with running("mlx-vlm", mlx_vlm_engine, made, MODEL) as (_, ctx):
+        assert ctx.raw(WEATHER) is None
+        seen = ctx.look(WEATHER)
+        assert seen is not None
+        assert '{"name": "get_weather", "arguments": {"location": "Paris"}}' in seen.written
+
+
+class Killing:
+    """A probe during which the engine is killed, as a kernel short of memory does it."""
+
+    NAME, LESSON, ALONE = "killing", ".", True
+
+    def __init__(self, served: EngineServer) -> None:
+        self.served = served
+
+    def needs(self, promise: Expectations, /) -> None:
+        return None
+
+    def run(self, ctx: Context, /) -> Outcome:
+        os.killpg(self.served.pid, signal.SIGKILL)
+        ctx.ask(GREETING)
+        return Pass(as_reason("it lives"))
+
+
+def test_an_engine_that_is_killed_meanwhile_is_said_to_have_died(mlx_engine: Installed) -> None:
+    made = document("mlx")
+    with running("mlx", mlx_engine, made, MODEL) as (served, ctx):
+        report = validate(made, served, probes=[health, plain_chat, Killing(served)], journal=ctx.journal)
+    rows = {row.probe: row.outcome for row in report.rows}
+    assert (rows["plain-chat"].outcome, rows["killing"].outcome) == ("pass", "fail")
+    assert rows["killing"].attribution == "engine"
+    assert words(rows["killing"]).startswith("the engine died: ")
+
+
+def test_a_template_that_refuses_is_blamed_in_its_own_words(mlx_engine: Installed, tmp_path: Path) -> None:
+    model = Path(shutil.copytree(MODEL, tmp_path / "model"))
+    template = model / "chat_template.jinja"
+    twice = "messages | length > 1 and messages[1].role == 'user'"
+    strict = f"{{%- if {twice} -%}}{{{{ raise_exception('roles must alternate') }}}}{{%- endif -%}}"
+    template.write_text(strict + template.read_text())
+
+    class Strict:
+        NAME, LESSON = "strict", "."
+
+        def needs(self, promise: Expectations, /) -> None:
+            return None
+
+        def run(self, ctx: Context, /) -> Outcome:
+            ctx.ask(TWO_USERS)
+            return Pass(as_reason("taken"))
+
+    made = document("mlx")
+    with running("mlx", mlx_engine, made, model) as (served, ctx):
+        report = validate(made, served, probes=[health, Strict()], render=ctx.render, journal=ctx.journal)
+    outcome = report.rows[1].outcome
+    assert (outcome.outcome, outcome.attribution) == ("fail", "configuration")
+    assert "the chat template refuses it: roles must alternate" in words(outcome)
+
+
+def verdict(parser: str, **failed: str) -> ParserVerdict:
+    return ParserVerdict(parser, parser, () if failed else ("one-call",), failed, ("one-call",))
+
+
+@pytest.mark.xdist_group("vllm")
+def test_vllm_with_the_wrong_parser_is_told_the_right_one(vllm_engine: Installed) -> None:
+    made = document("vllm", "tool_parser:pythonic", "reasoning_parser:qwen3")
+    listed = (verdict("hermes"), verdict("pythonic", **{"one-call": "read no call where one call stood"}))
+    with running("vllm-cpu", vllm_engine, made, MODEL) as (served, ctx):
+        assert ctx.render is not None
+        proof = Proof("vllm", "0.32.0", ctx.render.digest, {"tool_parser": listed}, {})
+        compare(ctx, calls_read=False)
+        report = validate(
+            made, served, probes=[health, tool_call], render=ctx.render, proof=proof, journal=ctx.journal
+        )
+    outcome = report.rows[1].outcome
+    assert (outcome.outcome, outcome.attribution) == ("fail", "configuration"), outcome
+    assert remedy(outcome).startswith("Set tool_parser:hermes in options")
+    assert "pythonic does not" in remedy(outcome)

@@ -1,0 +1,123 @@
+"""What rests on another finding is blamed on its root; where there is none, nothing changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from importer.reasons import Reason
+from importer.validation import root_causes
+from importer.validation.errors import RequestRefused
+from importer.validation.outcome import Attribution, Fail, Inconclusive, Outcome, Pass, ProbeRow
+from importer.validation.probes.stream_equals_whole import StreamReason
+from importer.validation.probes.structured_output import StructuredReason
+from importer.validation.remedy import Remedy
+from tests.facts import as_reason
+from tests.judging import verdict
+
+
+def test_what_rests_on_answers_that_are_all_cut_is_blamed_on_what_cuts_them() -> None:
+    outcomes: dict[str, Outcome] = {
+        "own-limit": Fail(
+            as_reason("answers are cut after 8 tokens"), "configuration", Reason(Remedy.RAISE_LIMITS)
+        ),
+        "simple-answers": Fail(as_reason("noise"), "model", Reason(Remedy.OTHER_WEIGHTS)),
+        "tool-call": Inconclusive(as_reason("still thinking at the limit"), "model"),
+    }
+    rows = [ProbeRow(name, "", outcome) for name, outcome in outcomes.items()]
+    told = [verdict(row.outcome) for row in root_causes.traced(rows)]
+    assert told == ["fail configuration", "fail configuration", "inconclusive configuration"]
+
+
+def test_what_rests_on_noise_is_blamed_on_what_made_the_noise() -> None:
+    outcomes: dict[str, Outcome] = {
+        "simple-answers": Fail(as_reason("noise"), "model", Reason(Remedy.OTHER_WEIGHTS)),
+        "tool-call": Inconclusive(as_reason("declined"), "model"),
+        "no-tool-needed": Fail(as_reason("called"), "engine", Reason(Remedy.OTHER_WEIGHTS)),
+        "system-role": Fail(as_reason("dropped"), "configuration"),
+        "health": Pass(as_reason("up")),
+    }
+    rows = [ProbeRow(name, "", outcome) for name, outcome in outcomes.items()]
+    told = {row.probe: verdict(row.outcome) for row in root_causes.traced(rows)}
+    assert told == {
+        "simple-answers": "fail model",
+        "tool-call": "inconclusive model",
+        "no-tool-needed": "fail model",
+        "system-role": "fail configuration",
+        "health": "pass",
+    }
+    assert root_causes.traced(rows[1:]) == rows[1:]
+
+
+ANSWERED = {"messages", "long-prompt", "tool-call"}
+PARSER = {"key": "tool_parser", "parser": "hermes"}
+
+
+@pytest.mark.parametrize(
+    ("cause", "change", "follows"),
+    [
+        ("model-listed", Reason(Remedy.ASK_BY_NAME, listed=("m",)), {"messages"}),
+        ("plain-chat", Reason(Remedy.END_TURN), ANSWERED),
+        ("reasoning-off", Reason(Remedy.END_AT, token="</s>"), ANSWERED),
+        ("prompt-rendered", Reason(Remedy.HEED_GENERATION_PROMPT), ANSWERED),
+        ("prompt-rendered", Reason(Remedy.TAKE_OUT_VARIABLE, variable="add_generation_prompt"), ANSWERED),
+        ("prompt-rendered", Reason(Remedy.TAKE_OUT_VARIABLE, variable="tools"), set()),
+        ("prompt-rendered", Reason(Remedy.WITHOUT_QUOTES, variable="x"), set()),
+        ("prompt-rendered", Reason(Remedy.ONE_TEMPLATE, files=("tokenizer_config.json",)), ANSWERED),
+        ("plain-chat", Reason(Remedy.ALLOW_TOKENS), set()),
+        ("stream-equals-whole", Reason(Remedy.LEAVE_OUT_PARSER, key="reasoning_parser"), ANSWERED),
+        ("stream-equals-whole", Reason(Remedy.SET_PARSER, **PARSER, named=None), ANSWERED),
+        ("stream-equals-whole", Reason(Remedy.WHOLE_ANSWERS), set()),
+        ("settings-read-back", Reason(Remedy.START_WITH_PARSER, key="tool_parser"), ANSWERED),
+        ("settings-read-back", Reason(Remedy.SET_CONTEXT, served=1, promised=2), set()),
+        ("no-special-tokens", Reason(Remedy.FETCH_TOKENIZER_JSON), ANSWERED),
+        ("no-special-tokens", Reason(Remedy.DECLARE, token="</s>"), ANSWERED),
+        ("no-special-tokens", Reason(Remedy.CHOOSE_TOOL_PARSER), set()),
+    ],
+)
+def test_a_cause_explains_what_an_engine_is_blamed_for(cause: str, change: Reason, follows: set[str]) -> None:
+    outcomes: dict[str, Outcome] = {
+        "messages": RequestRefused(500, "no such model").outcome(),
+        "long-prompt": Fail(as_reason("600 words were answered: 'again'"), "engine"),
+        "tool-call": Fail(as_reason("half a call"), "engine"),
+        "context-length": Fail(as_reason("another value"), "engine"),
+        cause: Fail(as_reason("seen"), "configuration", change),
+        "tool-choice": Fail(as_reason("declined"), "model"),
+    }
+    rows = root_causes.traced([ProbeRow(name, "", outcome) for name, outcome in outcomes.items()])
+    told = {row.probe for row in rows if verdict(row.outcome) == "fail configuration"}
+    assert told == {cause, *follows}
+
+
+def test_an_engine_writes_history_by_its_parser() -> None:
+    missing = Fail(
+        as_reason("it runs with no tool parser"),
+        "configuration",
+        Reason(Remedy.START_WITH_PARSER, key="tool_parser"),
+    )
+    history = Fail(
+        as_reason("calls and results take 239 tokens, and 197 as the template renders them"), "engine"
+    )
+    rows = [ProbeRow("settings-read-back", "", missing), ProbeRow("prompt-rendered", "", history)]
+    assert [verdict(row.outcome) for row in root_causes.traced(rows)] == ["fail configuration"] * 2
+
+
+@pytest.mark.parametrize("part", ["configuration", "engine"])
+def test_what_is_judged_over_a_thought_is_blamed_on_who_let_it_through(part: Attribution) -> None:
+    outcomes: dict[str, Outcome] = {
+        "reasoning-apart": Fail(
+            as_reason("the thinking marker <think> is in the content"),
+            part,
+            Reason(Remedy.CHOOSE_REASONING_PARSER),
+        ),
+        "structured-output": Fail(Reason(StructuredReason.NOT_JSON, text="<think>\nA person"), "engine"),
+        "stream-equals-whole": Fail(
+            Reason(StreamReason.DIFFERS, name="content", whole="<ponder>\nA.\n</ponder>\nHi", streamed=""),
+            "engine",
+        ),
+        "tool-choice": Fail(as_reason("a call was required, and none came: 'Hello.'"), "engine"),
+        "guided-output": Inconclusive(as_reason("the answer came to the limit of tokens"), "model"),
+    }
+    rows = [ProbeRow(name, "", outcome) for name, outcome in outcomes.items()]
+    told = [verdict(row.outcome) for row in root_causes.traced(rows)]
+    assert told == [*[f"fail {part}"] * 3, "fail engine", "inconclusive model"]
+    assert root_causes.traced(rows[1:]) == rows[1:]
