@@ -6,7 +6,7 @@ import argparse
 import sys
 from types import ModuleType
 
-from benchmarks import fit, hostile, process, proof, service, traffic, validation
+from benchmarks import fit, hostile, markdown, process, proof, service, traffic, validation
 from benchmarks.row import HEADING
 
 # A group is a module with ``rows()``, and with a ``HEADING`` where its columns are its own.
@@ -18,6 +18,7 @@ GROUPS: dict[str, ModuleType] = {
     "fit": fit,
     "service": service,
     "hostile": hostile,
+    "markdown": markdown,
 }
 
 

@@ -10,7 +10,6 @@ from typing import Any
 from importer.config_file.receipt import Receipt, parse
 from importer.config_file.store import Store
 from importer.reasons import Reason
-from importer.reports.html.markup import ATTRIBUTES, ELEMENTS
 from importer.reports.report_model import Found, ReportModel, Run
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, ProbeRow, Report
 from importer.validation.remedy import Remedy
@@ -18,6 +17,16 @@ from tests.commandline import Desk, desk
 from tests.facts import as_reason
 
 __all__ = ["desk"]
+# Everything that a page is built of: none of it loads, runs or sends anything.
+ELEMENTS = {
+    "a", "article", "body", "code", "dd", "details", "div", "dl", "dt", "footer", "h1", "h2", "h3", "head",
+    "header", "html", "li", "main", "meta", "p", "pre", "rect", "section", "span", "strong", "style",
+    "summary", "svg", "table", "tbody", "td", "th", "thead", "title", "tr", "ul",
+}  # fmt: skip
+ATTRIBUTES = {
+    "aria-hidden", "aria-label", "aria-labelledby", "charset", "class", "content", "height", "href",
+    "http-equiv", "id", "lang", "name", "open", "role", "scope", "tabindex", "viewBox", "width", "x", "y",
+}  # fmt: skip
 EXCHANGE = {
     "method": "POST", "path": "/v1/chat/completions", "request": {"model": "m"}, "status": 200, "body": "{}",
     "seconds": 0.1, "error": None,

@@ -5,20 +5,20 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from importer.analysis import ANALYSE, FOR_ENGINE, Analysis, EngineQuestion, Facts, Question, too_costly
 from importer.decisions.decision import Target
 from importer.proof.result import Proof
 from importer.sandbox import OverLimit, Sandbox
+from importer.sandbox.closing import Closing
 
 if TYPE_CHECKING:
     from importer.chat_template.samples import TemplateAnalysis
     from importer.engines.parsers import ParserWorker, Tokens
 
 
-class ImportSession:
+class ImportSession(Closing):
     """Shared by all imports of a run; safe to use from several threads. A context manager.
 
     ``proves``   whether the parsers of an installed engine are asked.
@@ -32,12 +32,8 @@ class ImportSession:
         self._proving = Lock()
         self._workers: dict[tuple[str, str | None], ParserWorker] = {}
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """End the sandbox's children and the parser workers."""
         self._stack.close()
         self.sandbox.close()
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from importer.reasons import Reason
 from importer.sandbox import OverLimit, Task
+from importer.sandbox.closing import Closing
 
 if TYPE_CHECKING:
     from importer.sandbox import Sandbox
@@ -114,7 +114,7 @@ class Renders(Protocol):
         """Render every job in one exchange; what the template does wrong is a result with a reason."""
 
 
-class Renderer:
+class Renderer(Closing):
     """Renders in a sandbox. Use as a context manager; a template that kills a child costs only itself.
 
     ``sandbox``  that others use too; without one it has its own.
@@ -125,14 +125,6 @@ class Renderer:
 
         self._cpu_seconds = cpu_seconds
         self.sandbox = sandbox or Sandbox()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def render(
         self,

@@ -38,7 +38,7 @@ def _settings(parser: argparse.ArgumentParser) -> None:
     for one in all_fields():
         name, kind = f"--{one.name.replace('_', '-')}", type(default(one))
         says, more = (
-            str(one.metadata["says"]),
+            str(one.metadata["help"]),
             f" (default: {default(one)})" if default(one) not in ("", []) else "",
         )
         if kind is bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final, Literal
 
 from importer.reasons import Reason
 
@@ -25,16 +26,12 @@ class ParserFailure(StrEnum):
     RAISED = "raised"  # in its own words
 
 
-class Attribution(StrEnum):
-    """The part at fault. The configuration is the document or the repository."""
-
-    CONFIGURATION = "configuration"
-    MODEL = "model"
-    ENGINE = "engine"
-    ENVIRONMENT = "environment"
-
-
-CONFIGURATION, MODEL, ENGINE, ENVIRONMENT = Attribution
+# The part at fault. The configuration is the document or the repository.
+Attribution = Literal["configuration", "model", "engine", "environment"]
+CONFIGURATION: Final = "configuration"
+MODEL: Final = "model"
+ENGINE: Final = "engine"
+ENVIRONMENT: Final = "environment"
 
 
 class Died(StrEnum):

@@ -10,6 +10,8 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
+import psutil
+
 from importer import launcher
 from importer.engines.vllm import has_gpu
 from importer.launcher import Purpose
@@ -51,12 +53,14 @@ def _own(kind: Kind, memory: int, count: int = 1) -> Device:
 
 def total_memory() -> int:
     """Bytes of memory, or of what a container may use of it."""
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return min([total, *(limit for limit in map(_number, LIMITS) if limit)])
+    return min([psutil.virtual_memory().total, *(limit for limit in map(_number, LIMITS) if limit)])
 
 
 def node_memory() -> list[int]:
-    """Bytes of each memory node that this process may use; nothing where the system does not tell."""
+    """Return the bytes of each memory node that this process may use; nothing where the system has none.
+
+    psutil knows no memory nodes.
+    """
     found = re.search(r"^Mems_allowed_list:\s*([\d,-]+)", _text(STATUS), re.MULTILINE)
     spans = [span.partition("-") for span in (found[1] if found else "0").split(",") if span]
     allowed = [n for first, _, last in spans for n in range(int(first), int(last or first) + 1)]

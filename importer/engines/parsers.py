@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from importer.chat_template.samples import Sample
 from importer.engines.deaths import Accident, ParserFailure
@@ -19,6 +18,7 @@ from importer.engines.jsonl_worker import JsonLinesWorker, RefusedError, WorkerL
 from importer.errors import EngineError
 from importer.launcher import Purpose, isolated
 from importer.reasons import Reason
+from importer.sandbox.closing import Closing
 
 SCRIPT = Path(__file__).with_name("parser_worker") / "__main__.py"
 START_SECONDS = 180.0  # importing vLLM takes 5 s from a warm disk, 15 s from a cold one
@@ -125,7 +125,7 @@ class Tokens:
     assumed: bool = False
 
 
-class ParserWorker:
+class ParserWorker(Closing):
     """A warm worker; a context manager. It starts with the first question.
 
     ``engine`` is ``vllm``, ``mlx`` or ``mlx-vlm``, and ``python`` that of its environment.
@@ -139,14 +139,6 @@ class ParserWorker:
         self._arguments = [engine] if plugin is None else [engine, plugin]
         self._seconds = seconds
         self._conversation: JsonLinesWorker | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """End the worker; the next question would start another."""

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from importer.chat_template.conventions import PYTHONIC
 from importer.config_file import field_paths, template_file
 from importer.config_file.template_file import ChatTemplate
@@ -311,8 +313,7 @@ def cache_space(document: Document) -> str:
     The variable is heard before the server's options, so it is empty where the document speaks.
     """
     said = {*(document.get("engine_args") or {}), *document} & {"kv_cache_memory_bytes", SHARE}
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    eighth = "" if said else str(max(1, total // 8 // 2**30))
+    eighth = "" if said else str(max(1, psutil.virtual_memory().total // 8 // 2**30))
     return os.environ.get("VLLM_CPU_KVCACHE_SPACE") or eighth
 
 

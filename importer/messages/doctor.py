@@ -121,7 +121,6 @@ TEXTS: dict[str, dict[str, Text]] = {
         "memory-needed": "{free:.1f} GB available; weights, KV cache and engine take about {likely:.1f} GB",
         "memory-short": "{free:.1f} GB available; weights, KV cache and engine take about "
         "{likely:.1f} GB, {low:.1f} GB at least",
-        "memory-unknown": "free memory is not known on this system",
         "metadata-alone": "the metadata of {name} {version} is there, its package {package} is not",
         "metadata-elsewhere": "its metadata lies elsewhere",
         "metadata-fine": "{name} {version} and its package {package}",

@@ -166,6 +166,15 @@ class ReportModel:
         """The probes of the whole runs."""
         return _names(self.whole)
 
+    @property
+    def troubles(self) -> list[tuple[Run, Found]]:
+        """What did not pass in the runs of the document's present data."""
+        return [(run, f) for run in self.runs if run.state != "stale" for f in run.found if not f.passed]
+
+    def results(self, probe: str) -> list[tuple[Run, Found]]:
+        """Return the runs that have this probe, with its outcome in each."""
+        return [(run, run.by_probe[probe]) for run in self.runs if probe in run.by_probe]
+
     def lesson(self, probe: str) -> str:
         """Who was bitten by what."""
         return next((f.lesson for run in self.runs for f in run.found if f.probe == probe and f.lesson), "")

@@ -111,9 +111,9 @@ class _Patience:
     """How long a child has stood still, by the kernel's account of it where there is one."""
 
     def __init__(self, pid: int, seconds: float) -> None:
-        self._stat = Path(f"/proc/{pid}/stat")
+        self._pid = pid
         self._seconds = seconds
-        self._used = -1
+        self._used = -1.0
         self._moved = self._turned = time.monotonic()  # got processor time; or at least waited for it
 
     def ends(self) -> bool:
@@ -126,10 +126,16 @@ class _Patience:
             self._turned = now
         return now - self._turned > self._seconds or now - self._moved > self._seconds * LONGEST
 
-    def _account(self) -> tuple[int, bool]:
-        """Ticks of processor time so far, and whether it waits for its turn; nothing where nobody tells."""
+    def _account(self) -> tuple[float, bool]:
+        """Return the seconds of processor time so far, and whether it waits for its turn.
+
+        Elsewhere than on Linux a process counts as running while it sleeps, too.
+        """
+        import psutil  # nobody needs it for a child that answers at once
+
         try:
-            words = self._stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            return 0, False
-        return int(words[11]) + int(words[12]), words[0] == "R"
+            child = psutil.Process(self._pid)
+            used, status = child.cpu_times(), child.status()
+        except psutil.Error:
+            return 0.0, False
+        return used.user + used.system, psutil.LINUX and status == psutil.STATUS_RUNNING

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from threading import BoundedSemaphore, Lock
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from importer.errors import SandboxError
 from importer.reasons import Reason
 from importer.sandbox.child import Child, ChildLostError, StarvedError
+from importer.sandbox.closing import Closing
 from importer.sandbox.codec import codec_of, decode_error
 from importer.sandbox.task import MAX_ANSWER, A, OverLimit, Q, SandboxReason, Task
 
@@ -22,7 +22,7 @@ class FaultError(RuntimeError):
     """A task raised what it should not: a fault of ours, with the child's traceback."""
 
 
-class Sandbox:
+class Sandbox(Closing):
     """Up to ``size`` children; safe to use from several threads. A context manager.
 
     ``wall_seconds``  that a child may stand still, before it counts as starved.
@@ -37,14 +37,6 @@ class Sandbox:
         self._idle: list[Child] = []
         self._busy: set[Child] = set()
         self._closings = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def start(self) -> None:
         """Start a child now, where none waits, so that it wakes while the caller does something else."""

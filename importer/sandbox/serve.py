@@ -65,6 +65,7 @@ def _resident() -> Resident:
     """Return what counts the bytes that this process has in memory, also once no file can be opened.
 
     Linux lets a process inherit the peak of the one that started it, so ``getrusage`` is of no use there.
+    psutil opens the file anew for each look.
     """
     if sys.platform == "darwin":
         return lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

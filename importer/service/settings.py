@@ -9,12 +9,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from ipaddress import ip_address, ip_network
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from importer import config
 from importer.errors import ServiceError, UsageError
 from importer.hub.local import AllowedFolders
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 PREFIX = "IMPORTER_SERVE_"
 PUBLIC = re.compile(
@@ -25,10 +28,52 @@ HOST = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?|[0-9A-Fa-f:.]+"
 LOCAL = ("localhost",)  # names that mean loopback wherever they are looked up
 
 
-def _set(default: Any, says: str, **told: Any) -> Any:
-    """A setting: its default and what ``--help`` says of it."""
-    given = {"default_factory": lambda: default} if isinstance(default, list) else {"default": default}
-    return field(**given, metadata={"says": says, **told})
+def _public_url(url: str) -> str | None:
+    if url and not PUBLIC.fullmatch(url):
+        return "it is http://HOST or https://HOST, and perhaps a path"
+    return None
+
+
+def _hosts(names: list[str]) -> str | None:
+    odd = next((name for name in names if not HOST.fullmatch(name)), None)
+    return None if odd is None else f"{odd!r} is not a host's name without scheme and port"
+
+
+def _networks(texts: list[str]) -> str | None:
+    """Return a problem for what is neither an address nor a network such as 10.0.0.0/8."""
+    for text in texts:
+        try:
+            ip_network(text)
+        except ValueError:
+            return f"{text!r} is not an address"
+    return None
+
+
+def _backends(names: list[str]) -> str | None:
+    odd = next((name for name in names if name not in config.NAMES), None)
+    return None if odd is None else f"{odd!r} is none of {', '.join(config.NAMES)}"
+
+
+def _size(text: str) -> str | None:
+    """Return a problem for what is not an amount of memory."""
+    from importer.memory import devices
+    from importer.service import messages
+
+    try:
+        if text:
+            devices.size(text)
+    except UsageError as error:
+        return messages.text(error.details["problem"])
+    return None
+
+
+def _set(default: Any, help_text: str, **limits: Any) -> Any:
+    """Return a setting's field.
+
+    ``limits``  ``least`` and ``most`` of a number, ``choices`` of a text, ``check``: what returns a problem.
+    """
+    made = {"default_factory": lambda: default} if isinstance(default, list) else {"default": default}
+    return field(**made, metadata={"help": help_text, **limits})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +83,23 @@ class Settings:
     host: str = _set("127.0.0.1", "where to listen; any address but loopback needs API keys")
     port: int = _set(8080, "the port; 0 takes a free one", least=0, most=65535)
     database: str = _set("", "sqlite:///FILE or postgresql://… (default: a file in IMPORTER_HOME)")
-    allowed_host: list[str] = _set([], "a further name of this server, as clients send it; repeatable")
-    public_url: str = _set("", "how clients reach this server from elsewhere, such as https://host/importer")
+    allowed_host: list[str] = _set(
+        [], "a further name of this server, as clients send it; repeatable", check=_hosts
+    )
+    public_url: str = _set(
+        "", "how clients reach this server from elsewhere, such as https://host/importer", check=_public_url
+    )
     open_gallery: bool = _set(False, "let anybody read the published entries without a key")
     backend: list[str] = _set(
-        [], "a backend that imports are for (default: all); one alone needs no question"
+        [], "a backend that imports are for (default: all); one alone needs no question", check=_backends
     )
     directory: list[str] = _set([], "a folder whose models may be imported; repeatable")
     imports: int = _set(4, "imports at a time in this process; 0 leaves them to workers", least=0, most=64)
     validate: bool = _set(True, "validate on this machine, too")
     device: str = _set("", "the device's name, on which validations run one at a time (default: its kind)")
-    memory: str = _set("", "the memory that validations may take, such as 48GiB (default: the machine's)")
+    memory: str = _set(
+        "", "the memory that validations may take, such as 48GiB (default: the machine's)", check=_size
+    )
     largest_body: int = _set(2_000_000, "bytes of a request's body", least=1000, most=1_000_000_000)
     references: int = _set(1000, "references in one list", least=1, most=100_000)
     rate: int = _set(600, "changes a minute that one caller may ask for; 0 sets no limit", least=0)
@@ -58,7 +109,9 @@ class Settings:
     )
     connections: int = _set(1000, "connections at a time; more are told to come later", least=10)
     trusted_proxy: list[str] = _set(
-        [], "an address whose X-Forwarded-For and -Proto count, such as a proxy's; repeatable"
+        [],
+        "an address whose X-Forwarded-For and -Proto count, such as a proxy's; repeatable",
+        check=_networks,
     )
     previews: int = _set(4, "previews at a time", least=1, most=64)
     log_level: str = _set(
@@ -141,8 +194,8 @@ def read(flags: Mapping[str, Any], file: str | None, environment: Mapping[str, s
             (variable, environment.get(variable)),
             (f"{path}: {one.name}", from_file.get(one.name)),
         )
-        place, given = next(((p, v) for p, v in offers if v is not None), ("default", None))
-        values[one.name] = default(one) if given is None else _checked(one, given, place)
+        place, raw = next(((p, v) for p, v in offers if v is not None), ("default", None))
+        values[one.name] = default(one) if raw is None else _validated(one, raw, place)
         sources[one.name] = place
     return Found(Settings(**values), sources)
 
@@ -156,73 +209,46 @@ def _file(path: Path) -> dict[str, Any]:
     known = {one.name for one in all_fields()}
     for key in data:
         if key not in known:
-            raise ServiceError("bad-setting", place=f"{path}: {key}", problem="there is no such setting")
+            raise ServiceError("bad-setting", place=f"{path}: {key}", problem="unknown setting")
     return data
 
 
-def _checked(one: Field[Any], given: Any, place: str) -> Any:
-    """The value in the setting's own type and range."""
-    kind = type(default(one))
-    value = _typed(kind, given)
-    choices = one.metadata.get("choices")
-    problem = None
-    if value is None:
-        problem = {int: "it is a whole number", bool: "it is true or false", list: "it is a list"}.get(
-            kind, "it is text"
+def _validated(one: Field[Any], raw: Any, place: str) -> Any:
+    """Return the value in the setting's own type and limits; a text may stand for any type."""
+    from pydantic import ValidationError
+
+    from importer.service.messages import mistake
+
+    if isinstance(raw, str) and type(default(one)) is list:
+        raw = [item.strip() for item in raw.split(",") if item.strip()]
+    adapter = _adapter(one)
+    try:
+        value = (
+            adapter.validate_strings(raw)
+            if isinstance(raw, str)
+            else adapter.validate_python(raw, strict=True)
         )
-    elif choices is not None and value not in choices:
-        problem = f"it is one of {', '.join(choices)}"
-    elif kind is int and not one.metadata.get("least", value) <= value <= one.metadata.get("most", value):
-        least, most = one.metadata.get("least"), one.metadata.get("most", "any")
-        problem = f"it lies between {least} and {most}"
-    elif one.name == "public_url" and value and not PUBLIC.fullmatch(value):
-        problem = "it is http://HOST or https://HOST, and perhaps a path"
-    elif one.name == "allowed_host" and (odd := [h for h in value if not HOST.fullmatch(h)]):
-        problem = f"{odd[0]!r} is no name of a host, without scheme and port"
-    elif one.name == "trusted_proxy" and (odd := [p for p in value if not _is_network(p)]):
-        problem = f"{odd[0]!r} is no address"
-    elif one.name == "memory" and value:
-        problem = _no_size(value)
-    elif one.name == "backend" and (odd := [b for b in value if b not in config.NAMES]):
-        problem = f"{odd[0]!r} is none of {', '.join(config.NAMES)}"
+    except ValidationError as error:
+        raise ServiceError("bad-setting", place=place, problem=mistake(error.errors()[0])) from None
+    check = one.metadata.get("check")
+    problem = None if check is None else check(value)
     if problem is not None:
         raise ServiceError("bad-setting", place=place, problem=problem)
     return value
 
 
-def _is_network(text: str) -> bool:
-    """Whether it is an address, or a network such as 10.0.0.0/8."""
-    try:
-        ip_network(text)
-    except ValueError:
-        return False
-    return True
+def _adapter(one: Field[Any]) -> TypeAdapter[Any]:
+    """Return pydantic's validator of a setting; pydantic is loaded with the first, after ``--help``."""
+    from pydantic import Field as Limits
+    from pydantic import TypeAdapter
 
-
-def _no_size(text: str) -> str | None:
-    """Why it is no amount of memory."""
-    from importer.memory import devices
-    from importer.service import messages
-
-    try:
-        devices.size(text)
-    except UsageError as error:
-        return messages.text(error.details["problem"])
-    return None
-
-
-def _typed(kind: type, given: Any) -> Any:
-    if kind is bool:
-        words = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False}
-        return given if isinstance(given, bool) else words.get(str(given).lower())
-    if kind is int:
-        text = str(given)
-        return int(text) if not isinstance(given, bool) and text.isascii() and text.isdecimal() else None
-    if kind is list:
-        items = given.split(",") if isinstance(given, str) else given
-        fine = isinstance(items, list) and all(isinstance(i, str) for i in items)
-        return [i.strip() for i in items if i.strip()] if fine else None
-    return given if isinstance(given, str) else None
+    kind, choices = type(default(one)), one.metadata.get("choices")
+    accepted: Any = list[str] if kind is list else kind
+    if choices is not None:
+        accepted = Literal[*choices]
+    elif kind is int:
+        accepted = Annotated[int, Limits(ge=one.metadata.get("least"), le=one.metadata.get("most"))]
+    return TypeAdapter(accepted)
 
 
 def without_password(url: str) -> str:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from importer.engines import logs
+from importer.engines.deaths import Attribution
 from importer.proof.result import Proof
 from importer.reasons import Reason
 from importer.validation import markup, proof_check
@@ -26,7 +27,7 @@ from importer.validation.errors import (
 )
 from importer.validation.expectations import REQUEST_NAMES, CommonReason, Expectations
 from importer.validation.markup import control_token, drafted, looks_like_call, next_turn, outside, thinks
-from importer.validation.outcome import Attribution, Fail, Inconclusive, Outcome, asks_for, failing, named
+from importer.validation.outcome import Fail, Inconclusive, Outcome, asks_for, failing, named
 from importer.validation.prompts import (
     WEATHER,
     WEATHER_ANSWERED,

@@ -12,9 +12,8 @@ from typing import Any
 
 from importer.engines import logs
 from importer.engines import logs as surroundings
-from importer.engines.deaths import Death
+from importer.engines.deaths import Attribution, Death
 from importer.reasons import Reason
-from importer.validation.outcome import Attribution
 
 
 class JournalReason(StrEnum):
@@ -97,7 +96,7 @@ class Journal:
         try:
             code = self.code()
             cause = logs.explain(self.path, self.deaths, code)
-            return Ended(unsecret(cause.reason), cause.blames.value)
+            return Ended(unsecret(cause.reason), cause.blames)
         except OSError:
             return Ended(Reason(JournalReason.LOG_GONE), "engine")
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Literal, TypeVar
 
+from importer.engines.deaths import Attribution
 from importer.messages import render
 from importer.reasons import Reason
 
-Attribution = Literal["configuration", "model", "engine", "environment"]
 Evidence = tuple[Mapping[str, Any], ...]  # raw exchanges, as ``client.Exchange.to_json`` gives them
 Z = 1.959964  # the normal distribution's quantile for 95 %, both sides
 

@@ -6,19 +6,19 @@ import json
 import re
 from collections.abc import Mapping
 from threading import Lock
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from importer.chat_template import find, vocabulary
 from importer.chat_template.render import Renderer, RenderJob, RenderRefused
 from importer.hub.snapshot import Snapshot
+from importer.sandbox.closing import Closing
 from importer.validation.errors import TemplateRefusedError
 from importer.validation.prompts import Message, Prompt
 
 Asked = tuple[str, str]
 
 
-class PromptRendering:
+class PromptRendering(Closing):
     """Prompts as an engine writes them before it tokenises: with tools, switches, arguments as objects.
 
     ``variables`` are those that the engine was started with, ``template`` one in place of the snapshot's.
@@ -96,12 +96,8 @@ class PromptRendering:
             return TemplateRefusedError(result.reason, broke=result.broke or result.kind == "syntax")
         return result.text
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """End the renderer's child."""
         self._renderer.close()
 
 

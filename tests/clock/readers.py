@@ -58,7 +58,7 @@ _REASONS = {
         config_file.yaml_edit.render config_file.schema config_file.store config_file.build engines.capabilities engines.base
         engines.jsonl_worker engines.registries exports.compose exports.kserve exports.vllm memory.config_keys
         gallery.answers gallery.audit gallery.entry gallery.executors gallery.jobs gallery.published hub.cache
-        proof.cache reports.html.pieces reports.junit reports.report_model service.jobs.validating service.api.idempotency
+        proof.cache reports.html.drawing reports.junit reports.report_model service.jobs.validating service.api.idempotency
         service.api.openapi service.api.localai_configs validation.diagnosis validation.rendering
         cli.commands cli.journal cli.reporting cli.show""",
     "it reads what the person at the terminal typed": """

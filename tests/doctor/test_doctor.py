@@ -18,7 +18,7 @@ from importer.cli.main import run as command
 from importer.config_file.store import load
 from importer.demo import MODEL
 from importer.engines import doctor, get, install
-from importer.engines.deaths import Attribution
+from importer.engines.deaths import ENVIRONMENT
 from importer.engines.doctor import CHECKS, DoctorCase, everything, refuse
 from importer.engines.install import Installed
 from importer.errors import EngineError
@@ -64,7 +64,7 @@ def test_what_stands_in_the_way_is_told_at_once(tmp_path: Path, importer_home: P
     assert "config.json is missing" in error.message
     told = error.details["troubles"]
     assert isinstance(told, tuple)
-    assert [finding.result.part for finding in told] == [Attribution.ENVIRONMENT] * 2
+    assert [finding.result.part for finding in told] == [ENVIRONMENT] * 2
     assert messages.hint(error).count("engine install mlx") == 1
     with pytest.raises(EngineError) as alone:
         refuse(DoctorCase(engine=get("mlx"), document=DOCUMENT), "toy")

@@ -10,7 +10,7 @@ import pytest
 
 from importer.engines import ENGINES, get, logs
 from importer.engines import logs as surroundings
-from importer.engines.deaths import Attribution, Death, Died
+from importer.engines.deaths import ENVIRONMENT, Death, Died
 from importer.engines.logs import SURROUNDINGS, Lacking
 from importer.messages import catalogue, render
 from importer.reasons import Reason, key_of
@@ -67,7 +67,7 @@ def test_advice_on_what_might_happen_did_not_happen() -> None:
 @pytest.mark.parametrize(("words", "says"), SAID)
 def test_what_is_no_engines_fault(tmp_path: Path, engine: str, words: str, says: str) -> None:
     (tmp_path / "log").write_text(f"loading\nTraceback (most recent call last):\n  at x\n{words}\n")
-    assert logs.explain(tmp_path / "log", get(engine).deaths).blames is Attribution.ENVIRONMENT
+    assert logs.explain(tmp_path / "log", get(engine).deaths).blames == ENVIRONMENT
 
 
 @pytest.mark.parametrize(("words", "says"), SAID)

@@ -239,7 +239,11 @@ def test_sets_for_thinking_are_kept_apart(package_index, place, nested):
         ("inference_defaults.json", '{"families": null, "patterns": []}', "no families and patterns"),
         ("inference_defaults.json", '{"families": {"a": {}}, "patterns": ["b"]}', "has a, b in one of"),
         ("inference_defaults.json", '{"families": {"a": {}}, "patterns": ["a"], "new": 1}', "has new, which"),
-        ("inference_defaults.json", '{"families": {"a": {}, "a": {}}, "patterns": ["a"]}', "says 'a' twice"),
+        (
+            "inference_defaults.json",
+            '{"families": {"a": {}, "a": {}}, "patterns": ["a"]}',
+            "'a' stands twice",
+        ),
         ("inference_defaults.json", '{"families": {"a": {}}, "patterns": ["a", "a"]}', "the pattern a twice"),
         (
             "inference_defaults.json",

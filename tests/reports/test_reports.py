@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
@@ -13,13 +12,14 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from jinja2 import nodes
+from markupsafe import Markup
 from rich.console import Console
 
 from importer.reports import html, json_report, junit, terminal
-from importer.reports.html.markup import Markup, el, join, verbatim
 from importer.reports.report_model import duration, moment, sheet
 from tests.commandline import Desk, desk
-from tests.reporting import ALL, EXCHANGE, looked_at, report, stored, told
+from tests.reporting import ALL, ATTRIBUTES, ELEMENTS, EXCHANGE, looked_at, report, stored, told
 
 __all__ = ["desk"]
 LIVE = (
@@ -100,29 +100,49 @@ def test_a_pages_policy_names_its_style_and_nothing_else() -> None:
     page = html.write(told())
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
     assert policy is not None
-    directives = dict(d.strip().split(" ", 1) for d in policy[1].replace("&#x27;", "'").split(";"))
+    directives = dict(d.strip().split(" ", 1) for d in policy[1].replace("&#39;", "'").split(";"))
     assert directives.pop("style-src").startswith("'sha256-")
     assert directives == {"default-src": "'none'", "base-uri": "'none'", "form-action": "'none'"}
     assert " style=" not in page  # the policy would not let it in
 
 
-@pytest.mark.parametrize(
-    ("name", "attributes"),
-    [("script", {}), ("img", {}), ("p", {"onclick": "x"}), ("p", {"style": "x"}), ("a", {"href": "http://a"}),
-     ("iframe", {}), ("a", {"href": "javascript:x"}), ("p", {"srcdoc": "x"}), ("link", {}), ("form", {})],
-)  # fmt: skip
-def test_nothing_live_can_be_built(name: str, attributes: Mapping[str, str]) -> None:
-    with pytest.raises(ValueError, match="of ours"):
-        el(name, **attributes)
-    with pytest.raises(ValueError, match="no markup"):
-        verbatim("</style>")
+TEMPLATES = sorted(Path(html.__file__).parent.glob("*.jinja"))
 
 
-def test_markup_is_escaped_once_and_nested_freely() -> None:
-    inner = el("p", "a < b & c", None, [1, (x for x in "de")])
-    assert inner == "<p>a &lt; b &amp; c1de</p>"
-    assert el("div", inner, class_='"') == f'<div class="&quot;">{inner}</div>'
-    assert isinstance(join("<"), Markup)
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.name)
+def test_no_template_takes_a_value_for_markup(template: Path) -> None:
+    """Autoescape holds for whatever no template marks as safe, whatever stands in it."""
+    environment = html.environment()
+    assert environment.autoescape is True
+    tree = environment.parse(template.read_text(encoding="utf-8"))
+    assert not {f.name for f in tree.find_all(nodes.Filter)} & {"safe", "attr", "xmlattr", "tojson", "urlize"}
+    assert not list(
+        tree.find_all((nodes.MarkSafe, nodes.MarkSafeIfAutoescape, nodes.ScopedEvalContextModifier))
+    )
+    assert {name for name, value in environment.globals.items() if isinstance(value, Markup)} == {"style"}
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.name)
+def test_a_template_holds_nothing_live(template: Path) -> None:
+    """Every value stands between quotes or as text, in elements that load and run nothing."""
+    text = re.sub(r"\{#.*?#\}", "", template.read_text(encoding="utf-8"), flags=re.DOTALL)
+    written = re.sub(
+        r"\{\{.*?\}\}", "VALUE", re.sub(r"\{%.*?%\}", "", text, flags=re.DOTALL), flags=re.DOTALL
+    )
+    tags = re.findall(r"<([a-zA-Z!/][^<>]*)>", written)
+    assert len(tags) > 20
+    for tag in tags:
+        name, _, attributes = tag.partition(" ")
+        assert name.strip("/").removeprefix("!doctype") in ELEMENTS | {""}, tag
+        assert re.fullmatch(r'(?: ?[a-zA-Z-]+="[^"<>]*")*', attributes) or name == "!doctype", tag
+        assert set(re.findall(r' ?([a-zA-Z-]+)="', attributes)) <= ATTRIBUTES, tag
+        assert all(place.startswith("#") for place in re.findall(r'href="([^"]*)"', attributes)), tag
+
+
+def test_a_value_is_escaped_once() -> None:
+    page = html.write(told("a < b & c\x00"))
+    assert "a &lt; b &amp; c\\x00" in page
+    assert "&amp;lt;" not in page
 
 
 @pytest.mark.parametrize("width", [40, 60, 89, 90, 200])

@@ -14,6 +14,7 @@ import pytest
 
 from importer import demo
 from importer.engines import get, install, tokenizer
+from importer.engines.deaths import Attribution
 from importer.hub import local
 from importer.proof.result import Proof
 from importer.reasons import Reason
@@ -22,15 +23,7 @@ from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import AnswerFailure, RequestRefused, ServerUnreachable
 from importer.validation.expectations import Expectations
-from importer.validation.outcome import (
-    Attribution,
-    Fail,
-    Inconclusive,
-    NotApplicable,
-    Outcome,
-    Pass,
-    ProbeRow,
-)
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, ProbeRow
 from importer.validation.probes import (
     calls_kept,
     no_tool_needed,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from importer.engines.deaths import Attribution
 from importer.reasons import Reason
 from importer.validation import root_causes
 from importer.validation.errors import RequestRefused
-from importer.validation.outcome import Attribution, Fail, Inconclusive, Outcome, Pass, ProbeRow
+from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, ProbeRow
 from importer.validation.probes.stream_equals_whole import StreamReason
 from importer.validation.probes.structured_output import StructuredReason
 from importer.validation.remedy import Remedy

@@ -12,6 +12,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
 
+import psutil
+
 from importer import config
 from importer.engines import get, install
 from importer.engines.base import Engine
@@ -56,6 +58,7 @@ class Package:
 class DoctorCase:
     """One thing to look at. ``root`` is where ``/proc``, ``/sys`` and ``/dev`` lie.
 
+    ``free``, ``swap``  bytes of memory and of swap that are free on the machine.
     ``missing``    why the engine cannot be found, where its variable names a wrong Python.
     ``fit``        the receipt's estimate of memory.
     ``weights``    the model's folder, where it is known and on this disk.
@@ -66,6 +69,8 @@ class DoctorCase:
     root: Path = Path("/")
     system: str = sys.platform
     arch: str = field(default_factory=platform.machine)
+    free: int = field(default_factory=lambda: psutil.virtual_memory().available)
+    swap: int = field(default_factory=lambda: psutil.swap_memory().free)
     home: Path = field(default_factory=config.home)
     engine: Engine | None = None
     installed: Installed | None = None

@@ -163,7 +163,7 @@ def instructions(case: DoctorCase) -> Result:
 
 
 def flags_of(case: DoctorCase) -> frozenset[str]:
-    """The processor's features, as Linux names them."""
+    """Return the processor's features, as Linux names them; psutil has none of them."""
     lines = case.text("proc/cpuinfo").splitlines()
     return frozenset(next((line.partition(":")[2] for line in lines if line.startswith("flags")), "").split())
 

@@ -102,7 +102,6 @@ class DoctorReason(StrEnum):
     MEMORY_LITTLE = "memory-little"
     MEMORY_NEEDED = "memory-needed"
     MEMORY_SHORT = "memory-short"
-    MEMORY_UNKNOWN = "memory-unknown"
     METADATA_ALONE = "metadata-alone"
     METADATA_ELSEWHERE = "metadata-elsewhere"
     METADATA_FINE = "metadata-fine"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -36,8 +35,6 @@ GIB = 2**30
 def memory(case: DoctorCase) -> Result:
     """Weights, KV cache and the engine itself against the memory that is free."""
     free = available(case)
-    if free is None:
-        return CheckSkipped(Reason(DoctorReason.MEMORY_UNKNOWN))
     if case.runs("vllm-cuda"):
         return CheckSkipped(Reason(DoctorReason.CARDS_HOLD_IT))
     need = needed(case)
@@ -51,23 +48,23 @@ def memory(case: DoctorCase) -> Result:
         return Fine(takes)
     kind = DoctorRemedy.LESS_MEMORY_ON_CPU if case.runs("vllm-cpu") else DoctorRemedy.LESS_MEMORY
     remedy = Reason(kind, gib=max(1, free // GIB))
-    swap = 0 if case.runs(*VLLM) else _swap(case)  # vLLM by itself refuses what is not free
+    swap = 0 if case.runs(*VLLM) else case.swap  # vLLM by itself refuses what is not free
     if free + swap >= need.low:
         return Trouble(takes, remedy, TroubleSeverity.WARNING)
     short = Reason(DoctorReason.MEMORY_SHORT, free=free / GB, likely=need.likely / GB, low=need.low / GB)
     return Trouble(short, remedy)
 
 
-def available(case: DoctorCase) -> int | None:
-    """Bytes that a program could have now: of the machine, and of each control group above this process."""
-    found = re.search(r"^MemAvailable:\s*(\d+) kB", case.text("proc/meminfo"), re.MULTILINE)
-    free = int(found[1]) * 1024 if found else _total(case)
-    left = [max(0, limit - used) for limit, used in limits(case)]
-    return min([free, *left]) if free is not None else min(left, default=None)
+def available(case: DoctorCase) -> int:
+    """Return the bytes that a program could have now: of the machine, and of each control group above it."""
+    return min([case.free, *(max(0, limit - used) for limit, used in limits(case))])
 
 
 def limits(case: DoctorCase) -> Iterator[tuple[int, int]]:
-    """Limit and use of each control group that has one; pages that can be dropped do not count as used."""
+    """Yield limit and use of each control group that has one; pages that can be dropped do not count as used.
+
+    psutil has the machine's memory only, not that of control groups.
+    """
     for line in case.text("proc/self/cgroup").splitlines():
         _, names, path = (*line.split(":", 2), "", "")[:3]
         if names and "memory" not in names.split(","):
@@ -125,17 +122,3 @@ def _amount(told: Mapping[str, Any]) -> Amount | None:
 
 def _kind(case: DoctorCase) -> str:
     return "metal" if case.system == "darwin" and not case.runs(*VLLM) else "cpu"
-
-
-def _swap(case: DoctorCase) -> int:
-    found = re.search(r"^SwapFree:\s*(\d+) kB", case.text("proc/meminfo"), re.MULTILINE)
-    return int(found[1]) * 1024 if found else 0
-
-
-def _total(case: DoctorCase) -> int | None:
-    if case.system == "linux":
-        return None
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return None

@@ -1,14 +1,22 @@
-"""One page that holds everything: it loads nothing, runs nothing, and is read without a network."""
+"""One page that holds everything: it loads nothing, runs nothing, and is read without a network.
+
+``page.html.jinja`` is the page, ``pieces.html.jinja`` its pieces. With autoescape, every value is text.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+from functools import cache
 from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
-from importer.reports.html import pieces
-from importer.reports.html.markup import Content, Markup, el, join, verbatim
+from importer.reports import report_model
+from importer.reports.html import drawing
 from importer.reports.report_model import ReportModel
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 CSS = files(__name__).joinpath("page.css").read_text(encoding="utf-8")
 DIGEST = base64.b64encode(hashlib.sha256(CSS.encode()).digest()).decode()
@@ -16,48 +24,44 @@ POLICY = f"default-src 'none'; style-src 'sha256-{DIGEST}'; base-uri 'none'; for
 
 
 def write(sheet: ReportModel) -> str:
-    """The page of a document; the same sheet makes the same bytes."""
-    troubles = pieces.troubles(sheet)
-    sections: dict[str, Content] = {
-        "What did not pass": troubles,
-        "Runs": pieces.runs(sheet) if sheet.runs else el("p", "It was never run."),
-        "Probes": pieces.matrix(sheet) if sheet.runs else None,
-        "Decisions": pieces.decisions(sheet) if sheet.decisions else None,
-        "Each probe": pieces.probes(sheet) if sheet.runs else None,
-        "The document": pieces.document(sheet),
+    """Return the page of a document; the same sheet makes the same bytes."""
+    return environment().get_template("page.html.jinja").render(sheet=sheet)
+
+
+@cache
+def environment() -> Environment:
+    """Return what renders the page's templates; jinja2 is loaded with the first page."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    made = Environment(
+        loader=PackageLoader(__name__, "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        auto_reload=False,
+    )
+    made.filters |= {
+        "anchor": drawing.anchor,
+        "duration": report_model.duration,
+        "indented": drawing.indented,
+        "moment": report_model.moment,
+        "split": report_model.split,
+        "trials": drawing.trials,
+        "value": report_model.value,
     }
-    body = join(
-        el("a", "To the outcomes", href="#main", class_="skip"),
-        el("header", pieces.head(sheet)),
-        el(
-            "main",
-            (section(title, content) for title, content in sections.items() if content is not None),
-            id="main",
-        ),
-        el(
-            "footer",
-            f"Written by importer {sheet.importer or ''} from the document and its receipt.",
-        ),
-    )
-    return page(f"{sheet.name}: validation {sheet.validation}", body)
+    made.globals |= {
+        "bar": drawing.bar,
+        "policy": POLICY,
+        "segments": drawing.segments,
+        "style": Markup(CSS),  # noqa: S704 - a file of ours; escaped, its hash would not hold
+    }
+    return made
 
 
-def section(title: str, content: Content) -> Markup:
-    """A part of a page under its title."""
-    name = title.lower().replace(" ", "-")
-    return el("section", el("h2", title, id=name), content, aria_labelledby=name)
-
-
-def page(title: str, body: Markup) -> str:
-    """A whole page; a policy in it forbids whatever is not its own style, should anything slip in."""
-    head = el(
-        "head",
-        el("meta", charset="utf-8"),
-        el("meta", http_equiv="Content-Security-Policy", content=POLICY),
-        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        el("meta", name="referrer", content="no-referrer"),
-        el("meta", name="color-scheme", content="light dark"),
-        el("title", title),
-        el("style", verbatim(CSS)),
-    )
-    return f"<!doctype html>\n{el('html', head, el('body', body), lang='en')}\n"
+def _finalize(value: Any) -> Any:
+    """Return a value as text with its control characters spelled out; markup of the templates as it is."""
+    return value if hasattr(value, "__html__") else report_model.plain(str(value))
