@@ -2,7 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-fast test-nightly faults lint bench clean
+LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--no-annotate --custom-compile-command "make lock" pyproject.toml
+HASHED := -m pip install -q --disable-pip-version-check --require-hashes
+
+.PHONY: demo test test-fast test-nightly faults lint bench docs lock clean
 
 demo: .venv/ready
 	$(BIN)/importer engine install mlx
@@ -33,15 +37,22 @@ lint: .venv/ready-dev
 bench: .venv/ready-dev
 	$(BIN)/python -m benchmarks
 
+docs: .venv/ready-dev
+	$(BIN)/mkdocs build --strict
+
+lock: .venv/ready-dev
+	$(LOCK) $(UPGRADE) -o requirements.lock
+	$(LOCK) $(UPGRADE) --extra dev --extra docs -c requirements.lock -o requirements-dev.lock
+
 clean:
-	rm -rf .venv .demo .faults .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .demo .site .faults .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 .venv/ready: requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements.lock
+	$(BIN)/python $(HASHED) -r requirements.lock
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .
 	touch $@
 
 .venv/ready-dev: .venv/ready requirements-dev.lock
-	$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-dev.lock
+	$(BIN)/python $(HASHED) -r requirements-dev.lock
 	touch $@

@@ -1,6 +1,6 @@
 """Write the generated parts of the docs: ``python tools/docs.py`` (``--check`` to compare only).
 
-``python tools/docs.py session`` runs the demo with mlx-lm and pastes what it prints into the README.
+``python tools/docs.py session`` runs the commands of the sessions in SESSIONS and pastes their output.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ from importer.service.api import problems
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-README = ROOT / "README.md"
+# Pages with a session between markers.
+SESSIONS = (ROOT / "README.md", DOCS / "start.md")
 
 ERRORS = """\
 # Errors and exit codes
 
-Every failure is one sentence, a next step and an exit code; with `--json` the same stands in
-`error.kind`, `error.message`, `error.hint`, over HTTP in `kind`, `detail`, `hint`. Exit code 0 means done.
-The kinds stand in `importer/errors.py`, their sentences in `importer/messages/errors.py`, the next steps in
-`importer/cli/messages.py` and `importer/service/messages.py`. This page is generated from them by
-`python tools/docs.py`; a test keeps them alike.
+Every failure has one sentence, a next step and an exit code. With `--json` they stand in `error.kind`,
+`error.message` and `error.hint`, over HTTP in `kind`, `detail` and `hint`. Exit code 0 means done. The
+kinds stand in `importer/errors.py`, their sentences in `importer/messages/errors.py`. The next steps stand
+in `importer/cli/messages.py` and `importer/service/messages.py`. `python tools/docs.py` generates this
+page from them; a test keeps them alike.
 
 ## At the command line
 
@@ -51,32 +52,31 @@ DOCTOR = """\
     importer doctor                 # this machine and every engine
     importer doctor qwen3-8b        # one document: the machine, its engine, the model's folder
     importer doctor models/qwen3-8b.yaml --engine mlx --json
-    importer doctor --check-token   # asks the Hub whether the token is valid
+    importer doctor --check-token   # send a request to the Hub: is the token valid?
 
 Each line is one trap: fine, a trouble with its remedy, or not applicable with the reason. A trouble *stops*
-where a run would die of it or be wrong; else it is a warning. Exit code 0 means that nothing stops a run, 1
-that something does. What would stop an engine that is not installed is a warning as long as no document asks
-for that engine. With `--json` each check is one line: `check`, `subject`, `verdict` (`fine`, `trouble`,
+if a run would die of it or be wrong; else it is a warning. Exit code 0 means that nothing stops a run, 1
+that something does. A trouble of an engine that is not installed is a warning, as long as no document names
+that engine. With `--json` each check is one line: `check`, `subject`, `verdict` (`fine`, `trouble`,
 `not-applicable`), `says`, `remedy`, `stops`, `part` (`environment`, `configuration`, `engine`).
 
-`importer validate` looks first, before anything is fetched or started, and once more into the folder of the
-weights. What stops ends it with exit code 6 and the kind `would-not-run`: every trouble and every remedy at
-once, with `--json` also under `error.troubles`. A single trouble that has a kind of its own
-(`engine-missing`, `port-taken`, `no-weights`) is told as that. The checks that a validation makes read files
-and metadata only: no engine is imported, nobody is asked over the network, and only an environment of your
-own (`IMPORTER_<ENGINE>_PYTHON`) and `nvidia-smi` are started to be asked. Measured on two cores: 0.2 s, most
-of it for importing modules, and 0.02 s for the second look. Warnings are told, and the run goes on.
+`importer validate` runs these checks first, before any download or start, and once more on the folder of
+the weights. A trouble that stops ends the validation with exit code 6 and the kind `would-not-run`. The
+error holds every trouble and every remedy, with `--json` also under `error.troubles`. A single trouble with
+a kind of its own (`engine-missing`, `port-taken`, `no-weights`) has that kind. The checks of a validation
+read files and metadata only: no engine is imported, and no request goes over the network. Only an
+environment of your own (`IMPORTER_<ENGINE>_PYTHON`) and `nvidia-smi` are started. Measured on two cores:
+0.2 s, most of it for importing modules, and 0.02 s for the second look. After a warning the run continues.
 
 No test machine has an NVIDIA card or is a Mac: `driver`, `card-memory` and `metal` are tested on planted
 files and figures only. The oldest drivers are those of NVIDIA's page on minor version compatibility.
-`libraries` reads what the installed extension names as needed, `instructions` goes by the builds that lie in
-the package and by the version of numpy.
+`libraries` reads what the installed extension names as needed, `instructions` goes by the builds that lie
+in the package and by the version of numpy.
 
-Adding a check is a function that takes a `Case` and gives a result, one line in
-`importer/engines/doctor/__init__.py`, its kinds in `kinds.py` there with their sentences in
-`importer/messages/doctor.py`, and a test that plants the trap. What names a command or a flag is worded in
-`DOCTOR` of `importer/cli/messages.py`. This page is generated from that
-registry by `python -m tools.docs`.
+To add a check, write a function that takes a `Case` and gives a result, and one line in
+`importer/engines/doctor/__init__.py`. Its kinds stand in `kinds.py` there, with their sentences in
+`importer/messages/doctor.py`; a test plants the trap. Texts with a command or a flag stand in `DOCTOR` of
+`importer/cli/messages.py`. `python -m tools.docs` generates this page from that registry.
 
 | check | about | trap | what helps | before a validation |
 |---|---|---|---|---|
@@ -136,31 +136,41 @@ def security() -> str:
 PAGES = {"engines.md": engines, "errors.md": errors, "doctor.md": doctor, "security.md": security}
 
 
-def pasted() -> str:
-    """The session as the README has it, its command in the first line."""
-    found = SESSION.search(README.read_text(encoding="utf-8"))
+def pasted(page: Path) -> str:
+    """Return the session of a page."""
+    found = SESSION.search(page.read_text(encoding="utf-8"))
     if found is None:
-        raise SystemExit("README.md has no session")
+        raise SystemExit(f"{page.name} has no session")
     return found.group()
 
 
-def session() -> str:
-    """The README's command, run now: what it prints, without this checkout's own place."""
-    command = pasted().partition("\n")[0].removeprefix("$ ").split()
-    shutil.rmtree(ROOT / ".demo", ignore_errors=True)
-    argv = [sys.executable, "-m", *command]
+def commands(session: str) -> list[str]:
+    """Return the command lines of a session."""
+    return [line.removeprefix("$ ") for line in session.splitlines() if line.startswith("$ ")]
+
+
+def output(command: str) -> str:
+    """Run a command line of importer; return what it prints, without this checkout's own place."""
     done = subprocess.run(
-        argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True
-    )
+        [sys.executable, "-m", *command.split()], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, check=True,
+    )  # fmt: skip
     lines = [line.rstrip().replace(f"{ROOT}/", "") for line in done.stdout.splitlines()]
-    return f"$ {' '.join(command)}\n" + "\n".join(line for line in lines if line) + "\n"
+    return "".join(f"{line}\n" for line in lines if line)
+
+
+def session(page: Path) -> str:
+    """Run the commands of a page's session; return the session with their output of now."""
+    shutil.rmtree(ROOT / ".demo", ignore_errors=True)
+    return "".join(f"$ {command}\n{output(command)}" for command in commands(pasted(page)))
 
 
 def main() -> int:
     """0 when every page was or is now what the code says."""
     if "session" in sys.argv:
-        text = session()
-        README.write_text(SESSION.sub(lambda _: text, README.read_text(encoding="utf-8")), encoding="utf-8")
+        for page in SESSIONS:
+            text = session(page)
+            page.write_text(SESSION.sub(lambda _, new=text: new, page.read_text("utf-8")), encoding="utf-8")
         return 0
     stale = [
         n for n, make in PAGES.items() if not (DOCS / n).exists() or (DOCS / n).read_text("utf-8") != make()

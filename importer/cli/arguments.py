@@ -69,7 +69,7 @@ commands:
   importer worker               run the service's jobs on this machine, too
   importer keys create|list|revoke   who may ask a service that others can reach
 
-'importer COMMAND --help' tells more. Exit codes: 0 done, 1 a probe failed, a recheck found changes, a
+'importer COMMAND --help' has more. Exit codes: 0 done, 1 a probe failed, a recheck found changes, a
 comparison worse outcomes or the doctor what stops a run, 2 usage, 3 Hub, 4 repository, 5 document,
 6 engine, 7 service, 75 the machine is too busy, 130 stopped.
 """
@@ -166,7 +166,7 @@ def _import() -> Parser:
     p.add_argument(
         "--backend",
         choices=("auto", *config.NAMES),
-        help="the engine to write for (default: what was said before, else auto)",
+        help="the engine to write for (default: the earlier value, else auto)",
     )
     p.add_argument("--engine-version", metavar="VERSION", help="write for this version's parsers")
     p.add_argument("--revision", help="branch, tag or commit (default: main)")
@@ -183,7 +183,7 @@ def _import() -> Parser:
         metavar="KEY",
         action="append",
         default=[],
-        help="take back what --set, --backend or --device said earlier; repeatable",
+        help="remove an earlier value of --set, --backend or --device; repeatable",
     )
     p.add_argument(
         "--take",
@@ -269,7 +269,7 @@ def _commands() -> Parser:
     p.add_argument(
         "--device", choices=("gpu", "cpu"), help="what vLLM is to run on (default: what was fitted to)"
     )
-    p.add_argument("--approved-only", action="store_true", help="refuse what nobody has approved")
+    p.add_argument("--approved-only", action="store_true", help="refuse a document without approval")
     p.add_argument("--json", action="store_true", help="files and what they lack as one line of JSON")
 
     _engine(sub.add_parser("engine", help="install, list, remove engines"))
@@ -316,7 +316,7 @@ def _validate(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         action="append",
         default=[],
-        help="a tool as OpenAI's JSON, which --prompt has to call; repeatable",
+        help="a tool as OpenAI's JSON that --prompt has to call; repeatable",
     )
     some.add_argument("--against", metavar="URL", help="a server that runs already, such as http://host:8000")
     some.add_argument("--api-key-env", metavar="VARIABLE", help="the environment variable with its key")

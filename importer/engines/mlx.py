@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -192,9 +191,11 @@ class Mlx:
     )
 
     def plan(self) -> tuple[Pip, ...]:
-        """One command; Linux needs the extra that brings mlx's own library for processors."""
-        package = f"mlx-lm=={VERSION}" if sys.platform == "darwin" else f"mlx-lm[cpu]=={VERSION}"
-        return (("install", "--constraint", str(CONSTRAINTS), package),)
+        """Return one command: every package of the constraints, checked by its hash.
+
+        On Linux they hold mlx's library for processors, on macOS the one for Metal.
+        """
+        return (("install", "--require-hashes", "--requirement", str(CONSTRAINTS)),)
 
     def launch(
         self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None

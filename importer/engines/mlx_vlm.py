@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,9 +66,11 @@ class MlxVlm:
     offers: frozenset[str] = frozenset(("logprobs", "drawn", "penalties", "limit", "messages", "images"))
 
     def plan(self) -> tuple[Pip, ...]:
-        """One command; Linux needs the extra that brings mlx's own library for processors."""
-        package = f"mlx-vlm=={VERSION}" if sys.platform == "darwin" else f"mlx-vlm[cpu]=={VERSION}"
-        return (("install", "--constraint", str(CONSTRAINTS), package),)
+        """Return one command: every package of the constraints, checked by its hash.
+
+        On Linux they hold mlx's library for processors, on macOS the one for Metal.
+        """
+        return (("install", "--require-hashes", "--requirement", str(CONSTRAINTS)),)
 
     def launch(
         self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None

@@ -89,14 +89,14 @@ class Settings:
     public_url: str = _set(
         "", "how clients reach this server from elsewhere, such as https://host/importer", check=_public_url
     )
-    open_gallery: bool = _set(False, "let anybody read the published entries without a key")
+    open_gallery: bool = _set(False, "publish entries to readers without a key")
     backend: list[str] = _set(
         [], "a backend that imports are for (default: all); one alone needs no question", check=_backends
     )
     directory: list[str] = _set([], "a folder whose models may be imported; repeatable")
     imports: int = _set(4, "imports at a time in this process; 0 leaves them to workers", least=0, most=64)
     validate: bool = _set(True, "validate on this machine, too")
-    device: str = _set("", "the device's name, on which validations run one at a time (default: its kind)")
+    device: str = _set("", "the name of the device for validations, one at a time (default: its kind)")
     memory: str = _set(
         "", "the memory that validations may take, such as 48GiB (default: the machine's)", check=_size
     )
@@ -107,7 +107,7 @@ class Settings:
     body_seconds: int = _set(
         30, "seconds that a request's head, and then its body, may take to arrive", least=1, most=3600
     )
-    connections: int = _set(1000, "connections at a time; more are told to come later", least=10)
+    connections: int = _set(1000, "connections at a time; further ones get 503", least=10)
     trusted_proxy: list[str] = _set(
         [],
         "an address whose X-Forwarded-For and -Proto count, such as a proxy's; repeatable",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -41,7 +42,8 @@ def test_unknown_engine_names_the_known_ones() -> None:
 def test_every_engine_can_be_made_and_is_pinned(name: str) -> None:
     engine = get(name)
     assert engine.name == name
-    assert any("==" in word for step in steps(engine) for word in step.pip)
+    words = [word for step in steps(engine) for word in step.pip]
+    assert any("==" in word for word in words) or "--require-hashes" in words
     launch = engine.launch({"name": "x", "parameters": {}}, Path("/weights"), 4321)
     told = " ".join(launch.arguments).replace("=", " ")
     assert "--port 4321" in told
@@ -113,10 +115,13 @@ def test_the_client_sends_what_mlx_takes_with_requests_only() -> None:
     assert Mlx().client_sampling({"stopwords": ["<end>", ""]}) == {"stopwords": ["<end>"]}
 
 
-def test_the_constraints_pin_everything_and_agree_with_the_adapter() -> None:
-    pins = [w for w in CONSTRAINTS.read_text().splitlines() if w and not w.startswith("#")]
+def test_the_constraints_pin_everything_with_hashes_and_agree_with_the_adapter() -> None:
+    text = CONSTRAINTS.read_text()
+    pins = [line.split(" ")[0] for line in text.splitlines() if line and not line.startswith(("#", " "))]
     assert all("==" in pin for pin in pins)
+    assert len(pins) == len(re.findall(r"^\S+==.*\\\n +--hash=sha256:", text, re.MULTILINE))
     assert f"mlx-lm=={VERSION}" in pins
+    assert "://" not in text
 
 
 # Environments

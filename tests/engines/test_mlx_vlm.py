@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -100,10 +101,13 @@ def test_none_is_sent_as_what_its_server_does_without_the_models_file() -> None:
     assert MlxVlm().client_sampling({"stopwords": ["<end>"]}) == {}, "it ignores them"
 
 
-def test_the_constraints_pin_everything_and_agree_with_the_adapter() -> None:
-    pins = [w for w in CONSTRAINTS.read_text().splitlines() if w and not w.startswith("#")]
+def test_the_constraints_pin_everything_with_hashes_and_agree_with_the_adapter() -> None:
+    text = CONSTRAINTS.read_text()
+    pins = [line.split(" ")[0] for line in text.splitlines() if line and not line.startswith(("#", " "))]
     assert all("==" in pin for pin in pins)
+    assert len(pins) == len(re.findall(r"^\S+==.*\\\n +--hash=sha256:", text, re.MULTILINE))
     assert f"mlx-vlm=={VERSION}" in pins
+    assert "://" not in text
     assert not any(pin.startswith("torch") for pin in pins)
 
 

@@ -24,13 +24,13 @@ from importer.engines.install import Installed
 from importer.engines.registries import FAMILY, PINNED
 from importer.errors import BRANCHES
 from importer.signals.evidence import Rule, Status
-from tools import docs
+from tools import docs, site
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = {
-    p: p.read_text(encoding="utf-8") for p in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-}
+TOP = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")]
+PAGES = {p: p.read_text(encoding="utf-8") for p in [*TOP, *sorted((ROOT / "docs").glob("*.md"))]}
+COMMANDS = PAGES[ROOT / "docs" / "commands.md"]
 ALL = "\n".join(PAGES.values())
 SCHEMAS = sorted((ROOT / "importer" / "data").glob("*.schema.json"))
 
@@ -46,18 +46,22 @@ def parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
                 waiting += [(f"{words} {name}", sub) for name, sub in action.choices.items()]
 
 
-def test_every_option_is_in_the_readme() -> None:
+def test_the_readme_is_short() -> None:
+    assert len(README.encode()) <= 9 * 1024
+
+
+def test_every_option_is_in_the_docs() -> None:
     options = {o for _, p in parsers() for a in p._actions for o in a.option_strings if o.startswith("--")}
     assert len(options) > 15
     assert {
-        o for o in options - {"--help"} if not re.search(rf"`[^`]*{o}\b|^    .*{o}\b", README, re.MULTILINE)
+        o for o in options - {"--help"} if not re.search(rf"`[^`]*{o}\b|^    .*{o}\b", COMMANDS, re.MULTILINE)
     } == set()
 
 
-def test_every_command_is_in_the_readme() -> None:
+def test_every_command_is_in_the_docs() -> None:
     commands = {words.partition(" ")[2] for words, _ in parsers()} - {""}
     assert {c.split()[0] for c in commands} == set(arguments.COMMANDS)
-    assert {c for c in commands if c not in README} == set()
+    assert {c for c in commands if c not in COMMANDS} == set()
 
 
 def commands(text: str) -> Iterator[list[str]]:
@@ -85,7 +89,7 @@ def test_what_the_docs_tell_to_type_can_be_typed(page: Path) -> None:
 
 
 def test_the_readme_has_enough_to_type() -> None:
-    assert len(list(commands(README))) > 12
+    assert len(list(commands(README))) > 5
 
 
 def test_generated_pages_are_up_to_date() -> None:
@@ -96,7 +100,7 @@ def test_generated_pages_are_up_to_date() -> None:
 
 
 def test_the_exit_codes_are_the_errors() -> None:
-    section = README.partition("## Exit codes")[2].partition("\n## ")[0]
+    section = COMMANDS.partition("## Exit codes")[2].partition("\n## ")[0]
     told = {int(code) for code in re.findall(r"^\| (\d+) \|", section, re.MULTILINE)}
     assert told == {0, *(branch.exit_code for branch in BRANCHES)}
 
@@ -107,11 +111,11 @@ def test_every_variable_is_told() -> None:
         n for p in (ROOT / "importer").rglob("*.py") for n in named.findall(p.read_text(encoding="utf-8"))
     }
     assert {"IMPORTER_HOME", "IMPORTER_DEBUG"} <= code
-    assert {n for n in code if n not in README} == set()
+    assert {n for n in code if n not in COMMANDS} == set()
 
 
 def test_every_engine_is_told() -> None:
-    section = README.partition("## Engines")[2].partition("\n## ")[0]
+    section = PAGES[ROOT / "docs" / "engines.md"].partition("## The engines")[2].partition("\n## ")[0]
     told = dict(re.findall(r"^\| `([\w-]+)` \| [\w-]+ ([\d.]+)", section, re.MULTILINE))
     assert told == {name: PINNED[FAMILY.get(name, name)] for name in ENGINES}
 
@@ -160,6 +164,19 @@ def test_every_page_is_reached_from_the_readme() -> None:
     assert {p for p in pages if f"docs/{p}" not in README} == set()
 
 
+@pytest.mark.slow
+def test_the_site_builds(tmp_path: Path) -> None:
+    """The strict mode fails on a page without a place in the nav, a dead link and a dead anchor."""
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)],
+        cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for page in PAGES:
+        name = site.PAGES.get(page.name, page.name) if page in TOP else page.name
+        assert (tmp_path / name.replace("index.md", "").replace(".md", "") / "index.html").is_file()
+
+
 def test_paths_named_in_the_docs_are_there() -> None:
     named = set(re.findall(r"`((?:importer|gen_defaults|tests|scripts|docs)/[\w./-]+?)/?`", ALL))
     assert len(named) > 10
@@ -168,26 +185,28 @@ def test_paths_named_in_the_docs_are_there() -> None:
 
 def rows(session: str) -> list[tuple[str, ...]]:
     """What must not change between runs: of each row of a table its first two cells, and the last verdict."""
-    cells = [re.split(r"\s{2,}", line.strip()) for line in session.splitlines() if re.match(r" [a-z]", line)]
+    cells = [re.split(r"\s{2,}", line.strip()) for line in session.splitlines() if re.match(r" [^\s─]", line)]
     verdicts = re.findall(r"^(\w+: (?:not )?validated on [\w-]+)", session, re.MULTILINE)
     return [*(tuple(c[:2]) for c in cells), *((v,) for v in verdicts)]
 
 
 def test_the_session_is_that_of_make_demo() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    command, *_ = docs.pasted().splitlines()
-    assert command.removeprefix("$ ") in makefile.replace("$(BIN)/", "")
-    assert ("demo: validated on mlx",) in rows(docs.pasted())
-    assert len(rows(docs.pasted())) > 15
+    session = docs.pasted(ROOT / "docs" / "start.md")
+    assert all(command in makefile.replace("$(BIN)/", "") for command in docs.commands(session))
+    assert ("demo: validated on mlx",) in rows(session)
+    assert len(rows(session)) > 15
 
 
 @pytest.mark.engine
 @pytest.mark.xdist_group("mlx")
-def test_the_session_in_the_readme_is_what_happens(
-    mlx_engine: Installed, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("page", docs.SESSIONS, ids=lambda p: p.name)
+def test_the_sessions_are_what_happens(
+    page: Path, mlx_engine: Installed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("IMPORTER_MLX_PYTHON", str(mlx_engine.python))
-    assert rows(docs.session()) == rows(docs.pasted())
+    assert rows(docs.pasted(page))
+    assert rows(docs.session(page)) == rows(docs.pasted(page))
 
 
 def test_the_changelog_is_of_this_version() -> None:
@@ -197,4 +216,4 @@ def test_the_changelog_is_of_this_version() -> None:
         [sys.executable, "-m", "importer", "--version"], capture_output=True, text=True, check=True, cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     ).stdout.split()[1]  # fmt: skip
-    assert newest.startswith(("Unreleased", version))
+    assert newest.startswith(("[Unreleased]", f"[{version}] - "))

@@ -1,0 +1,202 @@
+"""Releases: declared dependencies, lock files, workflows, and the wheel in an environment of its own."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+LOCKS = {
+    name: (ROOT / name).read_text(encoding="utf-8") for name in ("requirements.lock", "requirements-dev.lock")
+}
+WORKFLOWS = ROOT / ".github" / "workflows"
+# They run in the environment of an engine.
+ELSEWHERE = {"importer/engines/parser_worker", "importer/engines/parser_plugin"}
+TABLES = ("parser_defaults.json", "inference_defaults.json")
+
+
+def normal(name: str) -> str:
+    """Return a distribution's name as the index has it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def required(lines: list[str]) -> set[str]:
+    return {normal(re.split(r"[\[<>=!~ ;]", line)[0]) for line in lines}
+
+
+def imported(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield each module's path and the first name of every package that it imports."""
+    for path in sorted(folder.rglob("*.py")):
+        place = path.relative_to(ROOT).as_posix()
+        if place.rpartition("/")[0] in ELSEWHERE or re.match(r"importer/demo/[^_]", place):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                yield from ((place, alias.name.partition(".")[0]) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+                yield place, node.module.partition(".")[0]
+
+
+def test_every_import_is_declared() -> None:
+    declared = required(PROJECT["dependencies"])
+    known = packages_distributions()
+    foreign = {
+        (place, name)
+        for place, name in imported(ROOT / "importer")
+        if name not in sys.stdlib_module_names | {"importer", "_typeshed"}
+    }
+    assert len({name for _, name in foreign}) > 10
+    assert {(p, n) for p, n in foreign if not {normal(d) for d in known.get(n, [])} & declared} == set()
+
+
+def test_every_dependency_is_imported() -> None:
+    used = {name for _, name in imported(ROOT / "importer")}
+    known = packages_distributions()
+    distributions = {normal(d) for name in used for d in known.get(name, [])}
+    assert required(PROJECT["dependencies"]) - distributions == {
+        "psycopg"
+    }  # SQLAlchemy loads the driver by its name
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_a_lock_file_has_every_hash_and_no_address(name: str) -> None:
+    entries = re.split(r"\n(?=\S)", re.sub(r"^#.*\n", "", LOCKS[name], flags=re.MULTILINE).strip())
+    assert len(entries) > 40
+    assert [
+        e for e in entries if not re.match(r"[\w.-]+==[\w.]+[^\n]*\\\n", e) or "--hash=sha256:" not in e
+    ] == []
+    assert not re.search(r"://|--(?:extra-)?index|--find-links| @ ", LOCKS[name])
+
+
+def test_lock_files_hold_what_is_declared() -> None:
+    extras = PROJECT["optional-dependencies"]
+    locked = {
+        name: required(re.findall(r"^[\w.-]+==\S+", text, re.MULTILINE)) for name, text in LOCKS.items()
+    }
+    declared = required(PROJECT["dependencies"])
+    assert declared <= locked["requirements.lock"]
+    assert declared | required(extras["dev"]) | required(extras["docs"]) <= locked["requirements-dev.lock"]
+
+
+def test_lock_files_agree() -> None:
+    pins = {name: dict(re.findall(r"^([\w.-]+)==(\S+)", text, re.MULTILINE)) for name, text in LOCKS.items()}
+    development = pins["requirements-dev.lock"]
+    assert {n: v for n, v in pins["requirements.lock"].items() if development.get(n) != v} == {}
+
+
+def test_everything_is_installed_with_hashes() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    dockerfile = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
+    assert "--require-hashes" in re.findall(r"^HASHED := (.*)$", makefile, re.MULTILINE)[0]
+    assert all("$(HASHED)" in line for line in re.findall(r"^\t.* -r \S+\.lock$", makefile, re.MULTILINE))
+    assert all(
+        "--require-hashes" in line for line in dockerfile.splitlines() if "-r requirements.lock" in line
+    )
+
+
+def load(path: Path) -> dict[str, Any]:
+    data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert isinstance(data, dict)
+    return {"on" if key is True else key: value for key, value in data.items()}  # YAML 1.1 reads on as true
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*sorted((ROOT / ".github").rglob("*.yml")), ROOT / "mkdocs.yml", ROOT / ".pre-commit-config.yaml"],
+    ids=lambda p: p.name,
+)
+def test_yaml_files_are_yaml(path: Path) -> None:
+    assert load(path)
+
+
+def test_pull_requests_are_tested_on_every_python_of_the_classifiers() -> None:
+    tests = load(WORKFLOWS / "tests.yml")
+    named = re.findall(r"Python :: (3\.\d+)$", "\n".join(PROJECT["classifiers"]), re.MULTILINE)
+    assert {"pull_request", "schedule"} <= set(tests["on"])
+    assert tests["jobs"]["fast"]["strategy"]["matrix"]["python"] == named
+    assert PROJECT["requires-python"] == f">={named[0]}"
+    systems = {s.partition("-")[0] for s in tests["jobs"]["fast"]["strategy"]["matrix"]["system"]}
+    assert systems == {"ubuntu", "macos"}
+
+
+def test_workflows_run_targets_that_are_there() -> None:
+    targets = set(re.findall(r"^([\w./-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    run = {
+        word
+        for path in WORKFLOWS.glob("*.yml")
+        for job in load(path)["jobs"].values()
+        for step in job["steps"]
+        for word in re.findall(r"\bmake ([\w./-]+)", step["run"])
+    }
+    assert {"test", "test-fast", "test-nightly"} <= run <= targets
+
+
+def test_hooks_are_tools_of_the_development_environment() -> None:
+    hooks = load(ROOT / ".pre-commit-config.yaml")["repos"]
+    entries = [hook["entry"] for repo in hooks for hook in repo["hooks"]]
+    assert [repo["repo"] for repo in hooks] == ["local"]
+    assert all(entry.startswith(".venv/bin/") for entry in entries)
+
+
+def notes(tag: str, changelog: str, place: Path) -> subprocess.CompletedProcess[str]:
+    """Run the step of the release that cuts a version's section out of the changelog."""
+    (place / "CHANGELOG.md").write_text(changelog, encoding="utf-8")
+    steps = load(WORKFLOWS / "release.yml")["jobs"]["release"]["steps"]
+    script = next(step["run"] for step in steps if step["name"] == "Release notes")
+    environment = {**os.environ, "GITHUB_REF_NAME": tag, "RUNNER_TEMP": str(place)}
+    command = ["bash", "-eo", "pipefail", "-c", script]
+    return subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_release_notes_are_the_section_of_the_version(tmp_path: Path) -> None:
+    changelog = (
+        "# C\n\n## [Unreleased]\n\n- c\n\n## [0.2.0] - 2027-01-02\n\n- b\n\n## [0.1.0] - 2026-12-01\n\n- a\n"
+    )
+    assert notes("v0.2.0", changelog, tmp_path).returncode == 0
+    assert (tmp_path / "notes.md").read_text().strip() == "- b"
+    assert notes("v0.3.0", changelog, tmp_path).returncode != 0
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--wheel-dir", str(folder), str(ROOT)]
+    subprocess.run(command, check=True)
+    return next(folder.glob("*.whl"))
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_the_package_and_the_tables_alone(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.partition("/")[0].partition("-")[0] for name in names} == {"importer"}
+    assert {f"importer/data/{table}" for table in TABLES} | {"importer/py.typed"} <= set(names)
+    assert "importer/demo/model/model.safetensors" in names
+    assert [n for n in names if re.search(r"demo/(?!__init__)\w+\.py|^(?!importer)", n)] == []
+    assert wheel.stat().st_size < 2_000_000
+
+
+@pytest.mark.slow
+def test_the_wheel_runs_in_an_environment_of_its_own(wheel: Path, tmp_path: Path) -> None:
+    """Matching a name needs the tables, and nothing of this checkout."""
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
+    python = str(tmp_path / "venv" / "bin" / "python")
+    pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    subprocess.run([*pip, "--require-hashes", "-r", str(ROOT / "requirements.lock")], check=True)
+    subprocess.run([*pip, str(wheel)], check=True)
+    command = [str(tmp_path / "venv" / "bin" / "importer"), "match", "Qwen/Qwen3-8B", "--json"]
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert '"hermes"' in done.stdout
