@@ -9,3 +9,37 @@ if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:
     sys.path[:] = [p for p in sys.path if p == _HERE or p not in {sys.path[0], "", "."}]
 
 __version__ = "0.1.0"
+__all__ = [
+    "ImportSession",
+    "Imported",
+    "Validated",
+    "__version__",
+    "export",
+    "fill",
+    "import_model",
+    "recheck",
+    "validate",
+]
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from importer.app.api import (
+        Imported,
+        ImportSession,
+        Validated,
+        export,
+        fill,
+        import_model,
+        recheck,
+        validate,
+    )  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Return a name of the public API; it is imported when it is used, so that ``--help`` stays fast."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importer.app import api
+
+    return getattr(api, name)

@@ -1,0 +1,245 @@
+"""The public API: import a model, fill a file, validate, recheck and export a document from a program.
+
+``from importer import import_model``: every name of ``__all__`` is there, too. Each function raises errors of
+``importer.errors`` and prints nothing; ``progress`` is called with the text of each step.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from importer.app import preferences
+from importer.app.decide import ImportRequest
+from importer.app.import_ import Plan, merge_plan, now, plan, write
+from importer.app.session import ImportSession
+from importer.chat_template import override
+from importer.config_file.name_allocator import Names
+from importer.config_file.receipt import Receipt, ReviewEntry
+from importer.config_file.store import Store, named
+from importer.decisions.decision import Preferences
+from importer.hub.local import ANYWHERE
+
+if TYPE_CHECKING:
+    from importer.app.fill import Filling
+    from importer.app.recheck import RecheckFinding
+    from importer.exports.base import Device, Exported
+
+__all__ = [
+    "ImportSession", "Imported", "Validated", "export", "fill", "import_model", "recheck", "validate",
+]  # fmt: skip
+
+Progress = Callable[[str], None]
+FOLDER = "models"  # of the documents, as at the command line
+
+
+def _quiet(_: str) -> None:
+    """Print nothing of a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A document and its file; ``receipt`` is ``None`` where nothing was written."""
+
+    path: Path
+    plan: Plan
+    receipt: Receipt | None
+
+    @property
+    def name(self) -> str:
+        """Return the document's name."""
+        return self.plan.name
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """Return the document's data."""
+        return self.plan.built.data
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what ``importer REFERENCE --json`` prints."""
+        return self.plan.report(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """A validation of one document; ``report`` is as it stands in the receipt (report.schema.json)."""
+
+    name: str
+    engine: str
+    report: Mapping[str, Any]
+
+    @property
+    def passed(self) -> bool:
+        """Return whether every probe passed or does not apply."""
+        return bool(self.report["passed"])
+
+    @property
+    def failed(self) -> tuple[Mapping[str, Any], ...]:
+        """Return the outcomes that did not pass: probe, reason, attribution, remedy."""
+        return tuple(o for o in self.report["outcomes"] if o["outcome"] in ("fail", "inconclusive"))
+
+
+def import_model(
+    reference: str,
+    *,
+    folder: str | Path = FOLDER,
+    revision: str | None = None,
+    name: str | None = None,
+    backend: str | None = None,
+    engine_version: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    unset: Iterable[str] = (),
+    device: str | None = None,
+    memory: int | None = None,
+    exact_fit: bool = False,
+    template: str | None = None,
+    offline: bool = False,
+    ignore_name: bool = False,
+    on_conflict: Literal["mine", "theirs"] | None = None,
+    approved_by: str | None = None,
+    dry_run: bool = False,
+    session: ImportSession | None = None,
+    progress: Progress = _quiet,
+) -> Imported:
+    """Decide on a model and write its document and receipt; nothing is downloaded but small texts.
+
+    ``reference``  a Hub id, ``hf://…``, a URL of the Hub, or a directory such as ``./model``.
+    ``settings``   your own values by key, as ``--set``; they win over every evidence, at later imports, too.
+    ``memory``     bytes of the device's memory. ``engine_version``  for which parsers are named.
+    ``approved_by``  a person's name: approves what is written. ``session``  kept warm for several imports.
+    Raises HubError, RepositoryError, UsageError, SandboxError; DocumentError: "exists" for another model's
+    file of that name, "conflict" where a person's edit meets a new value and ``on_conflict`` is not given.
+    """
+    request = ImportRequest(
+        reference, revision, name, _preferences(settings or {}, backend, unset), engine_version, offline,
+        ignore_name, _device(device), memory, exact_fit, override.read(template),
+    )  # fmt: skip
+    store = Store(Path(folder))
+    with _session(session) as warm:
+        planned = plan(request, Names(store), warm, ANYWHERE, progress)
+    merged = merge_plan(planned, store, on_conflict)
+    path = store.path(planned.name)
+    if dry_run:
+        return Imported(path, merged.plan, None)
+    review = None if approved_by is None else ReviewEntry("approved", approved_by, now())
+    with store.locked():
+        return Imported(path, merged.plan, write(merged, store, review))
+
+
+def fill(
+    file: str | Path, *, dry_run: bool = False, offline: bool = False, progress: Progress = _quiet
+) -> Filling:
+    """Add to a hand-written YAML what it leaves out; nothing that it sets is changed.
+
+    Raises DocumentError: "invalid" for a file that names no model, "changed" where it was edited meanwhile.
+    """
+    from importer.app import fill as filling
+
+    with ImportSession() as session:
+        filled = filling.plan(Path(file), ImportRequest("", offline=offline), session, ANYWHERE, progress)
+    if not dry_run:
+        filling.write(filled)
+    return filled
+
+
+def validate(
+    document: str | Path,
+    *,
+    folder: str | Path = FOLDER,
+    engine: str | None = None,
+    fetch: bool = False,
+    port: int | None = None,
+    probes: Sequence[str] | None = None,
+    server: str | None = None,
+    api_key: str | None = None,
+    model: str | None = None,
+    progress: Progress = _quiet,
+) -> Validated:
+    """Serve a document on a real engine, probe it, stop the engine; the report is kept in the receipt.
+
+    ``document``  a name in ``folder``, or a file. ``engine``  another one than the document names.
+    ``fetch``     download weights that are not on this disk. ``probes``  names; the report is partial then.
+    ``server``    the URL of a server that runs already, which is probed in place of an engine of ours;
+    ``model``     its name for the model, ``api_key`` its key.
+    A probe that fails is no error: see ``Validated.passed``. Raises EngineError where the engine is missing
+    or does not serve, with what it died of; HubError, DocumentError, UsageError("unknown-probe").
+    """
+    from importer.app.validate import run_against, run_document, weights_of
+    from importer.validation.custom import named as probes_named
+
+    store, stored = named(str(document), str(folder))
+    stored.check()
+    only = None if probes is None else probes_named(probes)
+    name = server or engine or stored.backend
+    if server is not None:
+        report = run_against(stored, server, model, ANYWHERE, key=api_key, progress=progress, probes=only)
+    else:
+        weights = weights_of(stored, None, ANYWHERE, fetch=fetch, progress=progress)
+        report = run_document(stored, name, weights, ANYWHERE, port=port, progress=progress, probes=only)
+    # As it is now: a run takes minutes, and a review meanwhile stays.
+    store.amend(stored.name, lambda receipt: receipt.with_validation(report, stored.digest))
+    return Validated(stored.name, name, report)
+
+
+def recheck(
+    names: Iterable[str] = (),
+    *,
+    folder: str | Path = FOLDER,
+    offline: bool = False,
+    session: ImportSession | None = None,
+) -> Iterator[RecheckFinding]:
+    """Yield what importing again would change in each document, and why; writes nothing.
+
+    ``names``  default: every document of the folder. Raises DocumentError, HubError.
+    """
+    from importer.app.recheck import recheck as one
+
+    store = Store(Path(folder))
+    with _session(session) as warm:
+        for name in list(names) or store.names():
+            yield one(store, name, warm, ANYWHERE, offline=offline)
+
+
+def export(
+    document: str | Path,
+    format_name: str,
+    *,
+    folder: str | Path = FOLDER,
+    device: Device | None = None,
+    approved_only: bool = False,
+) -> Exported:
+    """Return the files of a document for another consumer, by name, and what they cannot carry.
+
+    ``format_name``  one of ``importer export --list``. Raises UsageError("unknown-format") and DocumentError:
+    "cannot-export" with its reason and what to do instead, "not-approved", "invalid".
+    """
+    from importer.app.export import export as made
+
+    _, stored = named(str(document), str(folder))
+    return made(stored, format_name, device=device, approved_only=approved_only)[0]
+
+
+@contextmanager
+def _session(given: ImportSession | None) -> Iterator[ImportSession]:
+    """The caller's session, which stays open, or one for this call."""
+    if given is not None:
+        yield given
+    else:
+        with ImportSession() as own:
+            yield own
+
+
+def _preferences(settings: Mapping[str, Any], backend: str | None, unset: Iterable[str]) -> Preferences:
+    return preferences.parse(
+        [f"{key}={json.dumps(value)}" for key, value in settings.items()], backend, unset
+    )
+
+
+def _device(name: str | None) -> str | None:
+    from importer.memory import devices
+
+    return None if name is None else devices.named(name).label
