@@ -6,6 +6,9 @@ LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-ha
 	--no-annotate --custom-compile-command "make lock" pyproject.toml
 HASHED := -m pip install -q --disable-pip-version-check --require-hashes
 
+# Tests are compiled once and not at each start of a process.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-fast test-nightly faults lint bench docs lock clean
 
 demo: .venv/ready
@@ -22,9 +25,10 @@ test: .venv/ready-dev lint
 
 test-nightly: test
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m nightly
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "hypothesis and not engine" --hypothesis-profile=nightly
 
 test-fast: .venv/ready-dev lint
-	$(BIN)/python -m pytest -n 2 -m "not engine and not slow and not nightly"
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not engine and not slow and not nightly"
 
 faults: .venv/ready-dev
 	$(BIN)/python -m tests.faults --resume

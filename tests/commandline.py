@@ -20,6 +20,7 @@ from importer.cli.main import run
 from importer.config_file import schema
 from importer.sandbox.pool import Sandbox
 from tests.hubserver import Content, HubServer, Repo, isolate
+from tests.waiting import PATIENCE
 
 REPO = Path(__file__).parents[1]
 TOKEN = "hf_goodgoodgood"
@@ -95,7 +96,7 @@ class Desk:
     def alone(self, *words: object, **options: Any) -> Ran:
         """Run in a process of its own until it ends."""
         with self.start(*words, **options) as process:
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=PATIENCE)
         assert "Traceback" not in (out or "") + (err or "")
         return Ran(process.returncode, out or "", err or "")
 

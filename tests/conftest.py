@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,15 +17,54 @@ from gen_defaults import index, web
 from importer.engines import get, install
 from importer.engines.install import Installed
 from tests.package_index import PackageIndex, serving
+from tests.sandboxing import SPARES
 
-# No test is timed: a busy machine must not fail one. Run with --hypothesis-profile=default to search longer.
-settings.register_profile("project", max_examples=40, deadline=None)
+# No test is timed: a busy machine must not fail one.
+settings.register_profile("project", max_examples=25, deadline=None)
+settings.register_profile("nightly", max_examples=1000, deadline=None)
 settings.load_profile("project")
+LONGEST_ID = 80  # characters
+SPARES.install()
 
 # A shell's background job ignores these, and what it starts inherits that: tests that interrupt would hang.
 for number in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL)
+
+
+def pytest_configure() -> None:
+    """Leave the garbage alone while modules are imported: there is none."""
+    gc.disable()
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name a long text by its length and a checksum: names travel between processes with each test."""
+    if not isinstance(val, str | bytes) or len(val) <= LONGEST_ID:
+        return None
+    data = val.encode("utf-8", "surrogatepass") if isinstance(val, str) else val
+    return f"{argname}-{len(val)}-{zlib.crc32(data):08x}"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run what shares a server of its module in one process: a server for each costs more than it brings."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None and shares(item):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+def shares(item: pytest.Item) -> bool:
+    """Whether a test uses a fixture that is made once for its module, and takes seconds to make."""
+    info = getattr(item, "_fixtureinfo", None)
+    made = info.name2fixturedefs.values() if info is not None else ()
+    slow = any(item.get_closest_marker(name) for name in ("slow", "engine"))
+    return slow and any(definitions[-1].scope == "module" for definitions in made)
+
+
+def pytest_collection_finish() -> None:
+    """Never go through what was collected again: the tests, their modules, the libraries."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture

@@ -17,10 +17,12 @@ from typing import Any
 import httpx
 import pytest
 
+from importer.service.messages import detail_row
 from tests.commandline import BASE, CHAT, REPO, TOKEN
 from tests.hubserver import HubServer, Repo
+from tests.waiting import PATIENCE
 
-PATIENCE = 120.0  # seconds for anything; a busy machine must not fail a test
+__all__ = ["PATIENCE"]
 
 
 def free_port() -> int:
@@ -187,3 +189,21 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """One server for all tests of a module; each uses documents of its own."""
     with running(tmp_path_factory.mktemp("service")) as one:
         yield one
+
+
+def problem(answer: Any, status: int, kind: str) -> dict[str, Any]:
+    """The problem's details, as RFC 9457 has them."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    said: dict[str, Any] = answer.json()
+    assert (said["status"], said["kind"], said["type"]) == (status, kind, f"/problems/{kind}")
+    assert said["detail"].startswith(detail_row(kind).partition("{")[0])
+    assert said["request_id"] == answer.headers["x-request-id"]
+    return said
+
+
+def fresh(service: Service, name: str, **said: Any) -> str:
+    """A document of its own for one test."""
+    job = service.imported("acme/base", name=name, **said)
+    assert job["state"] == "succeeded", job
+    return name

@@ -13,8 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests.commandline import Desk
-
-PATIENCE = 60.0  # seconds for anything to be shown, on a busy machine too
+from tests.waiting import PATIENCE
 
 
 class Terminal:

@@ -23,7 +23,7 @@ def adapter(mode: str, *, warm_up: bool = False) -> Any:
     from importer.engines.deaths import Death, Died
 
     warm = ("/warm", {"n": 1}) if warm_up else None
-    ready = Readiness("/health", fatal=(503,), warm_up=warm, seconds=20)
+    ready = Readiness("/health", fatal=(503,), warm_up=warm, seconds=120)
 
     @dataclass(frozen=True)
     class Toy:

@@ -25,7 +25,7 @@ PROMPT, STEP, WRITTEN = 300, 128, 3  # tokens that mlx-lm's caches are filled wi
 
 @dataclass(frozen=True)
 class Compared:
-    """One figure, predicted and reported, or the engine's words for its refusal."""
+    """One figure, predicted and reported, or the engine's words for its refusal and the type of its error."""
 
     kind: str
     what: str
@@ -33,6 +33,7 @@ class Compared:
     reported: int | None
     refused: str = ""
     devices: int = 1
+    cause: str = ""
 
     @property
     def error(self) -> float:
@@ -103,7 +104,8 @@ def _on_vllm(name: str, told: dict[str, Any], devices: int) -> list[Compared]:
         "tokens in 8 GiB": pool.tokens(MEMORY, load.context, flight),
     }
     if "refused" in told:
-        return [Compared(name, what, n, None, told["refused"], devices) for what, n in predicted.items()]
+        words, cause = told["refused"], told["cause"]
+        return [Compared(name, what, n, None, words, devices, cause) for what, n in predicted.items()]
     reported = dict(zip(predicted, (told["weights"], told["sequence"], told["tokens"]), strict=True))
     return [Compared(name, what, n, reported[what], "", devices) for what, n in predicted.items()]
 

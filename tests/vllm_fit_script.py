@@ -99,5 +99,6 @@ for line in sys.stdin:
         told = answer(asked)
     except Exception as error:
         words = " ".join(str(error).partition("Value error, ")[2].split() or str(error).split())
-        told = {"refused": f"{type(error).__name__}: {words.partition(' [type=')[0]}"[:200]}
+        cause = type(error).__name__
+        told = {"refused": f"{cause}: {words.partition(' [type=')[0]}"[:200], "cause": cause}
     print(json.dumps(told), file=answers, flush=True)

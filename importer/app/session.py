@@ -22,20 +22,21 @@ class ImportSession(Closing):
     """Shared by all imports of a run; safe to use from several threads. A context manager.
 
     ``proves``   whether the parsers of an installed engine are asked.
-    ``sandbox``  what reads the repositories' texts; one child at a time unless another is given.
+    ``sandbox``  what reads the repositories' texts; its owner closes it. Without one, one of its own.
     """
 
     def __init__(self, *, proves: bool = True, sandbox: Sandbox | None = None) -> None:
         self.proves = proves
         self.sandbox = sandbox or Sandbox()
         self._stack = ExitStack()
+        if sandbox is None:
+            self._stack.enter_context(self.sandbox)
         self._proving = Lock()
         self._workers: dict[tuple[str, str | None], ParserWorker] = {}
 
     def close(self) -> None:
         """End the sandbox's children and the parser workers."""
         self._stack.close()
-        self.sandbox.close()
 
     def wake(self) -> None:
         """Start the sandbox now: it is awake by the time a snapshot has been found."""

@@ -25,6 +25,7 @@ from importer.validation.probes import PROBES
 from importer.validation.reply import Reply
 from tests.commandline import Desk, desk
 from tests.openai_api import api
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.slow
 
@@ -261,7 +262,7 @@ def test_what_a_server_has_beside_the_api_is_found_out(written: Desk, tokenizes:
 @pytest.mark.slow
 def test_ctrl_c_waits_for_no_server(written: Desk) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.settimeout(20)
+        listener.settimeout(PATIENCE)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         words = ("validate", "chat", "--against", url, "--model", "hers", "--probe", "plain-chat")
         with written.start(*words) as process:
@@ -275,7 +276,7 @@ def test_ctrl_c_waits_for_no_server(written: Desk) -> None:
                     hanging.sendall(b"HTTP/1.1 " + status + b"\r\nContent-Length: 2\r\n\r\n{}")
             with hanging:
                 process.send_signal(signal.SIGINT)
-                _, err = process.communicate(timeout=20)
+                _, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, "importer: Stopped." in err) == (130, True), err
 
 

@@ -27,7 +27,7 @@ from importer.hub.client import Deadline
 from importer.hub.local import AllowedFolders
 from tests.commandline import BASE, Desk, Ran, desk
 from tests.hubserver import Fault, Repo
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -137,7 +137,7 @@ def test_two_processes_at_once_give_no_name_twice(desk: Desk) -> None:
     Path("backwards").write_text("\n".join(reversed(Path("list").read_text().split())))
     with desk.start("--from", "backwards") as other:
         here = lines(desk("--from", "list"))
-        there = [json.loads(line) for line in other.communicate(timeout=60)[0].splitlines()]
+        there = [json.loads(line) for line in other.communicate(timeout=PATIENCE)[0].splitlines()]
     assert {line["reference"]: line.get("name") for line in here} == {
         line["reference"]: line.get("name") for line in there
     }
@@ -215,7 +215,7 @@ def test_a_folder_is_written_by_one_at_a_time_and_not_left_locked(desk: Desk) ->
         assert waiting.poll() is None
         assert not Path("models/base.yaml").exists()
         os.close(folder)
-        assert json.loads(waiting.communicate(timeout=60)[0])["name"] == "base"
+        assert json.loads(waiting.communicate(timeout=PATIENCE)[0])["name"] == "base"
 
 
 def test_what_is_under_way_is_bounded() -> None:

@@ -18,7 +18,7 @@ from importer.cli import messages
 from importer.errors import BRANCHES, KINDS, ImporterError
 from tests.commandline import BASE, REPO, Desk, Ran, desk
 from tests.failing import AFTER_SHOWING, APART, CASES, Words, install_failed, probes_failed, worker_failed
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE, wait_until
 
 __all__ = ["desk"]
 
@@ -121,7 +121,7 @@ def test_interrupted_while_the_hub_is_slow(desk: Desk, number: signal.Signals, w
     with desk.start(*words, "--json") as process:
         assert wait_until(lambda: desk.hub.asked)
         process.send_signal(number)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=PATIENCE)
     ran = Ran(process.returncode, out, err)
     check("interrupted", ran)
     assert ran.line["error"]["kind"] == "interrupted"

@@ -22,7 +22,7 @@ from importer.engines.install import Installed
 from importer.engines.process import EngineServer, serve
 from importer.engines.ready import free_port, is_free
 from importer.errors import EngineError
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.engine
 REPO = Path(__file__).parents[2]
@@ -56,7 +56,7 @@ def served(mlx_engine: Installed, tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 def request(port: int, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     with contextlib.closing(connection):
         head = {"Content-Type": "application/json"}
         connection.request("POST" if body else "GET", path, json.dumps(body) if body else None, head)

@@ -23,7 +23,7 @@ from importer.engines.process import EngineServer, serve
 from importer.engines.ready import free_port, is_free
 from importer.errors import EngineError, ImporterError
 from tests.toy_engine import adapter
-from tests.waiting import PYTHON, wait_until
+from tests.waiting import PATIENCE, PYTHON, wait_until
 
 REPO = Path(__file__).parents[2]
 
@@ -43,7 +43,7 @@ def toy(mode: str, weights: Path, *, warm_up: bool = False, **options: Any) -> I
 
 
 def health(port: int) -> dict[str, Any]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     with contextlib.closing(connection):
         connection.request("GET", "/health")
         data = json.loads(connection.getresponse().read())
@@ -211,7 +211,7 @@ def serving_elsewhere(
 def test_no_engine_outlives_its_owner(number: signal.Signals, importer_home: Path, weights: Path) -> None:
     with serving_elsewhere(weights) as (owner, pid, port):
         owner.send_signal(number)
-        owner.wait(30)
+        owner.wait(PATIENCE)
         assert wait_until(lambda: not process_group.alive(pid))
         assert wait_until(lambda: is_free(port))
 

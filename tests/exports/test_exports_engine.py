@@ -23,7 +23,7 @@ from importer.engines.vllm import VllmCuda
 from importer.engines.vllm_arguments import ARGUMENTS
 from tests.exporting import COMMIT, ON_MLX, ON_MLX_VLM, VLLM, export, text
 from tests.hubserver import HubServer, Repo, isolate
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.engine
 TESTS = Path(__file__).parents[1]
@@ -173,7 +173,7 @@ def test_localais_engine_args_are_fields_of_vllms_engine(by_vllm: ByVllm) -> Non
 def by_mlx(python: Path, script: str) -> dict[str, Any]:
     """What the program of the script's last command makes of its words."""
     words = [str(python), str(TESTS / "parse_mlx.py"), *commands(script)[-1]]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=True)
     (line,) = [line for line in done.stdout.splitlines() if line.startswith(MARK)]
     found = json.loads(line.removeprefix(MARK))
     assert isinstance(found, dict)
@@ -220,7 +220,7 @@ def test_the_script_for_mlx_fetches_the_commit_and_serves_it(
             stderr=subprocess.STDOUT, start_new_session=True, text=True,
         )  # fmt: skip
         try:
-            assert wait_until(lambda: _serves(port) or process.poll() is not None, 60), "it never served"
+            assert wait_until(lambda: _serves(port) or process.poll() is not None), "it never served"
             assert process.poll() is None, process.communicate()[0]
             assert (tmp_path / "tiny-8b" / "model.safetensors").is_file()
             assert not (tmp_path / "tiny-8b" / "README.md").exists()
@@ -237,7 +237,7 @@ def _serves(port: int) -> bool:
         {"Content-Type": "application/json"},
     )
     try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return bool(json.load(answer)["choices"])
     except OSError:
         return False

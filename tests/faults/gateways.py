@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tests.faults.fault import Fault
-from tests.faults.steps import Limited, Module, Says, Started, Wire
+from tests.faults.starting import Limited, Module, Started, Wire
+from tests.faults.steps import Says
 
 STREAMS = {"mlx-vlm": "its streams hold no call"}
 VLLM = dict.fromkeys(("mlx", "mlx-vlm", "vllm-mlx"), "its server does not offer it")

@@ -5,51 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Any
 
-Data = dict[str, Any]
+from tests.faults.conversation import Broken, Busy, Conversation, Data, Operation
+
 MIDWAY = 12  # chats
 MANY = 5  # requests at once
 LONG = 4000  # characters
-
-
-@dataclass
-class State:
-    """What the server knows: its engine's process, what was asked, who is on the way, how many have left."""
-
-    engine: int = 0
-    asked: int = 0
-    flying: list[Data] = field(default_factory=list)
-    left: int = 0
-
-
-class Conversation:
-    """One chat on its way: ``request`` may be changed before, ``data`` of each answer or event after.
-
-    ``whole`` unless it is streamed; ``kept`` is for what an operation remembers between two events.
-    """
-
-    def __init__(self, request: Data, state: State) -> None:
-        self.request = request
-        self.state = state
-        self.whole = not request.get("stream")
-        self.kept: Data = {}
-
-    def parts(self, data: Data) -> Iterator[Data]:
-        """What the choices hold: messages or deltas."""
-        for choice in data.get("choices") or ():
-            part = choice.get("message" if self.whole else "delta")
-            if isinstance(part, dict):
-                yield part
-
-    def calls(self, data: Data) -> Iterator[Data]:
-        for part in self.parts(data):
-            yield from part.get("tool_calls") or ()
-
-
-Operation = Callable[[Conversation, Data], None]
 
 
 def finish_is_stop(_chat: Conversation, data: Data) -> None:
@@ -175,18 +136,6 @@ def dies_midway(chat: Conversation, _data: Data) -> None:
     """Somebody kills the engine while it is asked, as the system does where the memory runs out."""
     if chat.state.asked == MIDWAY:
         os.kill(chat.state.engine, signal.SIGKILL)
-
-
-class Broken(Exception):
-    """The server answers with an error of its own."""
-
-    status = 500
-
-
-class Busy(Broken):
-    """The server has no room for one more."""
-
-    status = 503
 
 
 def breaks_on_results(chat: Conversation, _data: Data) -> None:

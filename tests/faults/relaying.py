@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from tests.faults.operations import Conversation, Data, Operation
+from tests.faults.conversation import Conversation, Data, Operation
 
 
 def names_repeated(chat: Conversation, data: Data) -> None:

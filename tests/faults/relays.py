@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.faults.fault import Fault
-from tests.faults.steps import Module, Wire
+from tests.faults.starting import Module, Wire
 from tests.faults.tensors import ShardMissing
 
 STREAMS = {"mlx-vlm": "its streams hold no call"}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tests.faults.fault import Fault
-from tests.faults.steps import Says, Started
+from tests.faults.starting import Started
+from tests.faults.steps import Says
 
 REQUEST = {"mlx-vlm": "it takes sampling from requests only, and they carry it"}
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tests.faults.fault import Fault
-from tests.faults.steps import Json, Wire
+from tests.faults.starting import Wire
+from tests.faults.steps import Json
 from tests.faults.templates import PLAIN
 
 PARTS = dict.fromkeys(("mlx-vlm",), "its streams hold no call")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tests.faults.fault import Fault
-from tests.faults.steps import Arguments, Says, Served, Started
+from tests.faults.starting import Arguments, Served, Started
+from tests.faults.steps import Says
 
 LIMITLESS = dict.fromkeys(("mlx", "mlx-vlm", "vllm-mlx"), "its server has no limit to be started with")
 

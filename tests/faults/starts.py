@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tests.faults.fault import Fault
-from tests.faults.steps import Cut, Json, NoModule, PortTaken
+from tests.faults.starting import NoModule, PortTaken
+from tests.faults.steps import Cut, Json
 
 FAULTS = (
     Fault(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tests.faults.fault import Fault
-from tests.faults.steps import Arguments, Option, Says, Text
+from tests.faults.starting import Arguments, Option
+from tests.faults.steps import Says, Text
 
 FLAGS = dict.fromkeys(("mlx", "mlx-vlm"), "it infers its parser and takes none")
 

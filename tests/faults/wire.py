@@ -17,7 +17,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the engine's Python runs this file
 from tests.faults import operations, relaying
-from tests.faults.operations import Broken, Conversation, State
+from tests.faults.conversation import Broken, Conversation, State
 
 BEFORE = operations.BEFORE | relaying.BEFORE
 AFTER = operations.AFTER | relaying.AFTER

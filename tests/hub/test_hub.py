@@ -18,6 +18,7 @@ from importer.hub import ANYWHERE, Reference, parse, resolve
 from importer.hub.snapshot import UnreadReason
 from importer.reasons import Reason
 from tests.hubserver import MODIFIED, Content, Fault, HubServer, Repo, isolate
+from tests.waiting import PATIENCE
 
 FILES: dict[str, Content] = {
     "config.json": {"model_type": "toy"},
@@ -222,7 +223,7 @@ def test_processes_share_the_cache(server: HubServer) -> None:
     code = "from importer import hub; print(hub.resolve(hub.parse('Org/Toy'), hub.ANYWHERE).revision)"
     command = [sys.executable, "-W", "error", "-c", code]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    answers = {process.communicate(timeout=60)[0].strip() for process in running}
+    answers = {process.communicate(timeout=PATIENCE)[0].strip() for process in running}
     assert answers == {server.repos["Org/Toy"].sha}
     kept = [p.name for p in Path(os.environ["IMPORTER_HOME"]).rglob("*") if p.is_file()]
     assert len(kept) == 2, "one commit, one revision, nothing half-written"

@@ -24,7 +24,7 @@ from tests.hubserver import Fault, HubServer, Repo, isolate
 
 SHA = "a" * 40
 MIB = 1024 * 1024
-SOON = 10.0  # seconds, though this machine may be busy; alone it is a tenth
+SOON = 10.0  # seconds of processor time, which no other process takes away
 
 
 @pytest.fixture
@@ -65,11 +65,12 @@ def test_a_listing_beyond_all_measure_is_a_sentence_at_once(
     body: Callable[[], bytes], kind: ListingReason
 ) -> None:
     data = body()
-    begun = time.monotonic()
+    begun = time.process_time()
     assert refused(data) is kind
-    assert time.monotonic() - begun < SOON
+    assert time.process_time() - begun < SOON
 
 
+@pytest.mark.slow
 def test_a_large_listing_takes_time_and_room_as_it_is_long() -> None:
     data = answer(listing.MOST_FILES, tags=["x"] * 5000)
     tracemalloc.start()
@@ -85,9 +86,9 @@ def test_a_large_listing_takes_time_and_room_as_it_is_long() -> None:
 def test_names_that_only_look_like_places_are_judged_in_linear_time() -> None:
     names = ["../" * 340, "a/" * 500, "a" * 1023, "." * 1023, ("a/" * 500) + "..", "\\" * 1000]
     body = json.dumps({"sha": SHA, "siblings": [{"rfilename": n} for n in names * 5000]}).encode()
-    begun = time.monotonic()
+    begun = time.process_time()
     assert [f.path for f in listing.parse(body, "a/b", None).files] == ["." * 1023, "a" * 1023]
-    assert time.monotonic() - begun < SOON
+    assert time.process_time() - begun < SOON
 
 
 def test_a_listing_that_is_too_long_is_told_by_the_hub(server: HubServer) -> None:
@@ -214,9 +215,9 @@ def test_so_many_bytes_are_hashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("place", ["/proc/self", "/proc/self/fd", "/dev", "/proc/sys/kernel"])
 def test_places_that_are_no_folders_of_files_are_read_in_time(place: str) -> None:
-    begun = time.monotonic()
+    begun = time.process_time()
     resolve(parse(place), ANYWHERE)
-    assert time.monotonic() - begun < SOON
+    assert time.process_time() - begun < SOON
 
 
 def test_documents_and_templates_are_plain_files_of_a_size(tmp_path: Path) -> None:
@@ -245,12 +246,13 @@ def test_documents_and_templates_are_plain_files_of_a_size(tmp_path: Path) -> No
     ids=["brackets", "lists", "depth", "a name", "metadata"],
 )  # fmt: skip
 def test_a_header_beyond_all_measure_is_a_sentence_at_once(header: bytes) -> None:
-    begun = time.monotonic()
+    begun = time.process_time()
     with pytest.raises(safetensors.MalformedHeader):
         safetensors.parse(header, None)
-    assert time.monotonic() - begun < SOON
+    assert time.process_time() - begun < SOON
 
 
+@pytest.mark.slow
 def test_a_large_honest_header_is_read() -> None:
     names = {
         f"model.layers.{i}.mlp.experts.{i % 256}.down_proj.weight_scale_inv": {

@@ -19,6 +19,7 @@ from importer.demo import MODEL
 from importer.engines import get
 from importer.engines.install import Installed
 from importer.engines.process import EngineServer, serve
+from tests.waiting import PATIENCE
 from tools.demo_model.conversations import CITIES, lessons, tool
 from tools.demo_model.recipe import CONFIG, DEMO, SAMPLING, file_digests
 
@@ -182,7 +183,7 @@ def chat(
     served: EngineServer, messages: list[dict[str, Any]], **more: Any
 ) -> tuple[str, str, list[tuple[str, Any]]]:
     """The finish reason, the content, the calls."""
-    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=PATIENCE)
     with closing(connection):
         body = {"model": served.model, "messages": messages, "max_tokens": 100} | more
         connection.request("POST", "/v1/chat/completions", json.dumps(body))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import cache
 from string import Formatter
 from typing import NamedTuple, get_args
 
@@ -15,9 +16,10 @@ from importer.errors import BRANCHES, KINDS, one_line
 from importer.messages import Text, catalogue
 from importer.messages.errors import TEXTS
 from importer.service import messages as service
-from tests.product.test_messages import USES
+from tests.product.test_messages import uses
 from tests.product.test_structure import MODULES, tree
 
+pytestmark = pytest.mark.xdist_group("syntax")  # one process parses the modules
 FRONT_ENDS: Mapping[str, tuple[Mapping[str, Text], frozenset[str]]] = {
     "cli": (cli.HINTS, cli.ELSEWHERE),
     "service": (service.HINTS, service.ELSEWHERE),
@@ -41,7 +43,12 @@ class Raised(NamedTuple):
     fields: frozenset[str] | None
 
 
-def raised() -> Iterator[Raised]:
+@cache
+def raised() -> tuple[Raised, ...]:
+    return tuple(_raised())
+
+
+def _raised() -> Iterator[Raised]:
     branches = {branch.__name__ for branch in BRANCHES}
     for module, path in MODULES.items():
         for call in (node for node in ast.walk(tree(path)) if isinstance(node, ast.Call)):
@@ -53,9 +60,6 @@ def raised() -> Iterator[Raised]:
             yield Raised(module, call.lineno, name, str(call.args[0].value), fields)
 
 
-RAISED = tuple(raised())
-
-
 def placeholders(text: Text) -> set[str]:
     """The fields that a text shows; a function names them in braces in its docstring."""
     shown = str(text.__doc__) if callable(text) else text
@@ -64,13 +68,13 @@ def placeholders(text: Text) -> set[str]:
 
 def test_each_is_raised_with_the_fields_of_its_kind() -> None:
     wrong = []
-    for one in RAISED:
+    for one in raised():
         kind = KINDS[one.kind].kinds[one.kind]
         assert KINDS[one.kind].__name__ == one.branch
         if one.fields is not None and not {*kind.fields} <= one.fields <= {*kind.fields, *kind.data}:
             wrong.append(f"{one.module}:{one.line}: {one.kind} has {sorted(kind.fields)}")
     assert not wrong
-    assert len(RAISED) > 150
+    assert len(raised()) > 150
 
 
 def test_mypy_knows_the_kinds_that_are_declared() -> None:
@@ -111,31 +115,30 @@ def test_a_front_ends_own_texts_replace_some(front_end: str) -> None:
             assert placeholders(text) <= {*KINDS[name].kinds[name].fields}, key
             assert KINDS[name].__name__ == owner
         else:
-            given = [use.fields for use in USES if use.key == key and use.fields is not None]
+            given = [use.fields for use in uses() if use.key == key and use.fields is not None]
             assert key in catalogue()
             assert all(placeholders(text) <= fields for fields in given), key
 
 
 def test_what_is_met_elsewhere_is_raised_there() -> None:
-    for one in RAISED:
+    for one in raised():
         if one.kind in cli.ELSEWHERE:
             assert one.module.startswith(OVER_HTTP_ALONE), one
         if one.kind in service.ELSEWHERE:
             assert one.module.startswith(AT_THE_COMMAND_LINE), one
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
-def test_it_is_one_printable_line_whatever_its_fields_are(kind: str) -> None:
-    branch = KINDS[kind]
-    fields: dict[str, object] = {name: f"\x1b[31m{name}\nnext" for name in branch.kinds[kind].fields}
-    if kind == "would-not-run":
-        fields |= {"troubles": (), "problem": (fields["problem"],)}
-    error = branch(kind, **fields)
-    assert str(error).isprintable()
-    for front_end in (cli.sentence, cli.hint, service.detail, service.hint):
-        assert front_end(error).isprintable()
-    for name in placeholders(TEXTS[branch.__name__][kind]):
-        assert name in str(error)
+def test_each_is_one_printable_line_whatever_its_fields_are() -> None:
+    for kind, branch in KINDS.items():
+        fields: dict[str, object] = {name: f"\x1b[31m{name}\nnext" for name in branch.kinds[kind].fields}
+        if kind == "would-not-run":
+            fields |= {"troubles": (), "problem": (fields["problem"],)}
+        error = branch(kind, **fields)
+        assert str(error).isprintable(), kind
+        for front_end in (cli.sentence, cli.hint, service.detail, service.hint):
+            assert front_end(error).isprintable(), kind
+        for name in placeholders(TEXTS[branch.__name__][kind]):
+            assert name in str(error), kind
 
 
 def test_a_long_text_is_cut() -> None:

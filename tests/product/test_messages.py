@@ -6,6 +6,7 @@ import ast
 import copy
 from collections.abc import Iterator
 from enum import StrEnum
+from functools import cache
 from importlib import import_module
 from string import Formatter
 from typing import NamedTuple
@@ -17,6 +18,8 @@ from importer.messages import catalogue, joined, render, sentence
 from importer.reasons import Reason, key_of
 from tests.product.test_structure import MODULES, tree
 
+pytestmark = pytest.mark.xdist_group("syntax")  # one process parses the modules
+
 
 class Use(NamedTuple):
     """One ``Reason(Enumeration.KIND, …)``; ``fields`` is ``None`` where they are passed on whole."""
@@ -26,6 +29,7 @@ class Use(NamedTuple):
     fields: frozenset[str] | None
 
 
+@cache
 def enumerations() -> dict[str, type[StrEnum]]:
     """Every enumeration of text that a module declares, by its name."""
     found: dict[str, type[StrEnum]] = {}
@@ -39,10 +43,12 @@ def enumerations() -> dict[str, type[StrEnum]]:
     return found
 
 
-ENUMERATIONS = enumerations()
+@cache
+def uses() -> tuple[Use, ...]:
+    return tuple(_uses())
 
 
-def uses() -> Iterator[Use]:
+def _uses() -> Iterator[Use]:
     for module, path in MODULES.items():
         for node in ast.walk(tree(path)):
             if not (isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "Reason"):
@@ -50,15 +56,12 @@ def uses() -> Iterator[Use]:
             kind = node.args[0] if node.args else None
             if not (isinstance(kind, ast.Attribute) and isinstance(kind.value, ast.Name)):
                 continue
-            enumeration = ENUMERATIONS.get(kind.value.id)
+            enumeration = enumerations().get(kind.value.id)
             if enumeration is None:
                 continue
             whole = any(keyword.arg is None for keyword in node.keywords)
             fields = None if whole else frozenset(k.arg for k in node.keywords if k.arg is not None)
             yield Use(f"{module}:{node.lineno}", key_of(enumeration[kind.attr]), fields)
-
-
-USES = tuple(uses())
 
 
 def placeholders(text: str) -> set[str]:
@@ -67,8 +70,8 @@ def placeholders(text: str) -> set[str]:
 
 def test_every_reason_has_a_sentence_with_its_fields() -> None:
     texts = catalogue()
-    wrong = [f"{use.place}: {use.key} has no sentence" for use in USES if use.key not in texts]
-    for use in USES:
+    wrong = [f"{use.place}: {use.key} has no sentence" for use in uses() if use.key not in texts]
+    for use in uses():
         text = texts.get(use.key)
         if isinstance(text, str) and use.fields is not None and not placeholders(text) <= use.fields:
             wrong.append(f"{use.place}: {use.key} lacks {sorted(placeholders(text) - use.fields)}")
@@ -76,7 +79,7 @@ def test_every_reason_has_a_sentence_with_its_fields() -> None:
 
 
 def test_every_sentence_is_of_a_kind_that_is_there() -> None:
-    keys = {key_of(kind) for enumeration in ENUMERATIONS.values() for kind in enumeration}
+    keys = {key_of(kind) for enumeration in enumerations().values() for kind in enumeration}
     keys |= {f"{branch.__name__}.{kind}" for kind, branch in KINDS.items()}
     assert not sorted(catalogue().keys() - keys)
 

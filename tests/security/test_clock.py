@@ -56,6 +56,7 @@ def test_what_is_read_outside_the_sandbox_is_soon_read(key: str) -> None:
     assert measure.clocked(repositories.fitted, repositories.at_limit(key), 10) < math.inf
 
 
+@pytest.mark.slow
 def test_the_clock_sees_what_grows_too_fast() -> None:
     quadratic = Reader("quadratic", re.compile(r"<[^>]*x").search, (), 80_000)
     assert "'<think'" in slow(quadratic, few=True, limit=0.5)

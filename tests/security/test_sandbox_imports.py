@@ -17,10 +17,11 @@ from importer.errors import RepositoryError
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.sandbox import pool
 from tests.commandline import Desk, desk
-from tests.sandboxing import kill, meddling, stop, stopped_for
+from tests.sandboxing import fresh, kill, meddling, stop, stopped_for
+from tests.waiting import processor_seconds
 
-__all__ = ["desk"]
-SECONDS = 40.0  # of wall time on a machine that has more to do; the budget of processor time is 10 s
+__all__ = ["desk", "fresh"]
+SECONDS = 30.0  # of processor time; the budget of a question is 10 s, and there are two
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 
@@ -33,12 +34,12 @@ def hostile(**texts: str) -> Snapshot:
 TOKENS = json.dumps({"added_tokens_decoder": {str(n): {"content": f"<t{n}>"} for n in range(34_000)}})
 CHATML = "{% for m in messages %}<|im_start|>{{ m.content }}<|im_end|>{% endfor %}"
 BRACKETS = "{{ messages[-1].content }}" + "<" + "think" * 19_000
-HOSTILE = {
-    "tokens": hostile(tokenizer_config__json=TOKENS, chat_template__jinja=CHATML),
-    "markers": hostile(chat_template__jinja=BRACKETS),
-    "table": hostile(README__md="|a|b|\n|" + "-" * 100_000 + "x"),
-    "files": replace(hostile(), files=tuple(RepoFile(f"f{n}.safetensors", n) for n in range(200_000))),
-    "merges": hostile(
+HOSTILE: dict[str, Callable[[], Snapshot]] = {
+    "tokens": lambda: hostile(tokenizer_config__json=TOKENS, chat_template__jinja=CHATML),
+    "markers": lambda: hostile(chat_template__jinja=BRACKETS),
+    "table": lambda: hostile(README__md="|a|b|\n|" + "-" * 100_000 + "x"),
+    "files": lambda: replace(hostile(), files=tuple(RepoFile(f"f{n}", n) for n in range(200_000))),
+    "merges": lambda: hostile(
         README__md="---\na0: &a0 {x: 1}\n"
         + "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 10)}]}}\n" for n in range(1, 12))
         + "---\n"
@@ -47,17 +48,18 @@ HOSTILE = {
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("fresh")  # whose time counts once they have ended
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_repository_takes_more_than_the_budget(name: str) -> None:
-    began = time.monotonic()
+    began = processor_seconds()
     told = "read"
     with ImportSession(proves=False) as bench:
         try:
-            decide_snapshot(HOSTILE[name], ImportRequest("acme/x"), bench)
+            decide_snapshot(HOSTILE[name](), ImportRequest("acme/x"), bench)
         except RepositoryError as error:
             told = error.kind
     assert told in {"read", "too-costly"}
-    assert time.monotonic() - began < SECONDS
+    assert processor_seconds() - began < SECONDS
 
 
 def imported(desk: Desk) -> dict[str, bytes]:
@@ -87,7 +89,8 @@ def test_a_sandbox_killed_once_is_no_matter(desk: Desk) -> None:
 @pytest.mark.parametrize(("do", "kind"), [(kill, "lost"), (stop, "starved")])
 def test_a_sandbox_lost_for_good_writes_nothing(desk: Desk, do: Callable[[int], None], kind: str) -> None:
     before = imported(desk)
-    desk.monkeypatch.setattr(pool, "WALL_SECONDS", 1.0)
+    if do is stop:
+        desk.monkeypatch.setattr(pool, "WALL_SECONDS", 1.0)
     with meddling(do) as met:
         ran = desk("acme/chat", "--yes", "--no-validate", "--json")
     assert ran.code == 75

@@ -24,7 +24,7 @@ SCRIPT = [str(Path(sys.executable).with_name("importer"))]
 MODULE = [sys.executable, "-m", "importer"]
 SAFE = [sys.executable, "-P", "-m", "importer"]
 COMMANDS = (
-    ". --dry-run --backend mlx", "engine list",
+    ". --dry-run --backend mlx", pytest.param("engine list", marks=pytest.mark.slow),
     pytest.param("doctor", marks=pytest.mark.slow), pytest.param("list", marks=pytest.mark.slow),
 )  # fmt: skip
 SECRETS = {

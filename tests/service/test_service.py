@@ -3,38 +3,18 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import httpx
 import pytest
 import yaml
 
 from importer.service.messages import detail_row
 from tests.commandline import BASE
 from tests.hubserver import Repo
-from tests.serving import PATIENCE, Service, events, service
+from tests.serving import Service, events, fresh, problem, service
 
 __all__ = ["service"]
 pytestmark = pytest.mark.slow
-
-
-def problem(answer: Any, status: int, kind: str) -> dict[str, Any]:
-    """The problem's details, as RFC 9457 has them."""
-    assert answer.status_code == status, answer.text
-    assert answer.headers["content-type"] == "application/problem+json"
-    said: dict[str, Any] = answer.json()
-    assert (said["status"], said["kind"], said["type"]) == (status, kind, f"/problems/{kind}")
-    assert said["detail"].startswith(detail_row(kind).partition("{")[0])
-    assert said["request_id"] == answer.headers["x-request-id"]
-    return said
-
-
-def fresh(service: Service, name: str, **said: Any) -> str:
-    """A document of its own for one test."""
-    job = service.imported("acme/base", name=name, **said)
-    assert job["state"] == "succeeded", job
-    return name
 
 
 def test_an_import_is_a_job_with_links_and_events(service: Service) -> None:
@@ -151,108 +131,6 @@ def test_the_same_key_does_the_same_once(service: Service) -> None:
     assert service.client.get("/v1/configs", params={"q": "once"}).json()["total"] == 1
 
 
-def test_an_edit_says_which_version_it_is_of(service: Service) -> None:
-    name = fresh(service, "edited")
-    path, patch = f"/v1/configs/{name}", {"parameters": {"temperature": 0.5}}
-    problem(service.client.patch(path, json=patch), 428, "precondition-required")
-    tag = service.etag(name)
-    done = service.client.patch(path, json=patch, headers={"If-Match": tag}, params={"why": "too hot"})
-    assert done.status_code == 200, done.text
-    assert "temperature: 0.5" in done.json()["text"]
-    assert "# yaml-language-server" in done.json()["text"]
-    assert done.headers["ETag"] != tag == '"1"'
-    problem(service.client.patch(path, json=patch, headers={"If-Match": tag}), 412, "precondition-failed")
-    text = done.json()["text"].replace("top_p: 0.9", "top_p: 0.8")
-    yaml_type = {"Content-Type": "application/yaml", "If-Match": done.headers["ETag"]}
-    put = service.client.put(path, content=text, headers=yaml_type)
-    assert (put.status_code, put.json()["data"]["parameters"]["top_p"]) == (200, 0.8)
-    seen = service.client.get(path, headers={"If-None-Match": put.headers["ETag"]})
-    assert (seen.status_code, seen.content) == (304, b"")
-    versions = service.client.get(f"{path}/history").json()["versions"]
-    assert [(v["version"], v["action"], v["why"]) for v in versions] == [
-        (3, "edit", None), (2, "edit", "too hot"), (1, "import", None),
-    ]  # fmt: skip
-    assert versions[1]["changes"] == [{"path": "parameters.temperature", "before": 0.6, "after": 0.5}]
-    assert "temperature: 0.6" in service.client.get(f"{path}/versions/1").json()["text"]
-
-
-def test_a_mistake_in_an_edit_is_told_with_its_key_and_its_line(service: Service) -> None:
-    name = fresh(service, "wrong")
-    before = service.client.get(f"/v1/configs/{name}").json()
-    headers = {"If-Match": service.etag(name), "Content-Type": "application/yaml"}
-    text = before["text"].replace("temperature: 0.6", "temperature: 6").replace("dtype", "dtipe")
-    said = problem(service.client.put(f"/v1/configs/{name}", content=text, headers=headers), 422, "invalid")
-    wrong = next(e for e in said["errors"] if e["pointer"] == "/parameters/temperature")
-    assert text.splitlines()[wrong["line"] - 1].strip().startswith("temperature: 6")
-    broken = service.client.put(f"/v1/configs/{name}", content="name: [", headers=headers)
-    assert problem(broken, 422, "invalid")["errors"][0]["line"] == 1
-    renamed = service.client.patch(
-        f"/v1/configs/{name}", json={"name": "x"}, headers={"If-Match": headers["If-Match"]}
-    )
-    assert problem(renamed, 422, "invalid")["errors"][0]["pointer"] == "/name"
-    long = before["text"] + "#" * 200_000
-    said = problem(service.client.put(f"/v1/configs/{name}", content=long, headers=headers), 422, "invalid")
-    assert "64,000" in said["detail"]
-    assert service.client.get(f"/v1/configs/{name}").json() == before
-
-
-def test_a_review_makes_states(service: Service) -> None:
-    name = fresh(service, "reviewed")
-    path = f"/v1/configs/{name}"
-    state = lambda: service.client.get(path).json()["state"]  # noqa: E731
-    assert state() == "draft"
-    problem(service.client.post(f"{path}/reject", json={}), 422, "bad-request")
-    other = {"digest": "sha256:" + "0" * 64}
-    problem(service.client.post(f"{path}/approve", json=other), 409, "changed")
-    problem(service.client.post(f"{path}/approve", headers={"If-Match": '"9"'}), 412, "precondition-failed")
-    done = service.client.post(
-        f"{path}/approve", json={"note": "fine"}, headers={"If-Match": service.etag(name)}
-    )
-    assert (done.status_code, done.json()["state"]) == (200, "approved")
-    assert done.json()["reason"] == "it was never validated"
-    patch = {"parameters": {"temperature": 0.4}}
-    service.client.patch(path, json=patch, headers={"If-Match": service.etag(name)})
-    assert state() == "stale"
-    service.client.post(f"{path}/reject", json={"note": "no"})
-    assert state() == "rejected"
-    words = service.client.get(f"{path}/history").json()["words"]
-    assert [(w["state"], w["by"], w["note"]) for w in words] == [
-        ("approved", "local", "fine"), ("rejected", "local", "no"),
-    ]  # fmt: skip
-
-
-def test_a_reimport_merges_and_shows_conflicts(service: Service) -> None:
-    name = fresh(service, "merged")
-    path = f"/v1/configs/{name}"
-    edit = {"parameters": {"temperature": 0.5}}
-    service.client.patch(path, json=edit, headers={"If-Match": service.etag(name)})
-    kept = service.imported("acme/base", name=name)
-    assert (kept["state"], kept["result"]["written"]) == ("succeeded", False)
-    assert service.client.get(path).json()["data"]["parameters"]["temperature"] == 0.5
-    clash = service.imported("acme/base", name=name, set={"temperature": 0.7})
-    assert (clash["state"], clash["error"]["kind"]) == ("failed", "conflict")
-    assert clash["error"]["conflicts"] == [
-        {"path": "parameters.temperature", "base": 0.6, "mine": 0.5, "theirs": 0.7}
-    ]
-    assert "/tmp" not in json.dumps(clash["error"])
-    service.client.post(clash["links"]["retry"]["href"], json={"take": "theirs"})
-    assert service.ended(clash["id"])["state"] == "succeeded"
-    assert service.client.get(path).json()["data"]["parameters"]["temperature"] == 0.7
-
-
-def test_a_document_that_is_taken_away_leaves_its_history(service: Service) -> None:
-    name = fresh(service, "gone")
-    path = f"/v1/configs/{name}"
-    assert service.client.delete(path, headers={"If-Match": '"1"'}).status_code == 204
-    problem(service.client.get(path), 404, "no-such-document")
-    assert [v["action"] for v in service.client.get(f"{path}/history").json()["versions"]] == [
-        "delete",
-        "import",
-    ]
-    job = service.imported("other/base", name=name)
-    assert (job["state"], job["result"]["version"], job["result"]["model"]) == ("succeeded", 3, "other/base")
-
-
 def test_lists_have_pages_and_filters(service: Service) -> None:
     for number in range(3):
         fresh(service, f"page-{number}")
@@ -265,16 +143,6 @@ def test_lists_have_pages_and_filters(service: Service) -> None:
     assert service.client.get("/v1/configs", params={"q": "page-", "backend": "vllm"}).json()["total"] == 3
     assert service.client.get("/v1/configs", params={"q": "%"}).json()["total"] == 0
     problem(service.client.get("/v1/configs", params={"state": "odd"}), 422, "bad-request")
-
-
-def test_an_export_is_a_file_and_what_it_lacks(service: Service) -> None:
-    name = fresh(service, "exported")
-    found = service.client.get(f"/v1/configs/{name}/export/vllm-config")
-    assert found.status_code == 200, found.text
-    assert yaml.safe_load(next(iter(found.json()["files"].values())))["model"] == "acme/base"
-    problem(service.client.get(f"/v1/configs/{name}/export/odd"), 404, "unknown-format")
-    path = f"/v1/configs/{name}/export/localai?approved_only=true"
-    problem(service.client.get(path), 409, "not-approved")
 
 
 @pytest.mark.parametrize(
@@ -333,23 +201,6 @@ def test_a_job_is_cancelled_and_tried_again(service: Service) -> None:
     assert service.client.post(f"/v1/jobs/{job}/retry").status_code == 202
     assert service.ended(job)["state"] == "succeeded"
     assert service.client.get("/v1/configs/c").status_code == 200
-
-
-def test_edits_of_any_version_are_all_kept(service: Service) -> None:
-    url = f"{service.url}/v1/configs/{fresh(service, 'many')}"
-    one = {"If-Match": service.etag("many")}
-
-    def patch(number: int, headers: dict[str, str]) -> int:
-        body = {"engine_args": {f"key-{number}": number}}
-        return httpx.patch(url, json=body, headers=headers, trust_env=False, timeout=PATIENCE).status_code
-
-    with ThreadPoolExecutor(6) as pool:
-        assert [*pool.map(lambda n: patch(n, {"If-Match": "*"}), range(6))] == [200] * 6
-        assert [*pool.map(lambda n: patch(n, one), range(6, 9))] == [412] * 3
-        now = {"If-Match": service.etag("many")}
-        assert sorted(pool.map(lambda n: patch(n, now), range(9, 12))) == [200, 412, 412]
-    kept = httpx.get(url, trust_env=False).json()["data"]["engine_args"]
-    assert {f"key-{n}" for n in range(6)} <= kept.keys()
 
 
 def test_what_failed_of_a_list_is_tried_again(service: Service) -> None:
@@ -436,14 +287,3 @@ def test_a_key_is_made_once_by_one_request(service: Service) -> None:
     assert [k["id"] for k in service.client.get("/v1/keys").json() if k["name"] == "once"] == [made["id"]]
     told = problem(service.client.post("/v1/keys", json={"name": "two\nlines"}), 422, "bad-value")
     assert told["errors"][0]["pointer"] == "/name"
-
-
-def test_a_version_that_is_not_there(service: Service) -> None:
-    problem(service.client.get(f"/v1/configs/{fresh(service, 'few')}/versions/7"), 404, "no-such-version")
-    for path in (f"versions/{2**31}", f"report/json?version={2**31}"):  # PostgreSQL has no such number
-        problem(service.client.get(f"/v1/configs/few/{path}"), 422, "bad-request")
-    job = service.client.post(
-        "/v1/imports", json={"reference": "acme/base", "name": "few", "backend": "vllm"}
-    ).json()
-    service.ended(job["id"])
-    problem(service.client.post(f"/v1/jobs/{job['id']}/retry"), 409, "not-ended")

@@ -8,36 +8,23 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
-from importer.engines.install import Installed
 from importer.gallery.act import Act
 from importer.gallery.database import Database
 from importer.gallery.gallery import Gallery
-from tests.commandline import BASE
-from tests.hubserver import HubServer, Repo
-from tests.pages import PHONE, Seen, browser, picture
-from tests.reports.test_reports_browser import BREAKING_OUT, LARGEST
-from tests.serving import PATIENCE, Service, running
+from tests.browsing import HARM, HOSTILE, ROOT, chrome, copied, folder, imported, seen, service, state
+from tests.pages import PHONE, Seen, picture
+from tests.reports.test_reports_browser import LARGEST
+from tests.serving import Service
 
+__all__ = ["chrome", "folder", "seen", "service"]
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.xdist_group("service-mlx")]
-ROOT = Path(__file__).parents[2]
-DEMO = ROOT / "importer" / "demo" / "model"
 PICTURES = ("import", "job", "decisions", "editor", "probes", "history", "gallery", "phone")
-expect.set_options(timeout=PATIENCE * 1000)
 
-HARM = (
-    "<script>window.harmed = 'script'</script><img src=x onerror=\"window.harmed = 'img'\">"
-    "<svg onload=\"window.harmed = 'svg'\"><a href=\"javascript:window.harmed = 'a'\">x</a>"
-    "<link rel=stylesheet href=//evil.test/css><iframe src=//evil.test></iframe>{{7*7}}${7*7}"
-)
-HOSTILE = "".join(out + HARM for out in BREAKING_OUT) + "\u202etxt.exe\u202c\u0007\u001b[31m"
 SPILLING = (  # tables that do not fit
     "[...document.querySelectorAll('.scroll')].filter((e) => e.scrollWidth > e.clientWidth)"
     ".map((e) => e.getAttribute('aria-label'))"
@@ -45,59 +32,6 @@ SPILLING = (  # tables that do not fit
 MARKED = (
     "(() => { const a = document.activeElement; return a.value.slice(a.selectionStart, a.selectionEnd); })()"
 )
-
-
-@pytest.fixture(scope="module")
-def chrome() -> Iterator[Browser]:
-    with browser() as one:
-        yield one
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory, mlx_engine: Installed) -> Iterator[Service]:
-    """A server that validates, and models on its Hub: the demonstration, and one that means harm."""
-    del mlx_engine
-    folder = tmp_path_factory.mktemp("page")
-    repos = {"acme/demo": Repo(DEMO), "acme/second": Repo(DEMO), "evil/model": Repo(hostile())}
-    with running(folder, engines=True, **repos) as one:
-        yield one
-
-
-def hostile() -> dict[str, Any]:
-    """A repository whose every text wants to be more than text."""
-    template = (
-        "{% for m in messages %}<|im_start|>{{ m.role }}\n"
-        "{% if m.tool_calls %}{% for c in m.tool_calls %}<tool_call>\n"
-        '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}\n</tool_call>'
-        f"{HARM.replace('{{7*7}}', '')}{{% endfor %}}{{% else %}}{{{{ m.content }}}}{{% endif %}}<|im_end|>\n"
-        "{% endfor %}{% if tools %}{{ tools | tojson }}{% endif %}"
-    )
-    card = f"---\nlicense: mit\nlibrary_name: {HARM!r}\n---\n# {HARM}\nUse `temperature=0.3`. {HARM}\n"
-    return {
-        **BASE,
-        "chat_template.jinja": template,
-        "README.md": card,
-        "tokenizer_config.json": {"eos_token": HOSTILE, "bos_token": HARM, "chat_template": HARM},
-        "generation_config.json": {"temperature": 0.6, "eos_token_id": [2, 3], HARM: HARM},
-        "tokenizer.json": {"added_tokens": [{"id": 2, "content": HOSTILE}, {"id": 3, "content": HARM}]},
-    }
-
-
-@pytest.fixture
-def seen(chrome: Browser, service: Service) -> Iterator[Seen]:
-    one = Seen(chrome, service.url)
-    yield one
-    one.close()
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Where pictures go."""
-    return Path(os.environ.get("PAGE_PICTURES", tmp_path))
-
-
-def state(page: Page, word: str) -> None:
-    expect(page.locator(".title .mark")).to_contain_text(word)
 
 
 def test_from_import_to_published_with_the_keyboard_alone(seen: Seen, folder: Path) -> None:
@@ -301,36 +235,6 @@ def test_whatever_a_repository_or_a_model_says_is_text(seen: Seen, service: Serv
     seen.check("404", "422")
 
 
-def test_a_list_is_one_job_and_the_lists_have_pages_and_filters(seen: Seen, service: Service) -> None:
-    page = seen.go("import")
-    page.get_by_label("Models").fill("acme/second\nacme/nowhere\n")
-    page.get_by_label("Backend").select_option("mlx")
-    page.get_by_role("button", name="Import", exact=True).click()
-    seen.heading("Import of a list")
-    expect(page.get_by_role("region", name="Jobs").get_by_text("succeeded")).to_be_visible()
-    expect(page.locator(".job")).to_contain_text("1 failed")
-    service.hub.repos["acme/nowhere"] = Repo(DEMO)
-    seen.press("Try again what has not succeeded")
-    expect(page.locator(".job")).to_contain_text("2 succeeded")
-    expect(page.get_by_role("region", name="Jobs").get_by_text("succeeded")).to_have_count(2)
-    seen.go("documents?state=draft&q=second")
-    expect(page.locator("#count")).to_have_text("1 document")
-    page.get_by_label("rejected").check()
-    page.get_by_label("draft").uncheck()
-    expect(page.locator("#count")).to_have_text("0 documents")
-    assert page.url.endswith("#/documents?q=second&state=rejected")
-    page.go_back()
-    page.go_back()
-    expect(page.locator("#count")).to_have_text("1 document")
-    page.get_by_label("Search").fill("nothing like it")
-    page.keyboard.press("Enter")
-    page.get_by_role("link", name="Show all").click()
-    expect(page.get_by_role("link", name="second")).to_be_visible()
-    seen.go("jobs?state=failed")
-    expect(page.get_by_role("region", name="Jobs").get_by_text("succeeded")).to_have_count(0)
-    seen.check()
-
-
 def test_an_import_that_clashes_with_an_edit_shows_all_sides_and_asks(seen: Seen, service: Service) -> None:
     name = imported(service, "merged")
     edit = {"parameters": {"temperature": 0.5}}
@@ -374,37 +278,6 @@ def test_progress_goes_on_over_a_server_that_was_killed_and_a_run_can_be_cancell
     seen.check("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_EMPTY_RESPONSE", "409")
 
 
-def copied(service: Service, *names: str) -> None:
-    """Documents as the demonstration's, without receipts."""
-    text = service.client.get(f"/v1/configs/{imported(service)}").json()["text"]
-    database = Database(service.env["IMPORTER_SERVE_DATABASE"])
-    with Gallery(database).change(Act("many", "import")) as change:
-        for name in names:
-            change.checkout.path(name).write_text(text.replace("name: demo", f"name: {name}"))
-            change.save(name)
-    database.close()
-
-
-def test_long_lists_have_pages(seen: Seen, service: Service) -> None:
-    copied(service, *(f"many-{number:02}" for number in range(60)))
-    page = seen.go("documents?q=many")
-    expect(page.locator("#count")).to_have_text("60 documents")
-    expect(page.get_by_role("row")).to_have_count(51)
-    page.get_by_role("link", name="Next page").press("Enter")
-    expect(page.get_by_role("row")).to_have_count(11)
-    expect(page.get_by_role("link", name="many-59")).to_be_visible()
-    expect(page.get_by_role("heading", level=1)).to_be_focused()  # not lost with the link
-    page.go_back()
-    expect(page.get_by_role("link", name="many-00")).to_be_visible()
-    page = seen.go("gallery")
-    page.get_by_role("link", name="More of").click()
-    expect(page.get_by_role("link", name="many-59")).to_be_visible()
-    expect(page.get_by_text("it has no receipt").first).to_be_visible()
-    page = seen.go("documents/many-00")
-    expect(page.get_by_text("It has no receipt, so nobody knows")).to_be_visible()
-    seen.check("409")
-
-
 def test_it_is_read_in_the_dark_and_on_a_phone(chrome: Browser, service: Service, folder: Path) -> None:
     copied(service, "w" * 128)  # a name may be as long
     for dark in (False, True):
@@ -431,67 +304,11 @@ def test_it_is_read_in_the_dark_and_on_a_phone(chrome: Browser, service: Service
             seen.close()
 
 
-@contextmanager
-def keyed(folder: Path) -> Iterator[tuple[Service, dict[str, str]]]:
-    """A server for other machines, too, and a key of each scope."""
-    with HubServer({"acme/base": Repo(BASE)}, tokens=()) as hub:
-        service, made = Service(folder, hub), {}
-        for scope in ("read", "admin"):
-            argv = [sys.executable, "-m", "importer", "keys", "create", f"the {scope}", "--scope", scope]
-            ran = subprocess.run(
-                argv, env=service.env, capture_output=True, text=True, check=True, cwd=folder
-            )
-            made[scope] = ran.stdout.split()[-1]
-        try:
-            yield service.start("--host", "0.0.0.0", "--no-validate"), made
-        finally:
-            service.close()
-
-
-def test_a_server_that_needs_a_key_asks_for_it(chrome: Browser, tmp_path: Path) -> None:
-    with keyed(tmp_path) as (service, made):
-        seen = Seen(chrome, service.url)
-        page = seen.go("import")
-        page.get_by_label("API key").fill("wrong")
-        page.keyboard.press("Enter")
-        seen.heading("This key is not accepted")
-        page.get_by_label("API key").fill(made["admin"])
-        page.keyboard.press("Enter")
-        seen.heading("Import")
-        page.get_by_label("Models").fill("acme/base")
-        page.get_by_label("Backend").select_option("vllm")
-        page.get_by_role("button", name="Import", exact=True).click()
-        page.get_by_role("link", name="Review base").click()  # its events came with the key, too
-        expect(page.get_by_role("button", name="Approve")).to_be_enabled()
-        page.get_by_role("link", name="Key").click()
-        page.get_by_role("button", name="Forget it").click()
-        page.get_by_label("API key").fill(made["read"])
-        page.keyboard.press("Enter")
-        seen.go("documents/base/text")
-        for name in ("Approve", "Reject", "Validate"):
-            expect(page.get_by_role("button", name=name)).to_be_disabled()
-        expect(page.get_by_label("YAML")).to_be_disabled()
-        keys = (made["admin"], made["read"])
-        assert not [url for url in seen.asked for key in keys if key in url]
-        assert page.evaluate("[localStorage.length, document.cookie]") == [0, ""]
-        seen.check("401")
-        seen.close()
-        assert not any(key in service.log() for key in keys)
-
-
 def test_the_docs_have_pictures_that_are_small_enough() -> None:
     told = (ROOT / "docs" / "service-page.md").read_text()
     for name in PICTURES:
         assert f"page-{name}.png" in told
         assert 10_000 < (ROOT / "docs" / f"page-{name}.png").stat().st_size < LARGEST, name
-
-
-def imported(service: Service, name: str = "demo") -> str:
-    """A document of the demonstration model."""
-    if service.client.get(f"/v1/configs/{name}").status_code == 404:
-        job = service.imported("acme/demo", backend="mlx", name=name)
-        assert job["state"] == "succeeded", job
-    return name
 
 
 if __name__ == "__main__":

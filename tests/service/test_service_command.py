@@ -13,8 +13,7 @@ from sqlalchemy import text
 from importer.gallery.database import Database
 from importer.gallery.migrations import migrate
 from tests.commandline import Desk, desk
-from tests.service.test_service import problem
-from tests.serving import running
+from tests.serving import problem, running
 
 __all__ = ["desk"]
 pytestmark = pytest.mark.slow

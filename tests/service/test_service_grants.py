@@ -22,8 +22,7 @@ from importer.hub.local import AllowedFolders
 from importer.service.jobs.memory import Held
 from importer.service.jobs.validating import Validating
 from tests.commandline import BASE, Desk, desk
-from tests.service.test_service import problem
-from tests.serving import Service, running
+from tests.serving import Service, problem, running
 
 __all__ = ["desk"]
 slow = pytest.mark.slow

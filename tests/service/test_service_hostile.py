@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,13 +18,13 @@ import pytest
 from importer.service.settings import Settings
 from tests.commandline import BASE, CHAT, Desk, desk
 from tests.hubserver import Repo
-from tests.service.test_service import problem
-from tests.serving import Service, running
+from tests.serving import PATIENCE, Service, problem, running
+from tests.waiting import crowd
 
 __all__ = ["desk"]
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")]
 EACH = 0.05  # seconds between two questions to each route
-WORST = 2.0  # seconds for an answer, on a machine that has more to do
+WORST = 5.0  # seconds for an answer where no other process wants the processors; held up it takes a minute
 ENDING = 10.0  # seconds for the server to end; a job in it has five
 AT_ONCE = 45
 GROWTH = 200 * 2**20  # bytes
@@ -82,7 +82,7 @@ def watched(service: Service, headers: Mapping[str, str] | None = None) -> Itera
     watch, over = Watch(), threading.Event()
 
     def ask(path: str) -> None:
-        with httpx.Client(base_url=service.url, timeout=60, trust_env=False, headers=headers) as client:
+        with httpx.Client(base_url=service.url, timeout=PATIENCE, trust_env=False, headers=headers) as client:
             while not over.wait(EACH):
                 began = time.monotonic()
                 status = client.get(path).status_code
@@ -130,7 +130,7 @@ def ended_in(service: Service) -> float:
     began = time.monotonic()
     assert service.stop() == 0, service.log()
     took = time.monotonic() - began
-    _, alive = psutil.wait_procs(family, timeout=2)
+    _, alive = psutil.wait_procs(family, timeout=PATIENCE)
     assert alive == []
     print(f"ended in {took:.2f} s")
     return took
@@ -142,11 +142,11 @@ def test_hostile_repositories_end_as_jobs_and_other_routes_answer(tmp_path: Path
             jobs = {reference: asked(service, reference) for reference in HOSTILE}
             told = {reference: service.ended(job) for reference, job in jobs.items()}
         assert watch.wrong == []
-        assert watch.worst < WORST, str(watch)
+        assert watch.worst < WORST * crowd(), str(watch)
         print({r: (t["state"], (t["error"] or {}).get("kind")) for r, t in told.items()})
         for reference, job in told.items():
             assert job["state"] == "succeeded" or job["error"]["kind"] == "too-costly", (reference, job)
-        assert ended_in(service) < ENDING
+        assert ended_in(service) < ENDING * crowd()
         service.start()
         service.imported("acme/base", name="later")
         after = {reference: service.client.get(f"/v1/jobs/{job}").json() for reference, job in jobs.items()}
@@ -161,7 +161,7 @@ def test_a_signal_ends_the_server_whatever_its_sandbox_does(tmp_path: Path, stop
         service.wait(lambda: _busy(service))
         for child in children(service) if stopped else ():
             child.suspend()
-        assert ended_in(service) < ENDING
+        assert ended_in(service) < ENDING * crowd()
         service.start()
         assert service.ended(job)["state"] in ("succeeded", "failed")
         assert "Traceback" not in service.log()
@@ -185,7 +185,7 @@ def test_fifty_imports_leave_nothing_behind(tmp_path: Path) -> None:
         assert after[0] <= Settings().imports + Settings().previews
         assert after[1] - before[1] < 25
         assert after[2] - before[2] < GROWTH
-        assert ended_in(service) < ENDING
+        assert ended_in(service) < ENDING * crowd()
 
 
 def test_a_job_whose_sandbox_starves_fails_and_can_be_tried_again(tmp_path: Path) -> None:
@@ -243,20 +243,24 @@ def keyed(tmp_path: Path, desk: Desk) -> Iterator[tuple[Service, dict[str, str]]
         yield service, made
 
 
+@pytest.mark.parametrize(
+    "names",
+    [("merges", "lists", "int", "keys"), pytest.param((*BOMBS,), id="all", marks=pytest.mark.nightly)],
+)
 def test_yaml_bombs_from_many_at_once_are_answered_and_stop_nobody(
-    keyed: tuple[Service, dict[str, str]],
+    keyed: tuple[Service, dict[str, str]], names: Sequence[str]
 ) -> None:
     service, made = keyed
     before = server(service).memory_info().rss
     limits = httpx.Limits(max_connections=AT_ONCE)
-    with httpx.Client(base_url=service.url, timeout=120, trust_env=False, limits=limits) as client:
-        for name, bomb in BOMBS.items():
+    with httpx.Client(base_url=service.url, timeout=PATIENCE, trust_env=False, limits=limits) as client:
+        for name in names:
             began = time.monotonic()
             with watched(service, {"x-api-key": made["read"]}) as watch:
-                _asked_with(client, bomb, made)
+                _asked_with(client, BOMBS[name], made)
             print(f"{name}: {time.monotonic() - began:.1f} s")
             assert watch.wrong == []
-            assert watch.worst < WORST, (name, str(watch))
+            assert watch.worst < WORST * crowd(), (name, str(watch))
     assert server(service).memory_info().rss - before < GROWTH
     assert "Traceback" not in service.log()
 

@@ -16,8 +16,7 @@ from importer.gallery.migrations import migrate
 from importer.service.security import middleware
 from importer.service.security.middleware import Limiter
 from tests.commandline import Desk, desk
-from tests.service.test_service import problem
-from tests.serving import Service, running
+from tests.serving import PATIENCE, Service, problem, running
 
 __all__ = ["desk"]
 slow = pytest.mark.slow
@@ -143,7 +142,7 @@ def test_previews_do_not_hold_up_the_rest(tmp_path: Path) -> None:
         answers: list[httpx.Response] = []
 
         def ask() -> None:
-            with httpx.Client(base_url=service.url, timeout=60, trust_env=False) as client:
+            with httpx.Client(base_url=service.url, timeout=PATIENCE, trust_env=False) as client:
                 answers.append(client.post("/v1/imports/preview", json=said))
 
         threads = [threading.Thread(target=ask) for _ in range(8)]

@@ -8,8 +8,7 @@ from importlib.resources import files
 import pytest
 
 from importer.reports import FORMATS
-from tests.service.test_service import fresh, problem
-from tests.serving import Service, service
+from tests.serving import Service, fresh, problem, service
 
 __all__ = ["service"]
 pytestmark = pytest.mark.slow

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from importer.service.security.middleware import DEPTH, HEADERS, too_deep
 from tests.commandline import BASE, TOKEN
 from tests.hubserver import Fault, Repo
-from tests.service.test_service import problem
-from tests.serving import PATIENCE, Service, running
+from tests.serving import PATIENCE, Service, problem, running
 
 slow = pytest.mark.slow
 NAMES = {**dict.fromkeys(("name", "kind", "job", "key", "uuid"), "x"), "number": 1}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from pathlib import Path
@@ -19,6 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 JUDGES = sorted((ROOT / "importer").rglob("*.py"))
 TWINS = {fault.twin.name: fault.twin for fault in FAULTS}
 ALL = {f.name: f for f in (*TWINS.values(), *FAULTS)}
+FREE = 1.0  # seconds; a fault that is seen before an engine starts is always run
+LONG = 15.0  # seconds; of a part at fault with other classes, one that takes longer is nightly
 # Run here, too, though another engine is cheaper.
 BESIDE = {
     "vllm-cpu": ("parser-that-is-not-there", "no-tool-parser-at-the-start"),
@@ -35,17 +38,32 @@ def cases(engine: str) -> list[Fault]:
     return [*{f.twin.name: f.twin for f in faults if engine == "mlx"}.values(), *faults]
 
 
+def kind_of(fault: Fault, engine: str) -> tuple[str, ...]:
+    """What faults have in common of which one is enough: the part, on mlx-lm also how it is planted.
+
+    A twin is of its model. mlx-lm starts in 2 s, the others in 10 to 60.
+    """
+    if not fault.steps:
+        return "twin", fault.base
+    return (fault.part, type(fault.steps[0]).__name__) if engine == "mlx" else (fault.part,)
+
+
+def representative(engine: str) -> set[str]:
+    """The names of the cheapest fault of each kind, and of those that cost nothing."""
+    cells = matrix.load()
+    costs = {f.name: cells[f.name, engine].seconds for f in cases(engine)}
+    dear = sorted((f for f in cases(engine) if costs[f.name] >= FREE), key=lambda f: costs[f.name])
+    first = {kind_of(f, engine): f for f in reversed(dear)}
+    parts = {f.part for f in first.values() if costs[f.name] < LONG}
+    chosen = {f.name for f in first.values() if costs[f.name] < LONG or f.part not in parts}
+    return chosen | {f.name for f in cases(engine) if costs[f.name] < FREE}
+
+
 def parameters(engine: str) -> list[Any]:
-    """The same for pytest; of faults planted, blamed and mended alike all but the first are nightly."""
-    met = set[tuple[str, ...]]()
-    found = []
-    for fault in cases(engine):
-        alike = (fault.part, fault.mend, *(type(step).__name__ for step in fault.steps[:1] or fault.given))
-        nightly = alike in met and bool(fault.steps)
-        met.add(alike)
-        marks = [pytest.mark.nightly] if nightly else []
-        found.append(pytest.param(fault, id=fault.name, marks=marks))
-    return found
+    """The same for pytest; all but the representative ones are nightly."""
+    chosen = representative(engine)
+    marks = {f.name: [] if f.name in chosen else [pytest.mark.nightly] for f in cases(engine)}
+    return [pytest.param(fault, id=fault.name, marks=marks[fault.name]) for fault in cases(engine)]
 
 
 def test_declarations_are_whole() -> None:
@@ -60,6 +78,14 @@ def test_declarations_are_whole() -> None:
         assert fault.engines, fault.name
 
 
+def test_each_engine_and_each_part_at_fault_is_in_the_test_command() -> None:
+    chosen = {engine: representative(engine) for engine in ENGINES}
+    assert all(chosen.values())
+    assert {ALL[name].part for name in chosen["mlx"]} == {fault.part for fault in FAULTS}
+    ways = {type(f.steps[0]).__name__ for f in cases("mlx") if f.steps and f.part != "model"}
+    assert ways == {type(ALL[n].steps[0]).__name__ for n in chosen["mlx"] if ALL[n].steps} & ways
+
+
 def test_no_judge_imports_the_suite_or_knows_a_fault() -> None:
     for path in JUDGES:
         text = path.read_text(encoding="utf-8")
@@ -67,21 +93,24 @@ def test_no_judge_imports_the_suite_or_knows_a_fault() -> None:
         assert not [fault.name for fault in FAULTS if fault.name in text], path
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
-def test_what_engine_and_probes_see_carries_no_name(fault: Fault, tmp_path: Path) -> None:
+def test_what_engine_and_probes_see_carries_no_name(tmp_path: Path) -> None:
+    folders = (tmp_path / str(number) / "model" for number in itertools.count())
+    assert not [f.name for f, folder in zip(FAULTS, folders, strict=False) if f.name in planted(f, folder)]
+
+
+def planted(fault: Fault, folder: Path) -> str:
+    """All that engine and probes see of a fault: the model's files, the document, what is sent."""
     from tests.models.formats import FORMATS
 
-    folder = tmp_path / "model"
-    folder.mkdir()
+    folder.mkdir(parents=True)
     for file in FORMATS[fault.base].folder.iterdir():
         (folder / file.name).write_bytes(file.read_bytes())
     site = Site(fault.engines[0], folder, {"name": bench.NAME, "options": []})
     with site.held:
         for step in (*fault.given, *fault.steps):
             step.plant(site)
-    seen = [json.dumps([site.data, site.started, site.wire])]
-    seen += [p.name + p.read_bytes().decode("utf-8", "replace") for p in folder.iterdir()]
-    assert not [text for text in seen if fault.name in text]
+    texts = [p.name + p.read_bytes().decode("utf-8", "replace") for p in folder.iterdir()]
+    return "\n".join([json.dumps([site.data, site.started, site.wire]), *texts])
 
 
 def test_a_digest_changes_with_what_is_done_and_not_with_the_words() -> None:

@@ -142,6 +142,7 @@ class Crew:
             time.sleep(POLL)
         DBOS.destroy(workflow_completion_timeout_sec=0)
         self.bench.__exit__(None, None, None)
+        self.bench.sandbox.close()
         _crew = None
 
     @property

@@ -1,0 +1,119 @@
+"""The page's lists, and its question for a key, in Debian's chromium."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browsing import DEMO, chrome, copied, seen, service
+from tests.commandline import BASE
+from tests.hubserver import HubServer, Repo
+from tests.pages import Seen
+from tests.serving import Service
+
+__all__ = ["chrome", "seen", "service"]
+pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.xdist_group("service-mlx")]
+
+
+def test_a_list_is_one_job_and_the_lists_have_pages_and_filters(seen: Seen, service: Service) -> None:
+    page = seen.go("import")
+    page.get_by_label("Models").fill("acme/second\nacme/nowhere\n")
+    page.get_by_label("Backend").select_option("mlx")
+    page.get_by_role("button", name="Import", exact=True).click()
+    seen.heading("Import of a list")
+    expect(page.get_by_role("region", name="Jobs").get_by_text("succeeded")).to_be_visible()
+    expect(page.locator(".job")).to_contain_text("1 failed")
+    service.hub.repos["acme/nowhere"] = Repo(DEMO)
+    seen.press("Try again what has not succeeded")
+    expect(page.locator(".job")).to_contain_text("2 succeeded")
+    expect(page.get_by_role("region", name="Jobs").get_by_text("succeeded")).to_have_count(2)
+    seen.go("documents?state=draft&q=second")
+    expect(page.locator("#count")).to_have_text("1 document")
+    page.get_by_label("rejected").check()
+    page.get_by_label("draft").uncheck()
+    expect(page.locator("#count")).to_have_text("0 documents")
+    assert page.url.endswith("#/documents?q=second&state=rejected")
+    page.go_back()
+    page.go_back()
+    expect(page.locator("#count")).to_have_text("1 document")
+    page.get_by_label("Search").fill("nothing like it")
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="Show all").click()
+    expect(page.get_by_role("link", name="second")).to_be_visible()
+    seen.go("jobs?state=failed")
+    expect(page.get_by_role("region", name="Jobs").get_by_text("succeeded")).to_have_count(0)
+    seen.check()
+
+
+def test_long_lists_have_pages(seen: Seen, service: Service) -> None:
+    copied(service, *(f"many-{number:02}" for number in range(60)))
+    page = seen.go("documents?q=many")
+    expect(page.locator("#count")).to_have_text("60 documents")
+    expect(page.get_by_role("row")).to_have_count(51)
+    page.get_by_role("link", name="Next page").press("Enter")
+    expect(page.get_by_role("row")).to_have_count(11)
+    expect(page.get_by_role("link", name="many-59")).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_be_focused()  # not lost with the link
+    page.go_back()
+    expect(page.get_by_role("link", name="many-00")).to_be_visible()
+    page = seen.go("gallery")
+    page.get_by_role("link", name="More of").click()
+    expect(page.get_by_role("link", name="many-59")).to_be_visible()
+    expect(page.get_by_text("it has no receipt").first).to_be_visible()
+    page = seen.go("documents/many-00")
+    expect(page.get_by_text("It has no receipt, so nobody knows")).to_be_visible()
+    seen.check("409")
+
+
+@contextmanager
+def keyed(folder: Path) -> Iterator[tuple[Service, dict[str, str]]]:
+    """A server for other machines, too, and a key of each scope."""
+    with HubServer({"acme/base": Repo(BASE)}, tokens=()) as hub:
+        service, made = Service(folder, hub), {}
+        for scope in ("read", "admin"):
+            argv = [sys.executable, "-m", "importer", "keys", "create", f"the {scope}", "--scope", scope]
+            ran = subprocess.run(
+                argv, env=service.env, capture_output=True, text=True, check=True, cwd=folder
+            )
+            made[scope] = ran.stdout.split()[-1]
+        try:
+            yield service.start("--host", "0.0.0.0", "--no-validate"), made
+        finally:
+            service.close()
+
+
+def test_a_server_that_needs_a_key_asks_for_it(chrome: Browser, tmp_path: Path) -> None:
+    with keyed(tmp_path) as (service, made):
+        seen = Seen(chrome, service.url)
+        page = seen.go("import")
+        page.get_by_label("API key").fill("wrong")
+        page.keyboard.press("Enter")
+        seen.heading("This key is not accepted")
+        page.get_by_label("API key").fill(made["admin"])
+        page.keyboard.press("Enter")
+        seen.heading("Import")
+        page.get_by_label("Models").fill("acme/base")
+        page.get_by_label("Backend").select_option("vllm")
+        page.get_by_role("button", name="Import", exact=True).click()
+        page.get_by_role("link", name="Review base").click()  # its events came with the key, too
+        expect(page.get_by_role("button", name="Approve")).to_be_enabled()
+        page.get_by_role("link", name="Key").click()
+        page.get_by_role("button", name="Forget it").click()
+        page.get_by_label("API key").fill(made["read"])
+        page.keyboard.press("Enter")
+        seen.go("documents/base/text")
+        for name in ("Approve", "Reject", "Validate"):
+            expect(page.get_by_role("button", name=name)).to_be_disabled()
+        expect(page.get_by_label("YAML")).to_be_disabled()
+        keys = (made["admin"], made["read"])
+        assert not [url for url in seen.asked for key in keys if key in url]
+        assert page.evaluate("[localStorage.length, document.cookie]") == [0, ""]
+        seen.check("401")
+        seen.close()
+        assert not any(key in service.log() for key in keys)
