@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 demo: .venv/ready
 	$(BIN)/importer engine install mlx
-	$(BIN)/importer ./importer/demo/model --name demo --backend mlx --output .demo --yes --validate
+	$(BIN)/importer ./importer/demo/model --name demo --backend mlx --dir .demo --yes --validate
 
 test: .venv/ready-dev lint
 	$(BIN)/importer engine install mlx

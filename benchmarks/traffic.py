@@ -59,7 +59,7 @@ def _bulk() -> Iterable[Row]:
             with tempfile.TemporaryDirectory() as home:
                 listed = Path(home) / "list.txt"
                 listed.write_text("\n".join([*repos][:count]), encoding="utf-8")
-                words = ["--from", str(listed), "--dry-run", "--output", f"{home}/models"]
+                words = ["--from", str(listed), "--dry-run", "--dir", f"{home}/models"]
                 seconds, memory[count] = _import(words, _environment(hub, home))
             yield Row(f"{count} references, no engine: per model", f"{seconds / count * 1000:.0f} ms", "")
             yield Row(f"{count} references: largest resident memory", f"{memory[count] / 1024:.0f} MiB", "")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from importer.cli.arguments import COMMANDS
+from importer.cli.commands import COMMANDS
 from importer.cli.main import run
 from tests.hubserver import Content, HubServer, isolate
 
@@ -43,9 +43,9 @@ Command = Callable[..., Ran]
 
 
 def _placed(arguments: Sequence[str], output: str) -> Iterator[str]:
-    """With ``--output`` behind the command, or in front of a reference."""
+    """With ``--dir`` behind the command, or in front of a reference."""
     first, *rest = arguments
-    yield from (first, "--output", output, *rest) if first in COMMANDS else ("--output", output, *arguments)
+    yield from (first, "--dir", output, *rest) if first in COMMANDS else ("--dir", output, *arguments)
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 
@@ -14,13 +16,14 @@ class Case(NamedTuple):
     theirs: str
     result: str = ""
     conflicts: tuple[str, ...] = ()
+    remarks: Mapping[tuple[str | int, ...], str] = MappingProxyType({})
 
 
 CASES = [
     Case("only upstream changed it", "a: 1  # vendor: 1\n", "a: 1  # vendor: 1\n", "a: 2  # vendor: 2\n",
          "a: 2  # vendor: 2\n"),
     Case("only the person changed it", "a: 1  # vendor: 1\nb: 1\n", "a: 5  # vendor: 1\nb: 1\n", "a: 1  # vendor: 1\nb: 2\n",
-         "a: 5  # user: set in this file; this import says 1\nb: 2\n"),
+         "a: 5  # edited in this file; imported: 1\nb: 2\n"),
     Case("upstream A, the person B, a comment on C", "a: 1\nb: 1\nc: 1\n", "a: 1\nb: 5\nc: 1  # mine\n", "a: 2\nb: 1\nc: 1\n",
          "a: 2\nb: 5\nc: 1  # mine\n"),
     Case("a person's comment on a value that upstream changed", "a: 1  # vendor: 1\n", "# why\na: 1  # mine\n", "a: 2  # vendor: 2\n",
@@ -63,8 +66,12 @@ CASES = [
     Case("another list, whole", "s: [a, b]\n", "s: [a, b, c]\n", "s: [a, d]\n", conflicts=("s",)),
     Case("a list in which one side changed", "s:\n- a\n- b\nt: 1\n", "s:\n- a  # mine\n- b\nt: 5\n", "s:\n- a\n- c\nt: 1\n",
          "s:\n- a  # mine\n- c\nt: 5\n"),
-    Case("the person's value is now also ours", "a: 1  # vendor: 1\n", "a: 2  # user: set in this file; this import says 1\n",
-         "a: 2  # vendor: 2\n", "a: 2  # vendor: 2\n"),
+    Case("the person's value is now also ours", "a: 1  # vendor: 1\n", "a: 2  # edited in this file; imported: 1\n",
+         "a: 2  # vendor: 2\n", "a: 2  # vendor: 2\n", remarks={("a",): "edited in this file; imported: 1"}),
+    Case("the head is ours", "# h\n# attention: x\na: 1\n", "# h\n# attention: x\na: 1\nb: 2\n", "# h\n# attention: y\na: 1\n",
+         "# h\n# attention: y\na: 1\nb: 2\n"),
+    Case("the person wrote into the head", "# h\n# attention: x\na: 1\n", "# h\n# mine\na: 1\nb: 2\n", "# h\na: 1\n",
+         "# h\n# mine\na: 1\nb: 2\n"),
     Case("what follows from other values", "p: {t: 1}\nimporter:\n  client_sampling: {t: 1}\n",
          "p: {t: 5}\nimporter:\n  client_sampling: {t: 5}\n", "p: {t: 1}\nimporter:\n  client_sampling: {t: 2}\n",
          "p: {t: 5}\nimporter:\n  client_sampling: {t: 2}\n"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -14,9 +14,10 @@ from importer.app.decide import Decided, ImportRequest, Progress, decide_snapsho
 from importer.app.preferences import check_document
 from importer.app.session import ImportSession
 from importer.config_file import merge, schema, template_file
-from importer.config_file.build import Built, DocumentSubject, build, kept, to_json, to_text
-from importer.config_file.diff import Change, differences, digest
-from importer.config_file.merge import Merge, Take
+from importer.config_file.attention import Attention, attention, of_conflicts
+from importer.config_file.build import Built, DocumentSubject, build, heads, kept, to_json, to_text
+from importer.config_file.diff import Change, KeyPath, differences, digest
+from importer.config_file.merge import Conflict, Merge, Take
 from importer.config_file.name_allocator import Names, check
 from importer.config_file.receipt import Receipt, ReviewEntry, evidence_json
 from importer.config_file.store import Store, StoredDocument
@@ -48,6 +49,11 @@ class Plan(Decided):
         """Of the document's data."""
         return digest(self.built.data)
 
+    @property
+    def warnings(self) -> tuple[Attention, ...]:
+        """What needs a person's attention, the gravest first."""
+        return attention(self.decisions)
+
     def report(self, path: Path) -> dict[str, Any]:
         """The frozen line of --json."""
         return {
@@ -59,6 +65,7 @@ class Plan(Decided):
             "path": str(path),
             "document": self.built.data,
             "decisions": {k: to_json(d) for k, d in self.decisions.items()},
+            "warnings": [warning.to_json() for warning in self.warnings],
         }
 
     def receipt(self) -> Receipt:
@@ -83,6 +90,7 @@ class Plan(Decided):
             request=replace(self.request, reference=self.model, revision=self.pinned).to_json(),
             fit=self.fit.to_json(),
             files=self.snapshot.settings,
+            warnings=[warning.to_json() for warning in self.warnings],
         )
 
 
@@ -146,7 +154,7 @@ def build_plan(decided: Decided, names: Names) -> Plan:
         decisions = _told(decisions, client, adapter.offers, engine)
     check_document(built.data, request.preferences)
     made = {f.name: getattr(decided, f.name) for f in fields(decided)} | {"decisions": decisions}
-    return Plan(**made, name=name, built=built)
+    return Plan(**made, name=name, built=replace(built, heads=heads(attention(decisions))))
 
 
 def now() -> str:
@@ -194,7 +202,8 @@ class Settled:
     """A plan, and what becomes of it on the file that is there.
 
     ``plan`` has the data as they will be; ``text`` is the file's. ``old`` is the file as it was, ``base``
-    what the importer wrote into it last.
+    what the importer wrote into it last, ``remarks`` our comments at a person's values, and ``conflicts``
+    what ``take`` has decided.
     """
 
     planned: Plan
@@ -203,6 +212,17 @@ class Settled:
     text: str
     old: StoredDocument | None = None
     base: Mapping[str, Any] | None = None
+    remarks: Mapping[KeyPath, str] = field(default_factory=dict)
+    conflicts: tuple[Conflict, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[Attention, ...]:
+        """What needs attention: the plan's warnings, and the conflicts that ``take`` has decided."""
+        return (*self.planned.warnings, *of_conflicts(self.conflicts))
+
+    def report(self, path: Path) -> dict[str, Any]:
+        """Return the frozen line of --json."""
+        return self.plan.report(path) | {"warnings": [warning.to_json() for warning in self.warnings]}
 
     @property
     def edits(self) -> tuple[Change, ...]:
@@ -231,25 +251,30 @@ def merge_plan(planned: Plan, store: Store, take: Take | None = None) -> Settled
     if old.model != planned.model or (base is None and old.digest != planned.digest):
         raise DocumentError("exists", path=path)
     wrote = old.receipt.base if old.receipt is not None else None
+    earlier = {} if old.receipt is None else old.receipt.remarked
     if base is None or wrote == theirs:
-        return _settled(planned, take, old.data, old.text, old, base)
+        written = merge.Written(old.text, earlier)
+        return _settled(planned, take, old.data, written, old, base)
     merged = Merge(base, old.data, planned.built.data, take)
     if merged.conflicts and take is None:
         first, count = merged.conflicts[0].reason, len(merged.conflicts)
         raise DocumentError("conflict", path=path, count=count, first=first, conflicts=merged.conflicts)
     data = _derived(merged.data)
-    return _settled(planned, take, data, merge.write(old.text, data, wrote, theirs, path), old, base)
+    written = merge.write(old.text, data, wrote, theirs, path, earlier)
+    return _settled(planned, take, data, written, old, base, tuple(merged.conflicts))
 
 
 def _settled(
     planned: Plan,
     take: Take | None,
     data: dict[str, Any],
-    text: str,
+    written: merge.Written,
     old: StoredDocument,
     base: Mapping[str, Any] | None,
+    conflicts: tuple[Conflict, ...] = (),
 ) -> Settled:
-    return Settled(planned, take, replace(planned, built=Built(data, {})), text, old, base)
+    plan = replace(planned, built=Built(data, {}))
+    return Settled(planned, take, plan, written.text, old, base, written.remarks, conflicts)
 
 
 def _base(old: StoredDocument) -> Mapping[str, Any] | None:
@@ -304,7 +329,8 @@ def write(settled: Settled, store: Store, review: ReviewEntry | None = None) -> 
 
 def _receipt(settled: Settled) -> Receipt:
     """The plan's receipt with what the last one says and still holds."""
-    receipt, old = settled.planned.receipt(), settled.old
+    remarks = [{"path": [*path], "text": text} for path, text in settled.remarks.items()]
+    receipt, old = replace(settled.planned.receipt(), remarks=remarks), settled.old
     kept = None if old is None else old.receipt
     if old is None or kept is None:
         return replace(receipt, digest=settled.plan.digest)

@@ -133,7 +133,11 @@ def _key(key: str, setting: Setting) -> str:
     if key in OPTIONS or key in FACTS or known:
         return key
     names = get_close_matches(rest[-1] if rest else head, [*OPTIONS, *FACTS, *PARAMETERS, *TOP_LEVEL], 3)
-    near = Reason(PreferenceReason.NEAR, names=names) if names else Reason(PreferenceReason.NONE_NEAR)
+    near = (
+        Reason(PreferenceReason.NEAR, names=[repr(n) for n in names])
+        if names
+        else Reason(PreferenceReason.NONE_NEAR)
+    )
     raise UsageError("unknown-setting", setting=setting, name=key, near=near)
 
 
@@ -151,6 +155,31 @@ def _value(key: str, text: str) -> Any:
             continue
         return value
     return text
+
+
+_PARSER = "A parser of the engine, or none."
+
+
+def settable() -> list[tuple[str, str, str]]:
+    """Return the keys that a person may set, each with the type of its value and a description."""
+    properties = schema.load("document")["properties"]
+    inner = properties["parameters"]["properties"]
+    block = properties["importer"]["properties"]
+    rows = [(key, "string", _PARSER) for key in OPTIONS]
+    rows += [(f"parameters.{key}", *_described(inner.get(key, {}))) for key in PARAMETERS]
+    rows += [(key, *_described(properties[key])) for key in TOP_LEVEL if key not in RESERVED]
+    return rows + [(key, *_described(block.get(key, {}))) for key in FACTS]
+
+
+def _described(entry: Mapping[str, Any]) -> tuple[str, str]:
+    """The type of a schema's entry without null, and its description."""
+    kinds = [str(k) for k in _listed(entry.get("type", ())) if k != "null"]
+    choices = [str(c) for c in entry.get("enum", ()) if c]
+    return " or ".join(kinds) or " ".join(choices) or "any", str(entry.get("description", ""))
+
+
+def _listed(value: Any) -> list[Any]:
+    return [value] if isinstance(value, str) else [*value]
 
 
 def check_parsers(preferences: Preferences, target: Target) -> None:

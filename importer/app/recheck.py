@@ -14,7 +14,7 @@ from importer.app.session import ImportSession
 from importer.app.target import bind
 from importer.config_file import field_paths
 from importer.config_file.build import kept, warnings
-from importer.config_file.diff import ABSENT, Change, Path, differences, same
+from importer.config_file.diff import ABSENT, Change, KeyPath, differences, same
 from importer.config_file.field_paths import FACTS, OPTIONS, path_of
 from importer.config_file.merge import Conflict
 from importer.config_file.name_allocator import Names
@@ -242,14 +242,14 @@ def _recorded(receipt: Receipt) -> Target:
         return Target(name, version)
 
 
-def _place(key: str) -> Path:
+def _place(key: str) -> KeyPath:
     """Where the document holds a decision."""
     if key in OPTIONS:
         return (field_paths.KEY, key)
     return ("importer", key) if key in FACTS else path_of(key) or (key,)
 
 
-def _yours(stored: StoredDocument, path: Path, edits: tuple[Change, ...]) -> Yours | None:
+def _yours(stored: StoredDocument, path: KeyPath, edits: tuple[Change, ...]) -> Yours | None:
     """What the person wrote at a path, where they touched it."""
     reordered = (field_paths.KEY,)  # the whole list is told where only its order or white space was edited
     touched = [edit for edit in edits if _touch(edit.path, path) and edit.path != reordered]
@@ -259,13 +259,13 @@ def _yours(stored: StoredDocument, path: Path, edits: tuple[Change, ...]) -> You
     return Yours(_at(stored.data, path) if exact is None else exact.after)
 
 
-def _touch(one: Path, other: Path) -> bool:
+def _touch(one: KeyPath, other: KeyPath) -> bool:
     """Whether one path is the other or leads to it."""
     shorter = min(len(one), len(other))
     return one[:shorter] == other[:shorter]
 
 
-def _at(data: Mapping[str, Any], path: Path) -> Any:
+def _at(data: Mapping[str, Any], path: KeyPath) -> Any:
     value: Any = data
     for step in path:
         value = value.get(step, ABSENT) if isinstance(value, Mapping) else ABSENT

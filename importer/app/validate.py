@@ -12,6 +12,7 @@ from importer.config_file.store import StoredDocument
 from importer.errors import EngineError, ImporterError, RepositoryError
 from importer.hub.local import AllowedFolders
 from importer.hub.snapshot import Snapshot
+from importer.progress import Step
 from importer.reasons import Reason
 
 if TYPE_CHECKING:
@@ -68,7 +69,8 @@ def weights_of(
     if not fetch:
         raise EngineError("weights-not-local", repo=snapshot.model_id, size=amount)
     return fetch_weights(
-        snapshot, lambda done, total: progress(f"fetched {done / 1e9:.2f} of {total / 1e9:.2f} GB")
+        snapshot,
+        lambda done, total: progress(Step(f"fetched {done / 1e9:.2f} of {total / 1e9:.2f} GB", done, total)),
     )
 
 

@@ -1,20 +1,40 @@
-"""What an import needs once its snapshot has been read, loaded while the sandbox reads it."""
+"""What an import needs, started or loaded before it is needed: its sandbox, and later modules."""
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from importlib import import_module
 from threading import Thread
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importer.sandbox import Sandbox
 
 LATER = ("importer.app.target", "importer.memory.parallelism", "importer.app.decide", "jsonschema")
+WARM: ContextVar[Sandbox | None] = ContextVar("warm", default=None)
+
+
+@contextmanager
+def sandbox() -> Iterator[Sandbox]:
+    """Give the caller's warm sandbox (``WARM``), else one that ends with the block."""
+    warm = WARM.get()
+    if warm is not None:
+        yield warm
+        return
+    from importer.sandbox.pool import Sandbox
+
+    with Sandbox() as made:
+        yield made
 
 
 def load() -> None:
-    """Load it in a thread of its own; whoever needs a part of it meanwhile waits for that part alone."""
+    """Load the modules in a thread of its own; who needs one of them meanwhile waits for that one alone."""
     Thread(target=_load, daemon=True).start()
 
 
 def _load() -> None:
     for name in LATER:
-        with suppress(ImportError):  # told where it is used
+        with suppress(ImportError):  # raised again where it is used
             import_module(name)

@@ -46,7 +46,7 @@ def server(arguments: argparse.Namespace) -> Server | None:
     unfit = STARTING if against else REMOTE
     for field, option in unfit.items():
         if given[field] not in (None, False):
-            problem = "no engine is started with --against" if against else "it goes with --against"
+            problem = "is not valid with --against" if against else "is valid with --against only"
             raise UsageError("bad-option", option=option, problem=problem)
     return Server(_url(arguments.against), _key(arguments.api_key_env)) if against else None
 
@@ -56,7 +56,7 @@ def probes(arguments: argparse.Namespace) -> tuple[Probe, ...] | None:
     from importer.validation.custom import OwnQuestion, named
 
     if arguments.tool and arguments.prompt is None:
-        raise UsageError("bad-option", option="--tool", problem="it goes with --prompt, which is to call it")
+        raise UsageError("bad-option", option="--tool", problem="is valid with --prompt only")
     if not arguments.probe and arguments.prompt is None:
         return None
     own: tuple[Probe, ...] = ()
@@ -72,11 +72,11 @@ def _url(text: str) -> str:
     except ValueError:
         sound = False
     if not (sound and text.isascii() and text.isprintable() and " " not in text):
-        problem = "it is an address such as http://127.0.0.1:8000"
+        problem = "must be an address such as http://127.0.0.1:8000"
     elif "@" in parts.netloc:
-        problem = "a password does not belong there; name a variable that holds a key with --api-key-env"
+        problem = "must not hold a password; name a variable with --api-key-env"
     elif parts.query or parts.fragment:
-        problem = "it ends before the '?' or '#'"
+        problem = "must not have a query or a fragment"
     else:
         return text
     raise UsageError("bad-option", option="--against", problem=problem)
@@ -89,7 +89,7 @@ def _key(variable: str | None) -> str | None:
     if not key:
         problem = f"the environment variable {variable} is not set"
     elif not (key.isascii() and key.isprintable()) or set(key) & set(' "\\'):
-        problem = f"what {variable} holds cannot be a key"
+        problem = f"the value of {variable} is not a valid key"
     else:
         return key
     raise UsageError("bad-option", option="--api-key-env", problem=problem)
@@ -103,10 +103,10 @@ def _question(given: str) -> str:
     except (OSError, ValueError):  # a text can be too long for a name
         is_file = False
     if not is_file and path.suffix in TEXTS and not any(c.isspace() for c in given):
-        raise UsageError("bad-option", option="--prompt", problem=f"there is no file {given}")
+        raise UsageError("bad-option", option="--prompt", problem=f"file not found: {given}")
     text = _read(path, "--prompt") if is_file else given
     if not text.strip() or any("\ud800" <= c <= "\udfff" for c in text):
-        raise UsageError("bad-option", option="--prompt", problem="it is no question")
+        raise UsageError("bad-option", option="--prompt", problem="is empty or not text")
     return text
 
 
@@ -128,7 +128,7 @@ def _tool(name: str) -> Any:
     try:
         tool = json.loads(_read(Path(name), "--tool"))
     except (ValueError, RecursionError):
-        raise UsageError("bad-option", option="--tool", problem=f"{name} is not JSON") from None
+        raise UsageError("bad-option", option="--tool", problem=f"{name} is not valid JSON") from None
     for fault in faults("tool", tool):
         wrong = messages.text(at(fault.path, fault.says))
         raise UsageError("bad-option", option="--tool", problem=f"{name} {wrong}")
@@ -147,7 +147,7 @@ def _unsound(schema: dict[str, Any]) -> str | None:
     from referencing.jsonschema import DRAFT202012
 
     if any(not reference.startswith("#") for reference in _references(schema)):
-        return "it refers to a schema elsewhere"
+        return "refers to a schema elsewhere"
     try:
         Draft202012Validator.check_schema(schema)
         registry = Registry[Any]().with_resource("", DRAFT202012.create_resource(schema))
@@ -158,9 +158,9 @@ def _unsound(schema: dict[str, Any]) -> str | None:
     except SchemaError as error:
         return error.message[:200]
     except Unresolvable as error:
-        return f"it refers to what is not there: {error.ref}"
+        return f"reference not found: {error.ref}"
     except RecursionError:
-        return "it refers to itself without an end"
+        return "refers to itself without end"
     return None
 
 

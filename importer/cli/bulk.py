@@ -22,6 +22,7 @@ from importer.config_file.store import Store
 from importer.errors import ImporterError, InternalError, UsageError
 from importer.hub.endpoint import Pace
 from importer.hub.local import ANYWHERE
+from importer.progress import Step
 from importer.sandbox import Sandbox
 
 Decide = Callable[[ImportRequest], Decided]
@@ -36,7 +37,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
     """
     references = list(_read(arguments.source))
     pattern = request_from(arguments, "")
-    store = Store(Path(arguments.output))
+    store = Store(Path(arguments.folder))
     names = Names(store)
 
     def finish(decided: Decided) -> str:
@@ -45,7 +46,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
             settled = merge_plan(build_plan(decided, names), store, arguments.take)
             if not arguments.dry_run:
                 write(settled, store, approval_by_option() if arguments.yes else None)
-        return show.json_text(settled.plan.report(store.path(settled.plan.name)))
+        return show.json_text(settled.report(store.path(settled.plan.name)))
 
     with (
         Journal.opened(references, arguments) as journal,
@@ -67,7 +68,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
             show.json_line(line)
             sys.stdout.flush()
             done += 1
-            progress(f"{done} of {len(references)}")
+            progress(Step(f"{done} of {len(references)}", done, len(references)))
         journal.finish()
 
 
@@ -93,7 +94,7 @@ def _read(source: str) -> Iterator[str]:
         data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
         text = data.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        problem = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        problem = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
         raise UsageError("bad-option", option=f"--from {source}", problem=problem) from None
     for line in text.split("\n"):
         reference = line.strip()

@@ -20,12 +20,12 @@ def run(arguments: argparse.Namespace) -> None:
         _list(json=arguments.json)
         return
     if arguments.name is None or arguments.format is None:
-        raise UsageError("bad-option", option="NAME FORMAT", problem="give both, or --list")
+        raise UsageError("bad-option", option="NAME FORMAT", problem="both are required, or --list")
     chosen = get(arguments.format)
-    _, stored = named(arguments.name, arguments.documents)
+    _, stored = named(arguments.name, arguments.folder)
     stored.check()
     if not stored.data["backend"]:
-        raise DocumentError("invalid", path=stored.path, problem="backend: it is empty; an export is for one")
+        raise DocumentError("invalid", path=stored.path, problem="backend is required for an export")
     origin = Origin.of(stored.data, stored.receipt)
     if arguments.approved_only and origin.review != "approved":
         raise DocumentError("not-approved", name=origin.name, review=origin.review)

@@ -12,8 +12,8 @@ from importer.app.decide import ImportRequest
 from importer.app.import_ import Plan, Settled, merge_plan, now, plan, write
 from importer.app.session import ImportSession
 from importer.chat_template import override
-from importer.cli import ahead, messages, show
-from importer.cli.arguments import INSTALLED
+from importer.cli import ahead, messages, show, summary
+from importer.cli.commands.import_ import INSTALLED
 from importer.config_file.build import to_json
 from importer.config_file.merge import BOOKKEEPING
 from importer.config_file.name_allocator import Names
@@ -24,12 +24,11 @@ from importer.errors import DocumentError, ImporterError, ValidationError
 from importer.hub.local import ANYWHERE
 from importer.messages import render
 from importer.sandbox import Sandbox
-from importer.signals.evidence import is_warning
 
 
 def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
     """Decide, show, write, validate; raises ImporterError."""
-    store = Store(Path(arguments.output))
+    store = Store(Path(arguments.folder))
     request = request_from(arguments, arguments.reference)
     if arguments.validate not in (None, INSTALLED):
         get(arguments.validate)  # a name that is no engine's is told before anything is done
@@ -39,19 +38,19 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
     path = store.path(planned.name)
     settled = _settled(arguments, planned, store)
     planned = settled.plan
+    for warning in settled.warnings:
+        show.note(summary.attention(warning))
     if not arguments.json:
         _show(planned, path)
     _tell(arguments, settled)
-    _warn(planned)
     if arguments.explain:
-        proof = None if planned.proof is None else planned.proof.to_json()
-        show.explain(evidence_json(planned.evidence), planned.fit.to_json(), proof)
+        _explain(planned)
     if arguments.dry_run:
         show.note("Dry run: nothing was written.")
     elif (review := _review(arguments)) is not False:
         _write(arguments, settled, store, review)
     if arguments.json:
-        show.json_line(show.json_text(planned.report(path)))
+        show.json_line(show.json_text(settled.report(path)))
 
 
 def request_from(arguments: argparse.Namespace, reference: str) -> ImportRequest:
@@ -86,19 +85,18 @@ def _show(planned: Plan, path: Path) -> None:
     subject = planned.snapshot.model_id or str(planned.snapshot.directory)
     revision = f" at {planned.snapshot.revision}" if planned.snapshot.revision else ""
     show.line(show.plain(f"{subject}{revision} → {path}"))
+    for text in summary.lines(planned):
+        show.line(text)
+
+
+def _explain(planned: Plan) -> None:
+    """Every decision with its reasons, the evidence, the fit, the proof, and what is unknown, to stderr."""
     worded = {key: to_json(decision, messages.INSTEAD) for key, decision in planned.decisions.items()}
-    show.console().print(show.decisions(worded))
-    show.line(show.plain(f"fit: {planned.fit.says}"))
+    show.console(stderr=True).print(show.decisions(worded))
+    proof = None if planned.proof is None else planned.proof.to_json()
+    show.explain(evidence_json(planned.evidence), planned.fit.to_json(), proof)
     for name, reason in planned.snapshot.unknown.items():
-        show.line(show.plain(f"unknown: {name}: {render(reason)}"))
-
-
-def _warn(planned: Plan) -> None:
-    """What will go wrong, in words of its own: a document that cannot run is never written silently."""
-    for key, decision in planned.decisions.items():
-        for reason in decision.why:
-            if is_warning(reason):
-                show.note(f"{key}: {messages.text(reason)}")
+        show.note(f"unknown: {name}: {render(reason)}")
 
 
 def _review(arguments: argparse.Namespace) -> ReviewEntry | bool:
@@ -156,13 +154,13 @@ def _write(arguments: argparse.Namespace, settled: Settled, store: Store, review
     wrote = f"{store.path(planned.name)} stays as it is" if same else f"Wrote {store.path(planned.name)}"
     show.note(f"{wrote}; review: {'pending' if state == 'draft' else state}.")
     if state in STANDING:
-        how = show.typed("review", planned.name, arguments.output)
+        how = show.typed("review", planned.name, arguments.folder)
         show.note(f"It is {STANDING[state]}: {how} shows it and asks.")
     try:
         after_import(arguments, planned, store)
     except ValidationError:
         if arguments.json:  # the line is always printed; the exit code tells the rest
-            show.json_line(show.json_text(planned.report(store.path(planned.name))))
+            show.json_line(show.json_text(settled.report(store.path(planned.name))))
         raise
 
 

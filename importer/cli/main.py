@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+from importer.cli import ahead, messages, streams
 from importer.cli import arguments as typed
-from importer.cli import messages, streams
+from importer.cli.commands import module
 from importer.errors import ImporterError, InternalError, Interrupted, ValidationError
 
 if TYPE_CHECKING:
@@ -19,27 +18,25 @@ if TYPE_CHECKING:
 
 
 def run(argv: Sequence[str], sandbox: Sandbox | None = None) -> int:
-    """The exit code; see ``errors.py`` for what each means.
+    """Return the exit code; see ``errors.py`` for what each means.
 
     ``sandbox``  of a caller that keeps one warm for several imports.
     """
-    previous = signal.signal(signal.SIGTERM, _terminate)
+    previous, warm = signal.signal(signal.SIGTERM, _terminate), ahead.WARM.set(sandbox)
     try:
-        return _guarded(list(argv), sandbox)
+        return _guarded(list(argv))
     finally:
+        ahead.WARM.reset(warm)
         signal.signal(signal.SIGTERM, previous)
 
 
-def _guarded(argv: list[str], sandbox: Sandbox | None) -> int:
+def _guarded(argv: list[str]) -> int:
     try:
-        return _finished(argv, sandbox)
+        return _finished(argv)
     except ImporterError as error:
         return _tell(argv, error)
     except KeyboardInterrupt:
         return _tell(argv, Interrupted("interrupted"))
-    except BrokenPipeError:  # the reader has seen enough
-        streams.silence(sys.stdout)
-        return 0
     except OSError as error:
         if error.filename is None and error.errno is not None:
             return _tell(argv, InternalError("output-closed", problem=error.strerror))
@@ -48,32 +45,15 @@ def _guarded(argv: list[str], sandbox: Sandbox | None) -> int:
         return _internal(argv, error)
 
 
-def _finished(argv: list[str], sandbox: Sandbox | None) -> int:
+def _finished(argv: list[str]) -> int:
     code = 0
     try:
-        code = _dispatch(typed.parse(argv), sandbox)
+        parsed = typed.parse(argv)
+        code = module(parsed.command).run(parsed) or 0
     except SystemExit as left:  # how argparse ends after --help and --version
         code = int(left.code or 0)
     sys.stdout.flush()
     return code
-
-
-def _dispatch(parsed: argparse.Namespace, warm: Sandbox | None) -> int:
-    """0, or what a command that found something answers instead."""
-    if parsed.command == "import":
-        from importer.sandbox.pool import Sandbox
-
-        with Sandbox() if warm is None else nullcontext(warm) as sandbox:
-            sandbox.start()  # it wakes while the rest is imported, which takes as long
-            if parsed.source is None:
-                from importer.cli.importing import run as run_import
-            else:
-                from importer.cli.bulk import run as run_import
-            run_import(parsed, sandbox)
-        return 0
-    from importer.cli.commands import COMMANDS
-
-    return COMMANDS[parsed.command](parsed) or 0
 
 
 def _internal(argv: list[str], error: Exception) -> int:

@@ -95,11 +95,12 @@ HINTS: Mapping[str, Text] = STEPS | {
     "bad-option": "See 'importer --help'.",
     "bad-value": "See 'importer --help' for what {setting} takes.",
     "editor": "Set VISUAL or EDITOR to an editor that waits until you are done.",
+    "unknown-setting": "{near} 'importer keys' lists all.",
     "unknown-format": "Near names: {near}; 'importer export --list' shows all.",
     "unknown-probe": "Near names: {near}; 'importer validate --list-probes' shows all.",
     "unknown-model": "Name one with --model; it serves: {known}.",
     "unknown-report": "Known: {known}; or name one with --format.",
-    "unknown-device": "Known: {known}; in front of it how many (8xh100-80g). Or say --memory.",
+    "unknown-device": "'importer devices' lists all; several are 8xh100-80g. Or give --memory.",
     "not-found": "Check the spelling; if it is private, set HF_TOKEN to a token that may read it.",
     "gated": "Ask for access on {url}, then set HF_TOKEN to a token of that account.",
     "private": "Set HF_TOKEN to a token that may read it.",
@@ -107,10 +108,10 @@ HINTS: Mapping[str, Text] = STEPS | {
     "network": "Check the network and HF_ENDPOINT, or use --offline with what is cached.",
     "not-cached": "Run once without --offline (and without HF_HUB_OFFLINE).",
     "bad-weights": "Leave --exact-fit out; no engine can be trusted with these weights either.",
-    "exists": "Choose another --name or --output, or remove the file first.",
-    "conflict": "The file is as it was: run again with --take mine for the file's, or --take theirs for this import's.",
-    "not-a-folder": "Name a folder with --output.",
-    "cannot-write": "Free space, or choose another place with --output or IMPORTER_HOME; nothing was left behind.",
+    "exists": "Choose another --name or --dir, or remove the file first.",
+    "conflict": "The file is as it was: add --on-conflict mine to keep your edited values, or --on-conflict theirs to take the imported ones.",
+    "not-a-folder": "Name a folder with --dir.",
+    "cannot-write": "Free space, or choose another place with --dir, --output or IMPORTER_HOME; nothing was left behind.",
     "no-such-document": "See 'importer list'.",
     "changed": "Look at it again with 'importer review {name}'.",
     "edited": "Your text is kept in {copy}.",
@@ -126,7 +127,7 @@ HINTS: Mapping[str, Text] = STEPS | {
     "would-not-run": "{remedy}",
     "worker-failed": "Run 'importer doctor'.",
     "probes-failed": "See {receipt}, or run 'importer show {name}'.",
-    "no-such-key": "See 'importer keys list'.",
+    "no-such-key": "See 'importer api-keys list'.",
     "bad-setting": "See 'importer serve --help'; --show-config tells where each value comes from.",
     "no-gallery": "Check --database, that its server runs, and that its folder can be written.",
     "newer-gallery": "Update the importer, or go back to the copy that was made before.",
@@ -141,6 +142,11 @@ ELSEWHERE = frozenset({
     "needs-approver", "code-not-approved", "key-made", "key-reused", "not-ended", "has-ended", "ambiguous", "no-directories", "body-too-large",
     "wrong-type", "too-many", "too-slow", "busy", "not-ready", "no-database", "gave-up",
 })  # fmt: skip
+
+
+def renamed(old: str, new: str) -> str:
+    """The warning about an old spelling."""
+    return f"Warning: '{old}' is deprecated; use '{new}'."
 
 
 def sentence(error: ImporterError) -> str:

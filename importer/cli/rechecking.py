@@ -12,12 +12,14 @@ from importer.app.recheck import Altered, ChangeCause, RecheckFinding, Yours
 from importer.app.recheck import recheck as plan_again
 from importer.app.session import ImportSession
 from importer.cli import crew, messages, show
+from importer.cli.options import FOLDER
 from importer.config_file.diff import shown
 from importer.config_file.store import Store
 from importer.errors import ImporterError, InternalError
 from importer.hub.endpoint import Pace
 from importer.hub.local import ANYWHERE
 from importer.messages import render
+from importer.progress import Step
 
 CHANGED = 1  # the exit code where something would change, as diff has it
 # What follows from a cause that is told already.
@@ -32,7 +34,7 @@ REMEMBERED = ("reference", "preferences", "device", "memory")  # an import goes 
 
 def recheck(arguments: argparse.Namespace) -> int:
     """1 where something would change, else 0; where one could not be checked, the first such error's code."""
-    store = Store(Path(arguments.output))
+    store = Store(Path(arguments.folder))
     names = list(dict.fromkeys(arguments.names)) or store.names()
     code = failed = 0
     with show.progress("recheck") as progress, ImportSession() as bench:
@@ -53,8 +55,8 @@ def recheck(arguments: argparse.Namespace) -> int:
                 _tell_error(name, InternalError("internal", problem=problem), as_json=arguments.json)
             else:
                 code = CHANGED if found.changed else code
-                _tell(found, arguments.output, as_json=arguments.json)
-            progress(f"{number} of {len(names)}")
+                _tell(found, arguments.folder, as_json=arguments.json)
+            progress(Step(f"{number} of {len(names)}", number, len(names)))
     return failed or code
 
 
@@ -102,7 +104,7 @@ def _lines(found: RecheckFinding) -> Iterator[str]:
             yield moved.change.line()
             yield from _covered(moved.yours)
     for conflict in found.conflicts:
-        yield f"conflict: {render(conflict.reason)}; --take mine or --take theirs decides it"
+        yield f"conflict: {render(conflict.reason)}; --on-conflict mine or --on-conflict theirs decides it"
 
 
 def _cause(cause: ChangeCause) -> str:
@@ -126,5 +128,5 @@ def again(request: Mapping[str, Any], folder: str) -> str:
     for key, value in request.items():
         if key not in REMEMBERED and value not in (None, False):
             words += [f"--{key.replace('_', '-')}", *([] if value is True else [str(value)])]
-    words += ["--output", folder] if folder != "models" else []
+    words += ["--dir", folder] if folder != FOLDER else []
     return shlex.join(words)

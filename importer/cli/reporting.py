@@ -27,12 +27,12 @@ def run(arguments: argparse.Namespace) -> int:
         problem = "give one document, or two validations with --compare"
         raise UsageError("bad-option", option="NAME|FILE", problem=problem)
     if arguments.json and arguments.format not in (None, "json"):
-        raise UsageError("bad-option", option="--json", problem=f"it is not --format {arguments.format}")
+        raise UsageError("bad-option", option="--json", problem=f"contradicts --format {arguments.format}")
     path = None if arguments.output is None else place(arguments.output)
     if arguments.compare is not None:
         return _compare(arguments, path)
     chosen = _chosen(arguments)
-    told = _sheet(arguments.name, arguments.documents)
+    told = _sheet(arguments.name, arguments.folder)
     if path is None and chosen is FORMATS["terminal"]:
         from importer.reports import terminal
 
@@ -56,9 +56,9 @@ def place(name: str) -> Path:
     """Where a report goes; raises UsageError for a document, a receipt or a folder."""
     path = Path(name)
     if name.endswith(OURS):
-        raise UsageError("bad-option", option=name, problem="a report does not take the place of a document")
+        raise UsageError("bad-option", option=name, problem="is a document or a receipt; choose another file")
     if path.is_dir():
-        raise UsageError("bad-option", option=name, problem="it is a folder")
+        raise UsageError("bad-option", option=name, problem="is a folder, not a file")
     return path
 
 
@@ -89,8 +89,8 @@ def _side(name: str, folder: str) -> ReportModel:
 def _compare(arguments: argparse.Namespace, path: Path | None) -> int:
     chosen = _chosen(arguments)
     if chosen not in (FORMATS["terminal"], FORMATS["json"]):
-        raise UsageError("bad-option", option="--compare", problem="a comparison is terminal or json")
-    found = compare(*(_side(side, arguments.documents) for side in arguments.compare))
+        raise UsageError("bad-option", option="--compare", problem="is printed as terminal or json only")
+    found = compare(*(_side(side, arguments.folder) for side in arguments.compare))
     if chosen is FORMATS["json"]:
         text = json.dumps(found.to_json(), indent=1) + "\n"
     else:

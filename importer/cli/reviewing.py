@@ -30,7 +30,7 @@ State = Literal["approved", "rejected"]
 def review(arguments: argparse.Namespace) -> None:
     """The commands ``review NAME`` and ``approve NAME``; raises ImporterError."""
     _check(arguments)
-    store, name = Store(Path(arguments.output)), arguments.name
+    store, name = Store(Path(arguments.folder)), arguments.name
     said: State | None = "approved" if arguments.approve else None if arguments.reject is None else "rejected"
     if said is not None:
         stored = _say(store, name, said, arguments.reject or arguments.note, arguments.digest)
@@ -51,12 +51,14 @@ def review(arguments: argparse.Namespace) -> None:
 def _check(arguments: argparse.Namespace) -> None:
     """Raises UsageError for what cannot be meant."""
     if arguments.note is not None and not arguments.approve:
-        raise UsageError("bad-option", option="--note", problem="it goes with --approve")
+        raise UsageError("bad-option", option="--note", problem="is valid with --approve only")
     if arguments.digest is not None:
         if not (arguments.approve or arguments.reject is not None):
-            raise UsageError("bad-option", option="--digest", problem="it goes with --approve or --reject")
+            raise UsageError(
+                "bad-option", option="--digest", problem="is valid with --approve or --reject only"
+            )
         if not DIGEST.fullmatch(arguments.digest):
-            problem = "a digest is 'sha256:' and 64 hex digits, as a review shows it"
+            problem = "must be 'sha256:' and 64 hex digits"
             raise UsageError("bad-option", option=f"--digest {arguments.digest}", problem=problem)
     for option, text in (("--note", arguments.note), ("--reject", arguments.reject)):
         if text is not None and (unfit := _unfit(text)):
@@ -66,10 +68,10 @@ def _check(arguments: argparse.Namespace) -> None:
 def _unfit(note: str) -> str | None:
     """Why a receipt cannot hold a note."""
     if not note.strip():
-        return "a note says why"
+        return "must not be empty"
     if len(note) > LONGEST_NOTE:
-        return f"a note has at most {LONGEST_NOTE} characters"
-    return "it is not text" if any("\ud800" <= c <= "\udfff" for c in note) else None
+        return f"must have at most {LONGEST_NOTE} characters"
+    return "must be text" if any("\ud800" <= c <= "\udfff" for c in note) else None
 
 
 def _at_terminal() -> bool:

@@ -6,11 +6,13 @@ import json
 import shlex
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from importer.cli import streams
+from importer.cli.options import FOLDER
+from importer.progress import Step
 from importer.reports import terminal
 from importer.reports.report_model import plain as spelled
 
@@ -29,13 +31,9 @@ def console(*, stderr: bool = False) -> Console:
     """A rich console; it honours NO_COLOR and writes no control characters outside a terminal."""
     from rich.console import Console
 
-    class Plain(Console):
-        def on_broken_pipe(self) -> None:
-            raise BrokenPipeError  # a reader that has seen enough is met in one place
-
     terminal = (sys.stderr if stderr else sys.stdout).isatty()
     width = None if terminal else PLAIN_WIDTH
-    return Plain(stderr=stderr, highlight=False, force_terminal=terminal, width=width)
+    return Console(stderr=stderr, highlight=False, force_terminal=terminal, width=width)
 
 
 def note(text: str) -> None:
@@ -45,7 +43,7 @@ def note(text: str) -> None:
 
 def typed(command: str, name: str, folder: str) -> str:
     """A command on a document as it would be typed here."""
-    words = ["importer", command, name, *(["--output", folder] if folder != "models" else [])]
+    words = ["importer", command, name, *(["--dir", folder] if folder != FOLDER else [])]
     return f"'{shlex.join(words)}'"
 
 
@@ -67,6 +65,12 @@ def json_line(text: str) -> None:
     except UnicodeEncodeError:
         text = json.dumps(json.loads(text))
     line(text)
+
+
+def json_lines(items: Iterable[object]) -> None:
+    """One such line for each."""
+    for item in items:
+        json_line(json_text(item))
 
 
 def decisions(chosen: Mapping[str, Any]) -> Table:
@@ -157,7 +161,7 @@ def value(data: Any) -> str:
 
 @contextmanager
 def progress(title: str) -> Iterator[Progress]:
-    """A spinner with the latest step on a terminal; nothing elsewhere."""
+    """Show the latest step, and a bar where it is counted, on a terminal; nothing elsewhere."""
     shown = Progress(plain(title))
     try:
         yield shown
@@ -170,25 +174,51 @@ class Progress:
 
     def __init__(self, title: str) -> None:
         self._title = title
-        self._status: Any = None
+        self._display: Any = None
         self._timer: threading.Timer | None = None
         if sys.stderr.isatty():
-            self._status = console(stderr=True).status(_text(title))
-            self._timer = threading.Timer(PATIENCE, self._status.start)
+            self._display = _display()
+            self._task = self._display.add_task(_text(title), total=None)
+            self._timer = threading.Timer(PATIENCE, self._display.start)
             self._timer.daemon = True
             self._timer.start()
 
     def __call__(self, step: str) -> None:
         """Show ``step`` beside the title."""
-        if self._status is not None:
-            self._status.update(_text(f"{self._title}: {plain(step)}"))
+        if self._display is None:
+            return
+        done, total = (step.done, step.total) if isinstance(step, Step) else (0, None)
+        text = _text(f"{self._title}: {plain(step)}")
+        self._display.update(self._task, description=text, completed=done, total=total)
 
     def stop(self) -> None:
-        """Take the spinner away."""
+        """Take the display away."""
         if self._timer is not None:
             self._timer.cancel()
-            self._timer.join()  # it may be starting the spinner just now
-            self._status.stop()
+            self._timer.join()  # it may be starting the display just now
+            self._display.stop()
+
+
+def _display() -> Any:
+    """A spinner, the step, and a bar with its percentage for what is counted."""
+    from rich.progress import BarColumn, ProgressColumn, SpinnerColumn, Task
+    from rich.progress import Progress as Display
+    from rich.text import Text
+
+    class Step(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text.assemble(task.description)
+
+    class Bar(BarColumn):
+        def render(self, task: Task) -> Any:
+            return Text("") if task.total is None else super().render(task)
+
+    class Share(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text("" if task.total is None else f"{task.percentage:.0f} %")
+
+    columns = (SpinnerColumn(), Step(), Bar(bar_width=24), Share())
+    return Display(*columns, console=console(stderr=True), transient=True)
 
 
 def _text(words: str) -> Text:

@@ -6,6 +6,10 @@ import io
 import os
 import sys
 from contextlib import suppress
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 
 def prepare() -> None:
@@ -20,9 +24,33 @@ def prepare() -> None:
                 os.dup2(opened, number)
                 os.close(opened)
             setattr(sys, name, os.fdopen(number, "r" if name == "stdin" else "w", closefd=False))
+    sys.stdout = _until_closed(sys.stdout)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+class _Pipe(io.FileIO):
+    """A file whose reader may leave: what is written after that is dropped, and the command goes on."""
+
+    def write(self, data: Buffer, /) -> int:
+        """Write, or drop it where nobody reads any more."""
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            return memoryview(data).nbytes
+
+
+def _until_closed(stream: TextIO) -> TextIO:
+    """Return the stream over a ``_Pipe`` where it is one of the system's own."""
+    if not isinstance(stream, io.TextIOWrapper):
+        return stream
+    try:
+        raw = _Pipe(stream.fileno(), "w", closefd=False)
+    except (OSError, ValueError):  # closed, or of no file
+        return stream
+    at_once = stream.line_buffering or stream.write_through  # the latter with PYTHONUNBUFFERED
+    return io.TextIOWrapper(io.BufferedWriter(raw), encoding=stream.encoding, line_buffering=at_once)
 
 
 def silence(stream: object) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from importer.app.import_ import Plan
 from importer.app.validate import ready, run_against, run_document, weights_of
 from importer.cli import asking, messages, show
-from importer.cli.arguments import INSTALLED
+from importer.cli.commands.import_ import INSTALLED
 from importer.cli.reporting import place, write_file
 from importer.config_file.store import Store, StoredDocument, named
 from importer.errors import EngineError, UsageError, ValidationError
@@ -44,10 +44,10 @@ def validate(arguments: argparse.Namespace) -> None:
         _list(as_json=arguments.json)
         return
     if arguments.name is None:
-        raise UsageError("bad-option", option="NAME|FILE", problem="it is required")
+        raise UsageError("bad-option", option="NAME|FILE", problem="is required")
     server, probes = asking.server(arguments), asking.probes(arguments)
     places = {place(name): of_file(name) for name in arguments.report}
-    store, stored = named(arguments.name, arguments.output)
+    store, stored = named(arguments.name, arguments.folder)
     stored.check()
     engine = arguments.engine or stored.backend
     if server is not None:
@@ -66,8 +66,13 @@ def validate(arguments: argparse.Namespace) -> None:
 
 
 def _show(report: Mapping[str, Any], stored: StoredDocument) -> None:
-    console = show.console()
-    console.print(terminal.outcomes(report_model.run(report, stored.digest).found, console.width))
+    """Print what did not pass with its remedy, and one line for the rest; of a part, every probe."""
+    console, run = show.console(), report_model.run(report, stored.digest)
+    shown = run.found if report.get("partial") else tuple(one for one in run.found if not one.passed)
+    if shown:
+        console.print(terminal.outcomes(shown, console.width))
+    if not report.get("partial"):
+        show.line(f"probes: {terminal.counted(run)}")
 
 
 def _list(*, as_json: bool) -> None:

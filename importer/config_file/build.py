@@ -2,39 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
 from importer.config_file import field_paths
+from importer.config_file.attention import Attention
 from importer.config_file.field_paths import FACTS, OPTIONS, SAMPLING, UNWRITTEN, path_of
 from importer.config_file.yaml_edit.render import block, printable
 from importer.config_file.yaml_edit.source_map import UnreadableYaml, parse_yaml
+from importer.decisions.decide import PinReason
 from importer.decisions.decision import Decision, Decisions
 from importer.errors import DocumentError, one_line
 from importer.messages import Text, render, rendered
+from importer.messages.comments import HEADS, short
 from importer.reasons import key_of
 from importer.signals.evidence import Severity
 from importer.yaml_reader import compose
 
-LONGEST = 100  # characters
+LONGEST = 58  # characters of a comment behind its sign, 60 with it
+USER = "set by user"
+
+
+def source(decision: Decision) -> str:
+    """Return the status and what decided: ``table: qwen3, thinking``, ``proved (vllm 0.32.0)``."""
+    if decision.status == "user":
+        return USER
+    words = _short(decision)
+    if words and decision.status == "proved" and not isinstance(decision.why[0].kind, PinReason):
+        return f"proved ({words})"
+    return f"{decision.status}: {words}" if words else decision.status
 
 
 def comment(decision: Decision) -> str:
-    """One short line: the status, the first reason, and the first number that lost to another."""
-    first = one_line(render(decision.why[0])) if decision.why else ""
-    beside = _beside(decision)
-    room = LONGEST - len(beside)
-    text = f"{decision.status}: {first}"
-    return (text if len(text) <= room else text[: room - 3].rstrip() + "…") + beside
+    """Return the source, then what stands behind a proof, and the first number that lost; never cut."""
+    text = source(decision)
+    for forms in (_behind(decision), _lost(decision)):
+        text += next((f"; {more}" for more in forms if len(text) + len(more) + 2 <= LONGEST), "")
+    return text if len(text) <= LONGEST else decision.status
 
 
-def _beside(decision: Decision) -> str:
-    """The first number that was offered and lost."""
-    lost = [o for o in decision.overruled if type(o.value) in (int, float)]
-    return f"; not {lost[0].value} ({lost[0].source:.30})" if lost else ""
+def heads(warnings: Iterable[Attention]) -> tuple[str, ...]:
+    """Return the lines of the file's head, one for each kind."""
+    texts = (f"attention: {HEADS[w.kind.value].format(key=w.key)}" for w in warnings)
+    return tuple(dict.fromkeys(texts))
+
+
+def edited(imported: str | None) -> str:
+    """Return the comment at a value that a person wrote, with what the import has where that is short."""
+    text = "edited in this file" if imported is None else f"edited in this file; imported: {imported}"
+    return text if len(text) <= LONGEST else edited(None)
+
+
+def _short(decision: Decision) -> str | None:
+    return None if not decision.why else _line(short(decision.why[0]))
+
+
+def _behind(decision: Decision) -> list[str]:
+    """The claim that a proof confirms."""
+    texts = (_line(short(reason)) for reason in decision.why[1:] if decision.status == "proved")
+    return [text for text in texts if text][:1]
+
+
+def _lost(decision: Decision) -> list[str]:
+    """The first number that was offered and lost, with its source and without."""
+    lost = next((o for o in decision.overruled if type(o.value) in (int, float)), None)
+    return [] if lost is None else [f"not {lost.value} ({one_line(lost.source)})", f"not {lost.value}"]
+
+
+def _line(text: str | None) -> str | None:
+    return None if text is None else one_line(text)
 
 
 WARNING = key_of(Severity.WARNING)
@@ -89,10 +128,11 @@ class DocumentSubject:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """The document's data, and for each YAML path the comment that says why."""
+    """The document's data, for each YAML path the comment on what decided, and the comments of the head."""
 
     data: dict[str, Any]
     comments: Mapping[tuple[str | int, ...], str]
+    heads: tuple[str, ...] = ()
 
 
 def build(
@@ -201,7 +241,8 @@ def to_text(built: Built) -> str:
     for path, line in _ends(compose("\n".join(lines))):
         if path in built.comments and "#" not in lines[line]:
             lines[line] += f"  # {printable(built.comments[path])}"
-    return HEADER + "\n".join(lines) + "\n"
+    heads = "".join(f"# {printable(text)}\n" for text in built.heads)
+    return HEADER + heads + "\n".join(lines) + "\n"
 
 
 def _ends(

@@ -23,7 +23,7 @@ def digest(document: Mapping[str, Any]) -> str:
     return "sha256:" + hashlib.sha256(canonical(document).encode()).hexdigest()
 
 
-Path = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 PLAIN_KEY = re.compile(r"[\w-]+")
 LONGEST = 100  # characters of a value in a line
 
@@ -49,7 +49,7 @@ class Change:
     it, as ``("artifacts", "model", …)``; all other lists whole.
     """
 
-    path: Path
+    path: KeyPath
     before: Any
     after: Any
 
@@ -70,7 +70,7 @@ def same(one: object, other: object) -> bool:
     return canonical(one) == canonical(other)
 
 
-def dotted(path: Path) -> str:
+def dotted(path: KeyPath) -> str:
     """A path as a person types it; a step that is no plain word is quoted."""
     return ".".join(s if PLAIN_KEY.fullmatch(s) else _json(s) for s in map(str, path))
 
@@ -89,12 +89,12 @@ def _json(value: object) -> str:
     return text if text.isprintable() else json.dumps(value)
 
 
-def _maps(path: Path, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
+def _maps(path: KeyPath, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
     for key in dict.fromkeys((*before, *after)):
         yield from _values((*path, key), before.get(key, ABSENT), after.get(key, ABSENT))
 
 
-def _values(path: Path, before: Any, after: Any) -> Iterator[Change]:
+def _values(path: KeyPath, before: Any, after: Any) -> Iterator[Change]:
     if same(before, after):
         return
     sides = keyed(path, before), keyed(path, after)
@@ -112,7 +112,7 @@ def _is_map(value: object, other: object) -> bool:
     return isinstance(value, Mapping) or (value is ABSENT and isinstance(other, Mapping) and bool(other))
 
 
-def keyed(path: Path, value: Any) -> dict[str, Any] | None:
+def keyed(path: KeyPath, value: Any) -> dict[str, Any] | None:
     """A list whose entries have keys as a map: ``options``, and maps that each have their own name."""
     if path == (field_paths.KEY,) and (value is ABSENT or _all(value, str)):
         entries = () if value is ABSENT else map(field_paths.parse, value)

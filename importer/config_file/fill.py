@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from importer.config_file import field_paths
-from importer.config_file.diff import Path, keyed
+from importer.config_file.diff import KeyPath, keyed
 from importer.config_file.merge import interleaved, remarks
 from importer.config_file.yaml_edit.edit import rewrite
 
@@ -24,7 +24,7 @@ class Draft:
             o.key.lstrip("-").replace("-", "_") for o in field_paths.of(document) if o.key.startswith("--")
         }
         self.plan = plan
-        self.added: dict[Path, Any] = {}
+        self.added: dict[KeyPath, Any] = {}
 
     def offer(self, *keys: str) -> None:
         """Offer what the plan has under these keys of its top, each value by itself."""
@@ -33,12 +33,12 @@ class Draft:
                 for path, value in _leaves((key,), self.plan[key]):
                     self.offer_value(path, value)
 
-    def offer_value(self, path: Path, value: Any) -> None:
+    def offer_value(self, path: KeyPath, value: Any) -> None:
         """Offer a value of a hook's own."""
         if not self._is_set(path):
             self.added.setdefault(path, value)
 
-    def _is_set(self, path: Path) -> bool:
+    def _is_set(self, path: KeyPath) -> bool:
         """Whether the document says something at a path: zero, false, null and empty ones are said, too.
 
         An engine's flag among the options (``--max-model-len=4096``) says the value of its name.
@@ -58,7 +58,7 @@ class Draft:
         return True
 
 
-def _leaves(path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
+def _leaves(path: KeyPath, value: Any) -> Iterator[tuple[KeyPath, Any]]:
     """Values by their paths; maps key by key, options entry by entry, other lists whole."""
     if isinstance(value, Mapping) and value:
         for key, inner in value.items():
@@ -133,8 +133,8 @@ class Filled:
 
     text: str
     data: dict[str, Any]
-    added: Mapping[Path, Any]
-    why: Mapping[Path, str]
+    added: Mapping[KeyPath, Any]
+    why: Mapping[KeyPath, str]
 
 
 def fill(
@@ -158,7 +158,7 @@ def fill(
     return Filled(rewrite(text, whole, why, path), whole, draft.added, why)
 
 
-def _nested(added: Mapping[Path, Any]) -> dict[str, Any]:
+def _nested(added: Mapping[KeyPath, Any]) -> dict[str, Any]:
     """Values by path as the maps and the list of options that they make."""
     data: dict[str, Any] = {}
     for path, value in added.items():

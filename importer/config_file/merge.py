@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import takewhile
 from typing import Any, Literal
 
-from importer.config_file import field_paths
+from importer.config_file import build, field_paths
 from importer.config_file.build import read
-from importer.config_file.diff import ABSENT, Path, dotted, keyed, same, shown
+from importer.config_file.diff import ABSENT, KeyPath, dotted, keyed, same, shown
 from importer.config_file.yaml_edit.cst import Layout, labels
 from importer.config_file.yaml_edit.edit import rewrite
 from importer.reasons import Reason
 
 Take = Literal["mine", "theirs"]
 TAKES: tuple[Take, ...] = ("mine", "theirs")
-BY_HAND = "user: set in this file"  # how our comment beside a person's value begins
 # What follows from other values: nobody's word on it counts, and the importer works it out again.
-DERIVED: tuple[Path, ...] = (("importer", "client_sampling"),)
+DERIVED: tuple[KeyPath, ...] = (("importer", "client_sampling"),)
 BOOKKEEPING = ("importer", "artifacts")  # what every new commit changes
 
 
@@ -36,7 +36,7 @@ class MergeReason(StrEnum):
 class Conflict:
     """A path that both sides changed, each to another value; ``ABSENT`` where a side has none."""
 
-    path: Path
+    path: KeyPath
     base: Any
     mine: Any
     theirs: Any
@@ -67,7 +67,7 @@ class Merge:
         self.conflicts: list[Conflict] = []
         self.data = self._maps((), base, mine, theirs)
 
-    def _value(self, path: Path, base: Any, mine: Any, theirs: Any) -> Any:
+    def _value(self, path: KeyPath, base: Any, mine: Any, theirs: Any) -> Any:
         if path in DERIVED or same(base, mine):
             return theirs
         if same(mine, theirs) or same(base, theirs) or (mine is ABSENT and path[0] in BOOKKEEPING):
@@ -84,7 +84,7 @@ class Merge:
         return _entries(merged, mine, theirs) if path == (field_paths.KEY,) else list(merged.values())
 
     def _maps(
-        self, path: Path, base: Mapping[str, Any], mine: Mapping[str, Any], theirs: Mapping[str, Any]
+        self, path: KeyPath, base: Mapping[str, Any], mine: Mapping[str, Any], theirs: Mapping[str, Any]
     ) -> dict[str, Any]:
         sides = {
             key: self._value((*path, key), *(side.get(key, ABSENT) for side in (base, mine, theirs)))
@@ -93,7 +93,7 @@ class Merge:
         return {key: value for key, value in sides.items() if value is not ABSENT}
 
 
-def _as_maps(path: Path, *sides: Any) -> list[Mapping[str, Any]] | None:
+def _as_maps(path: KeyPath, *sides: Any) -> list[Mapping[str, Any]] | None:
     """Sides that are all maps, or all lists whose entries have keys; one that is absent is empty."""
     there = [side for side in sides if side is not ABSENT]
     maps = (
@@ -146,28 +146,62 @@ def _entries(merged: Mapping[str, Any], mine: Any, theirs: Any) -> list[str]:
     return [o.text for o in done]
 
 
-def write(mine: str, data: Mapping[str, Any], base: str | None, theirs: str, path: object = "It") -> str:
-    """``mine`` with merged data; our comments are renewed where the value is ours, and tell where it is not.
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The merged text, and the comments in it that stand at a person's values and are ours."""
 
-    A person's comment is never touched. Without ``base`` every comment is taken for a person's. Raises
-    DocumentError("cannot-edit").
+    text: str
+    remarks: Mapping[KeyPath, str]
+
+
+def write(
+    mine: str,
+    data: Mapping[str, Any],
+    base: str | None,
+    theirs: str,
+    path: object = "It",
+    earlier: Mapping[KeyPath, str] | None = None,
+) -> Written:
+    """Return ``mine`` with merged data; our comments are renewed, also those at a person's values.
+
+    A person's comment is never touched: ours are those of ``base``, and ``earlier`` those that the last merge
+    wrote at a person's values. Raises DocumentError("cannot-edit").
     """
+    earlier = earlier or {}
     was, has, says = ({} if text is None else remarks(text) for text in (base, mine, theirs))
     held, planned = dict(_labelled(data)), dict(_labelled(read(theirs, path)))
-    notes: dict[Path, str | None] = {}
+    notes: dict[KeyPath, str | None] = {}
+    ours: dict[KeyPath, str] = {}
     for place in {**has, **says}:
         old, new = has.get(place), says.get(place)
         if old is None and place in was:
             continue  # the person took it away
-        if old is None or old in (was.get(place), new) or old.startswith(BY_HAND):
+        if old is None or old in (was.get(place), new, earlier.get(place)):
             note = _note(place, old, new, held, planned)
+            if note is not None and note != new:
+                ours[place] = note
             if note != old:
                 notes[place] = note
-    return rewrite(mine, data, notes, path)
+    return Written(rewrite(_headed(mine, base, theirs), data, notes, path), ours)
+
+
+def _headed(mine: str, base: str | None, theirs: str) -> str:
+    """The text under the head that the importer writes now, where a person left its last one alone."""
+    last, now = ("" if text is None else head(text) for text in (base, theirs))
+    return now + mine.removeprefix(last) if last and mine.startswith(last) else mine
+
+
+def head(text: str) -> str:
+    """Return the comments in front of the first key."""
+    return "".join(takewhile(lambda line: line.startswith("#"), text.splitlines(keepends=True)))
 
 
 def _note(
-    place: Path, old: str | None, new: str | None, held: Mapping[Path, Any], planned: Mapping[Path, Any]
+    place: KeyPath,
+    old: str | None,
+    new: str | None,
+    held: Mapping[KeyPath, Any],
+    planned: Mapping[KeyPath, Any],
 ) -> str | None:
     """What our comment at a place says from now on; None for none."""
     if place not in held:
@@ -175,19 +209,18 @@ def _note(
     theirs = planned.get(place, ABSENT)
     if same(held[place], theirs):
         return new
-    offered = "" if theirs is ABSENT else f"; this import says {shown(theirs):.60}"
-    return None if old is None else BY_HAND + offered
+    return None if old is None else build.edited(None if theirs is ABSENT else shown(theirs))
 
 
-def remarks(text: str) -> dict[Path, str]:
+def remarks(text: str) -> dict[KeyPath, str]:
     """The comments on the lines of values, without their signs."""
     return {path: comment.text.lstrip("#").strip() for path, comment in Layout(text).remarks().items()}
 
 
-def _labelled(data: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+def _labelled(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
     """Every value with its path; entries of lists under their labels, as comments are found."""
     yield path, data
-    entries: Iterable[tuple[Path, Any]] = ()
+    entries: Iterable[tuple[KeyPath, Any]] = ()
     if isinstance(data, Mapping):
         entries = (((key,), value) for key, value in data.items())
     elif isinstance(data, list):

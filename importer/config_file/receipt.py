@@ -43,6 +43,8 @@ class Receipt:
     ``history``     every word that was said, the oldest first.
     ``fit``         the device, what the model takes of its memory, and what was chosen for it.
     ``files``       the files that engines read beside the weights, by name their hashes.
+    ``remarks``     our comments at a person's values in the file, by path.
+    ``warnings``    what needs attention: kind, key, reason, message; ``None`` in older receipts.
     """
 
     name: str
@@ -68,6 +70,8 @@ class Receipt:
     earlier: Sequence[Mapping[str, Any]] = ()
     partial: Mapping[str, Any] | None = None
     files: Mapping[str, str] = field(default_factory=dict)
+    remarks: Sequence[Mapping[str, Any]] = ()
+    warnings: Sequence[Mapping[str, Any]] | None = None
 
     @property
     def runs(self) -> list[Mapping[str, Any]]:
@@ -81,6 +85,11 @@ class Receipt:
             return None if self.base is None else parse_text(self.base)
         except UnreadableYaml:
             return None
+
+    @property
+    def remarked(self) -> dict[tuple[str | int, ...], str]:
+        """``remarks`` by their paths."""
+        return {tuple(remark["path"]): remark["text"] for remark in self.remarks}
 
     def to_text(self) -> str:
         """The file's text: indented JSON, keys in the order above."""

@@ -57,6 +57,15 @@ def row(stored: StoredDocument) -> dict[str, Any]:
     }
 
 
+def state_of(store: Store, name: str) -> dict[str, Any]:
+    """Return the row of a document; one that cannot be read has a row, too."""
+    try:
+        return row(store.load(name))
+    except DocumentError:
+        unread = dict.fromkeys(("model", "revision", "backend"))
+        return {"name": name, **unread, "review": "invalid", "validation": "never"}
+
+
 def page(stored: StoredDocument) -> dict[str, Any]:
     """Everything that a reviewer is shown, evidence aside. Raises DocumentError("no-receipt")."""
     receipt = stored.need_receipt()
@@ -90,7 +99,9 @@ def change_json(change: Change) -> dict[str, Any]:
 
 
 def _warnings(stored: StoredDocument, receipt: Receipt) -> Iterator[str]:
-    for key, decision in receipt.decisions.items():
+    if receipt.warnings is not None:
+        yield from (f"{warning['key']}: {warning['message']}" for warning in receipt.warnings)
+    for key, decision in receipt.decisions.items() if receipt.warnings is None else ():
         yield from (f"{key}: {text}" for text in build.warnings(decision))
     for key in schema.strangers(stored.data):
         yield render(Reason(ReviewReason.UNKNOWN_KEY, key=key))

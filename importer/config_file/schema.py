@@ -13,7 +13,7 @@ from importlib.resources import files
 from itertools import takewhile
 from typing import Any
 
-from importer.config_file.diff import Path
+from importer.config_file.diff import KeyPath
 from importer.config_file.yaml_edit.source_map import SourceMap, UnreadableYaml, YamlProblem, parse_yaml
 from importer.errors import DocumentError
 from importer.reasons import Reason
@@ -175,7 +175,7 @@ def problems(text: str, filled_in: Mapping[str, Any] | None = None) -> list[Yaml
     return sorted((problem for _, problem in document_faults(text, data)), key=lambda p: (p.line, p.column))
 
 
-def document_faults(text: str, data: Mapping[str, Any]) -> Iterator[tuple[Path, YamlProblem]]:
+def document_faults(text: str, data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, YamlProblem]]:
     """What the schema has against the data of a text, one after the other as they are found."""
     places = SourceMap(text)
     for fault in faults("document", data):

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from importer.messages.signals import FIELDS
 
 if TYPE_CHECKING:
     from importer.messages import Text
+
+
+def _no_tools(fields: Mapping[str, Any]) -> str:
+    """No tools: {reason}; what would offer some."""
+    return "; ".join((f"no tools: {fields['reason']}", *fields["helps"]))
 
 
 DOCUMENT: dict[str, dict[str, Text]] = {
@@ -24,8 +30,8 @@ DOCUMENT: dict[str, dict[str, Text]] = {
         "at": "at {where}: {problem}",
         "at-top": "at the top level: {problem}",
         "under-parameters": "it belongs under parameters",
-        "unknown-key": "there is no such key here",
-        "unknown-key-near": "there is no such key here; near names: {near}",
+        "unknown-key": "unknown key",
+        "unknown-key-near": "unknown key; near names: {near}",
     },
     "TextReason": {
         "on-line": "line {line}: {problem}",
@@ -72,7 +78,7 @@ DOCUMENT: dict[str, dict[str, Text]] = {
         "not-set-so": "{key} is not set this way",
         "control": "the value of {key} holds control characters",
         "near": "Did you mean {names:or}?",
-        "none-near": "No setting has a name like it;",
+        "none-near": "No setting has a similar name.",
     },
     "TargetReason": {
         "not-on-apple": "vLLM does not run on Apple's graphics; choose the backend mlx or another device",
@@ -82,6 +88,16 @@ DOCUMENT: dict[str, dict[str, Text]] = {
     "DecidingReason": {
         "not-rendered": "it cannot be rendered: {problem}",
         "no-text": "no case gave a text",
+    },
+    "AttentionReason": {
+        "does-not-fit": "{reason}",
+        "will-not-start": "{reason}",
+        "needs-code": "{reason}",
+        "foreign-code": "{reason}",
+        "parser": "{reason}",
+        "no-tools": _no_tools,
+        "conflict": "{reason}",
+        "other": "{reason}",
     },
     "HoldingReason": {
         "edited": "it was edited since it was validated",

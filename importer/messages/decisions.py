@@ -177,7 +177,7 @@ TEMPLATE: dict[str, dict[str, Text]] = {
     "OverrideReason": {
         "characters": "it holds characters that no file of text has",
         "empty": "the file is empty",
-        "no-file": "there is no such file, and the names are {known}",
+        "no-file": "file not found; known names: {known}",
         "not-text": "the file is not UTF-8 text",
         "nothing-to-dress": "the model has no chat template of its own whose turns could be kept; "
         "give a file",

@@ -137,7 +137,7 @@ STEPS: dict[str, Text] = {
     "bad-reference": "Give owner/name, owner/name@revision, hf://owner/name, a Hub URL, or a directory such as ./model.",
     "traversal": "Remove '..' and empty steps from the reference.",
     "revision-conflict": "Name the revision once.",
-    "unknown-setting": "{near} docs/document.md lists all of them.",
+    "unknown-setting": "{near} docs/document.md lists all.",
     "unknown-parser": "Near names: {near}.",
     "no-such-directory": "Check the path; a Hub id has the form owner/name.",
     "revision-not-found": "List its branches and tags on the Hub, or leave the revision out.",

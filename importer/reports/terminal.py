@@ -55,7 +55,7 @@ def rendered(sheet: ReportModel, width: int) -> Iterator[RenderableType]:
         yield Text(plain(f"Only a part, asked of {run.label}:"), style="bold")
         yield outcomes(run.found, width)
     for run in sheet.runs:
-        yield Text(plain(f"{run.label}: {run.state} ({_counted(run)}; {split(run.seconds)}), {run.started}"))
+        yield Text(plain(f"{run.label}: {run.state} ({counted(run)}; {split(run.seconds)}), {run.started}"))
 
 
 def outcomes(found: Sequence[Found], width: int) -> RenderableType:
@@ -124,5 +124,6 @@ def _reason(found: Found) -> str:
     return found.reason + (f"\n→ {found.mend}" if found.mend else "")
 
 
-def _counted(run: Run) -> str:
+def counted(run: Run) -> str:
+    """Return the number of outcomes of each kind."""
     return ", ".join(f"{number} {name}" for name, number in run.counts.items() if number)

@@ -26,7 +26,7 @@ HINTS: Mapping[str, Text] = STEPS | {
     "unknown-probe": "Near names: {near}.",
     "unknown-model": "It serves: {known}.",
     "unknown-report": "Known: {known}.",
-    "unknown-device": "Known: {known}; in front of it how many (8xh100-80g). Or say 'memory'.",
+    "unknown-device": "Known: {known}; several are 8xh100-80g. Or send 'memory'.",
     "not-found": "Check the spelling; if it is private, give the server a HF_TOKEN that may read it.",
     "gated": "Ask for access on {url}, then give the server a HF_TOKEN of that account, and start it again.",
     "private": "Give the server a HF_TOKEN that may read it, and start it again.",
@@ -95,27 +95,27 @@ FIELDS: Mapping[Setting, str] = {
 }
 # By pydantic's type of error, over its context.
 MISTAKES: Mapping[str, str] = {
-    "missing": "it is needed",
-    "extra_forbidden": "there is no such field",
-    "string_type": "it has to be text",
-    "int_type": "it has to be a whole number",
-    "int_parsing": "it has to be a whole number",
-    "int_from_float": "it has to be a whole number",
-    "bool_type": "it has to be true or false",
-    "bool_parsing": "it has to be true or false",
-    "list_type": "it has to be a list",
-    "dict_type": "it has to be an object",
-    "model_type": "it has to be an object",
-    "model_attributes_type": "it has to be an object",
-    "string_too_short": "it is empty",  # nowhere else is a least length above 1
-    "too_short": "it is empty",
-    "string_too_long": "it is longer than {max_length} characters",
-    "too_long": "it has more than {max_length} items",  # keys of an object, too
-    "greater_than_equal": "it is less than {ge}",
-    "less_than_equal": "it is more than {le}",
-    "literal_error": "it is one of {expected}",
-    "enum": "it is one of {expected}",
-    "string_pattern_mismatch": "it has to match {pattern}",
+    "missing": "is required",
+    "extra_forbidden": "unknown field",
+    "string_type": "must be a string",
+    "int_type": "must be an integer",
+    "int_parsing": "must be an integer",
+    "int_from_float": "must be an integer",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "list_type": "must be a list",
+    "dict_type": "must be an object",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+    "string_too_short": "must not be empty",  # nowhere else is a least length above 1
+    "too_short": "must not be empty",
+    "string_too_long": "must have at most {max_length} characters",
+    "too_long": "must have at most {max_length} items",  # keys of an object, too
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
+    "literal_error": "must be one of {expected}",
+    "enum": "must be one of {expected}",
+    "string_pattern_mismatch": "must match {pattern}",
     "value_error": "{error}",
 }  # fmt: skip
 

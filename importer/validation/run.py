@@ -12,10 +12,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
+from itertools import count
 from threading import Lock
 from typing import Any, Protocol
 
 from importer.engines.tokenizer import Ask
+from importer.progress import Step
 from importer.proof.result import Proof
 from importer.reasons import Reason
 from importer.validation import diagnosis, root_causes
@@ -205,12 +207,13 @@ def probe(bench: Context, probes: Sequence[Probe], progress: Progress) -> list[P
     engine that leaves everything unanswered is asked no more.
     """
     kept: dict[str, Shared] = {}
+    numbers = count()
     silence = CircuitBreaker(bench.client.time_limit)
     healthy = _row(health, bench, kept)
     unasked = Inconclusive(Reason(CommonReason.NOT_ASKED, why=healthy.outcome.reason), "engine", trials=0)
 
     def row(one: Probe) -> ProbeRow:
-        progress(one.NAME)
+        progress(Step(one.NAME, next(numbers), len(probes)))
         if one is health:
             return healthy
         why = silence.told if isinstance(healthy.outcome, Pass) else unasked

@@ -149,7 +149,7 @@ def served_with(
         backend,
         "--name",
         "demo",
-        "--output",
+        "--dir",
         str(folder),
         "--template",
         convention,

@@ -337,7 +337,7 @@ def test_names_and_files(tmp_path: Any, renderer: Renderer) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (None, "there is no such file, and the names are pythonic, json, none"),
+        (None, "file not found; known names: pythonic, json, none"),
         (b"", "empty"),
         (b" \n", "empty"),
         (b"\xff\xfe", "not UTF-8"),
@@ -350,7 +350,7 @@ def test_a_file_that_is_no_template(tmp_path: Any, content: bytes | None, words:
         file.write_bytes(content)
     with pytest.raises(UsageError, match=words):
         read(str(file))
-    with pytest.raises(UsageError, match="there is no such file"):
+    with pytest.raises(UsageError, match="file not found"):
         read(str(tmp_path))
     with pytest.raises(UsageError):
         read("/dev/zero")

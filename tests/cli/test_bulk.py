@@ -104,7 +104,7 @@ def test_what_is_for_one_reference_only(desk: Desk, words: tuple[str, ...]) -> N
 
 def test_options_count_for_every_line(desk: Desk) -> None:
     many(desk, 3)
-    ran = desk("--from", "list", "--set", "temperature=0", "--yes", "--output", "models/deep")
+    ran = desk("--from", "list", "--set", "temperature=0", "--yes", "--dir", "models/deep")
     assert all(line["document"]["parameters"]["temperature"] == 0 for line in lines(ran))
     states = [json.loads(d)["review"]["state"] for p, d in desk.files().items() if p.endswith("receipt.json")]
     assert states == ["approved"] * 3

@@ -22,7 +22,7 @@ def test_the_line_of_a_hub_import(desk: Desk) -> None:
     line = ran.line
     assert ran.code == 0
     assert list(line) == [
-        "schema", "reference", "model_id", "revision", "name", "path", "document", "decisions",
+        "schema", "reference", "model_id", "revision", "name", "path", "document", "decisions", "warnings",
     ]  # fmt: skip
     assert line["reference"] == reference
     assert (line["model_id"], line["revision"]) == ("acme/chat", desk.hub.repos["acme/chat"].sha)
@@ -88,12 +88,12 @@ def test_stdout_carries_the_result_only(desk: Desk) -> None:
 
 
 def test_dry_run_writes_nothing(desk: Desk) -> None:
-    desk("acme/base", "--dry-run", "--json", "--yes", "--output", "elsewhere/deep")
+    desk("acme/base", "--dry-run", "--json", "--yes", "--dir", "elsewhere/deep")
     assert [p.name for p in desk.folder.iterdir() if p.name not in ("home", "hf")] == []
 
 
 def test_output_and_name(desk: Desk) -> None:
-    ran = desk("acme/base", "--json", "--output", "a/b", "--name", "my_1.5")
+    ran = desk("acme/base", "--json", "--dir", "a/b", "--name", "my_1.5")
     assert ran.line["path"] == "a/b/my_1.5.yaml"
     assert (desk.folder / ran.line["path"]).is_file()
     assert (desk.folder / "a" / "b" / ".importer" / "document.schema.json").is_file()

@@ -10,7 +10,10 @@ import sys
 import pytest
 
 from importer import __version__
-from importer.cli.arguments import COMMANDS
+from importer.app.preferences import parse
+from importer.cli.commands import COMMANDS
+from importer.engines.registries import load
+from importer.memory.devices import named
 from tests.commandline import BASE, REPO, Desk, desk, document, edit, receipt
 
 __all__ = ["desk"]
@@ -79,8 +82,8 @@ def test_documents_that_cannot_be_read(desk: Desk) -> None:
     for missing in ("none.yaml", "models/none", "x" * 5000):
         assert desk("validate", missing).code == 5
     (desk.folder / "file").write_text("")
-    for option in ("--json", "--output=file"):
-        ran = desk("list", option, "--output", "file")
+    for option in ("--json", "--dir=file"):
+        ran = desk("list", option, "--dir", "file")
         assert (ran.code, "is a file where a folder belongs" in ran.err) == (5, True)
 
 
@@ -150,6 +153,75 @@ def test_every_option_is_explained(desk: Desk) -> None:
 
 def test_version(desk: Desk) -> None:
     assert desk("--version").out == f"importer {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (["acme/base", "--output", "models"], "--dir"),
+        (["import", "acme/base", "--take", "mine"], "--on-conflict"),
+        (["list", "--output", "models"], "--dir"),
+        (["export", "base", "compose", "--documents", "models"], "--dir"),
+        (["report", "base", "--documents", "models"], "--dir"),
+        (["keys", "list", "--database", "sqlite:///g.sqlite"], "api-keys list"),
+    ],
+)
+def test_old_spellings_work_and_warn(desk: Desk, old: list[str], new: str) -> None:
+    desk("acme/base", "--yes")
+    ran = desk(*old)
+    assert ran.code in (0, 5), ran.err  # a report of what was never run is 5
+    assert f"is deprecated; use '{new}'." in ran.err.splitlines()[0]
+    assert ran.err.count("deprecated") == 1
+    assert "--take" not in desk("import", "--help").out
+
+
+def test_the_word_import_may_be_left_out(desk: Desk) -> None:
+    bare, worded = (
+        desk("acme/base", "--dry-run", "--json"),
+        desk("import", "acme/base", "--dry-run", "--json"),
+    )
+    assert bare.line == worded.line
+    assert desk("import", "--set", "x=1", "--json").code == 2
+
+
+def test_keys_are_what_set_accepts(desk: Desk) -> None:
+    rows = [json.loads(line) for line in desk("keys", "--json").out.splitlines()]
+    assert len(rows) > 40
+    samples = {
+        "number": "0.5",
+        "integer": "1",
+        "boolean": "true",
+        "string": "x",
+        "array": "[]",
+        "object": "{}",
+    }
+    told = parse([f"{r['key']}={samples.get(r['type'], 'chat')}" for r in rows if r["key"] != "backend"])
+    assert set(told.values) == {r["key"] for r in rows} - {"backend"}
+    assert "top_k" in desk("keys").out
+
+
+def test_devices_and_parsers_are_those_that_can_be_named(desk: Desk) -> None:
+    rows = [json.loads(line) for line in desk("devices", "--json").out.splitlines()]
+    assert [named(r["name"]).to_json() for r in rows] == rows
+    parsers = [json.loads(line) for line in desk("parsers", "--backend", "vllm", "--json").out.splitlines()]
+    assert {"hermes", "qwen3"} <= {r["parser"] for r in parsers}
+    assert all(load("vllm", r["version"]).has(r["kind"], r["parser"]) for r in parsers)
+    assert desk("parsers", "--engine-version", "0.32.0").code == 2
+    assert desk("parsers", "--backend", "vllm", "--engine-version", "0.0.1").code == 2
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_completion_knows_commands_and_options(desk: Desk, shell: str) -> None:
+    text = desk("completion", shell).out
+    assert all(command in text for command in COMMANDS)
+    assert "on-conflict" in text
+
+
+def test_bash_completes(desk: Desk) -> None:
+    (desk.folder / "script").write_text(desk("completion", "bash").out)
+    typed = "source ./script; COMP_WORDS=(importer rep); COMP_CWORD=1; _shtab_importer; echo ${COMPREPLY[@]}"
+    done = subprocess.run(["bash", "-c", typed], capture_output=True, text=True, check=False, cwd=desk.folder)
+    assert done.stdout.split() == ["report"], done.stderr
 
 
 def test_help_and_match_import_nothing_heavy() -> None:

@@ -63,7 +63,7 @@ def test_a_context_that_does_not_fit_gives_way(desk: Desk) -> None:
     assert kept["fit"]["binding"] == "kv cache"
     assert (kept["request"]["memory"], kept["fit"]["device"]["memory"]) == (10 * 2**30, 10 * 2**30)
     assert f"max_model_len: {decided['value']}" in (desk.folder / "models" / "long.yaml").read_text()
-    assert f"fit: 9.5 GiB of rtx4090 hold {decided['value']:,} tokens: " in ran.out
+    assert "\nfit: shortened on rtx4090, about " in ran.out
     shown = desk("show", "long").out
     assert "fit: 9.5 GiB of rtx4090 hold" in " ".join(shown.split())
     assert " kv cache " in shown
@@ -75,8 +75,13 @@ def test_a_context_that_does_not_fit_gives_way(desk: Desk) -> None:
 def test_what_does_not_fit_is_said_and_written_all_the_same(desk: Desk) -> None:
     ran = desk("acme/long", "--device", "rtx4090", "--memory", "100MiB", "--no-validate")
     assert ran.code == 0
-    assert "fit: warning: it does not fit rtx4090: weights" in ran.out
+    assert "Needs attention: max_model_len: it does not fit rtx4090: weights" in ran.err
     kept = receipt(desk)
+    (warning,) = (w for w in kept["warnings"] if w["kind"] == "does-not-fit")
+    assert (warning["key"], warning["reason"]["device"]) == ("max_model_len", "rtx4090")
+    text = (desk.folder / "models/long.yaml").read_text()
+    assert "\n# attention: the model does not fit the device\n" in text
+    assert desk("acme/long", "--json").line["warnings"] == kept["warnings"]
     decided = kept["decisions"]["max_model_len"]
     assert (decided["value"], decided["status"]) == (1_048_576, "vendor")
     assert "does not fit" in decided["why"][1]

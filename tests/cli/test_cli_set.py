@@ -71,7 +71,7 @@ def test_what_the_user_overrules_is_shown(desk: Desk) -> None:
     [
         ("temperature=abc", "'abc' is not of type 'number'"),
         ("temperature=.nan", "not of type 'number'"),
-        ("parameters.temprature=1", "Did you mean temperature or template?"),
+        ("parameters.temprature=1", "Did you mean 'temperature' or 'template'?"),
         ("parameters.temperature.x=1", "not of type 'number'"),
         ("parameters=1", "not set this way"),
         ("parameters.model=x/y", "not set this way"),

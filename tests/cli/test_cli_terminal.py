@@ -119,6 +119,24 @@ def test_a_reader_that_has_seen_enough(desk: Desk) -> None:
 
 
 @pytest.mark.slow
+def test_a_reader_that_leaves_costs_no_document(desk: Desk) -> None:
+    """Each import writes its document and every answer of a list is given, though nobody reads any."""
+    for words in (("import", "acme/base"), ("acme/base", "--json", "--name", "second")):
+        reading, writing = os.pipe()
+        os.close(reading)
+        ran = desk.alone(*words, stdout=writing)
+        os.close(writing)
+        assert (ran.code, "Wrote" in ran.err) == (0, True), ran.err
+    Path("list").write_text("acme/base\nother/base\n")
+    reading, writing = os.pipe()
+    os.close(reading)
+    assert desk.alone("--from", "list", "--dir", "many", stdout=writing).code == 0
+    os.close(writing)
+    assert {p.name for p in Path("many").glob("*.yaml")} == {"base.yaml", "other--base.yaml"}
+    assert {p.name for p in Path("models").glob("*.yaml")} == {"base.yaml", "second.yaml"}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8:strict"])
 def test_words_that_stdout_cannot_say(desk: Desk, encoding: str) -> None:
     env = {"PYTHONIOENCODING": encoding, "LC_ALL": "C"}
@@ -147,3 +165,14 @@ def test_a_home_that_cannot_be_written(desk: Desk) -> None:
     Path("list").write_text("acme/base\n")
     assert desk("--from", "list").code == 5
     assert desk("engine", "install", "mlx").code == 5
+
+
+@pytest.mark.slow
+def test_a_list_has_a_bar_at_the_terminal_alone(desk: Desk) -> None:
+    desk.hub.latency = 1.0
+    Path("list").write_text("acme/base\nother/base\nacme/chat\n" * 8)
+    code, shown = at_terminal(desk, "--from", "list", "--dry-run", answer="", NO_COLOR="1")
+    assert code == 0, shown
+    assert re.search(r"import: \d+ of 24 .*\d+ %", shown), shown[-3000:]
+    quiet = desk.alone("--from", "list", "--dry-run")
+    assert (len(quiet.out.splitlines()), "%" in quiet.err, "\x1b" in quiet.err) == (24, False, False)

@@ -12,6 +12,8 @@ import yaml
 from importer.config_file import schema
 from importer.config_file.build import build, to_text
 from importer.decisions.decision import Chosen
+from importer.reasons import Reason
+from importer.signals.speculation import DraftReason
 from tests.commandline import BASE, Desk, desk
 from tests.config_file.test_document import ENGINE, SUBJECT, decisions
 from tests.facts import as_reason
@@ -47,7 +49,7 @@ def test_a_document_that_cannot_run_is_never_written_silently(desk: Desk, backen
     ran = desk("acme/mlx", "--json", "--backend", backend)
     assert ran.code == 0
     assert ran.line["document"]["backend"] == ("mlx" if backend == "auto" else "vllm")
-    assert ("quantization: warning: vllm does not read" in ran.err) is (backend == "vllm")
+    assert ("Needs attention: quantization: vllm does not read" in ran.err) is (backend == "vllm")
 
 
 def test_usecases_follow_from_what_goes_in() -> None:
@@ -66,12 +68,13 @@ def test_usecases_follow_from_what_goes_in() -> None:
 def test_maps_have_their_reason_and_defaults_are_not_written() -> None:
     drafts = {"method": "mtp", "num_speculative_tokens": 1}
     key = "engine_args.enable_prefix_caching"
+    drafted = Reason(DraftReason.DRAFTED, quote="x", how="y")
     more = {
-        "engine_args.speculative_config": Chosen(drafts, "vendor", (as_reason("the weights hold them"),)),
+        "engine_args.speculative_config": Chosen(drafts, "vendor", (drafted,)),
         key: Chosen(True, "engine-default", (as_reason("on by itself"),)),
     }
     text = to_text(build(SUBJECT, decisions(**more), ENGINE, {}))
-    assert "method: mtp  # vendor: the weights hold them" in text
+    assert "method: mtp  # vendor: config.json" in text
     assert yaml.safe_load(text)["engine_args"] == {"speculative_config": drafts}
     more[key] = Chosen(False, "user", (as_reason("set by the user"),))
     told = build(SUBJECT, decisions(**more), ENGINE, {}).data["engine_args"]

@@ -98,7 +98,7 @@ def test_what_a_person_wrote_over_it_is_told(desk: Desk) -> None:
     assert [c["path"] for c in one(desk, 1)["conflicts"]] == ["parameters.temperature", "max_model_len"]
     text = desk("recheck").out
     assert (
-        "conflict: parameters.temperature: it was 0.6, the file says 0.5, this import says 0.7; --take"
+        "conflict: parameters.temperature: it was 0.6, the file says 0.5, this import says 0.7; --on-conflict"
         in text
     )
     assert "      yours: 0.5\n" in text
@@ -198,10 +198,10 @@ def test_a_directory_is_found_from_anywhere(desk: Desk) -> None:
     imported(desk, "./toy")
     (desk.folder / "elsewhere").mkdir()
     desk.monkeypatch.chdir(desk.folder / "elsewhere")
-    ran = desk("recheck", "--output", desk.folder / "models", "--json")
+    ran = desk("recheck", "--dir", desk.folder / "models", "--json")
     assert (ran.code, lines(ran)["toy"]["document"]) == (0, [])
     (folder / "generation_config.json").write_text('{"temperature": 0.1}')
-    ran = desk("recheck", "--output", desk.folder / "models", "--json")
+    ran = desk("recheck", "--dir", desk.folder / "models", "--json")
     assert (ran.code, lines(ran)["toy"]["decisions"][0]["after"]) == (1, 0.1)
 
 

@@ -60,7 +60,7 @@ _REASONS = {
         gallery.answers gallery.audit gallery.entry gallery.executors gallery.jobs gallery.published hub.cache
         proof.cache reports.html.drawing reports.junit reports.report_model service.jobs.validating service.api.idempotency
         service.api.openapi service.api.localai_configs validation.diagnosis validation.rendering
-        cli.commands cli.journal cli.reporting cli.show""",
+        cli.commands.show cli.journal cli.reporting cli.show""",
     "it reads what the person at the terminal typed": """
         cli.asking cli.reviewing config_file.template_file engines.base engines.vllm engines.vllm_arguments
         exports.vllm_config app.preferences service.settings""",

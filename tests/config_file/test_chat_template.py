@@ -31,7 +31,10 @@ def test_it_is_offered_and_not_applied_unasked(desk: Desk) -> None:
     assert parser(ran)["why"][-1] == offer
     assert "chat_template" not in ran.line["document"]["importer"]
     assert not beside(desk).exists()
-    assert "would offer it tools" in desk("acme/chat", *ASK, "--dry-run").out
+    assert (
+        "--template pythonic or --template json would offer it tools"
+        in desk("acme/chat", *ASK, "--dry-run").err
+    )
     assert parser(desk("acme/chat", "--backend", "mlx", "--dry-run", "--json"))["why"][-1].startswith(
         "a chat template of ours (json) "
     )
@@ -169,7 +172,7 @@ def test_a_persons_own_template_named_in_the_file_stays(desk: Desk) -> None:
     assert "tool_parser" not in ran.err
     ran = desk("acme/chat", *ASK, "--template", "pythonic")
     assert (ran.code, "importer.chat_template.sha256" in ran.err) == (5, True)
-    imported(desk, "--template", "pythonic", "--take", "theirs")
+    imported(desk, "--template", "pythonic", "--on-conflict", "theirs")
     assert "first_function" in beside(desk).read_text()
 
 
@@ -222,7 +225,7 @@ def test_a_hostile_file_is_refused_and_nothing_is_written(desk: Desk, text: str,
     [
         (
             ("acme/chat", *ASK, "--template", "pythnic"),
-            "there is no such file, and the names are pythonic, json, none",
+            "file not found; known names: pythonic, json, none",
         ),
         (
             ("acme/chat", "--backend", "mlx", "--template", "pythonic"),
@@ -232,7 +235,7 @@ def test_a_hostile_file_is_refused_and_nothing_is_written(desk: Desk, text: str,
         (("acme/chat", *ASK, "--template", "json", "--set", "kind=base"), "a base model completes text"),
         (("acme/rendered", *ASK, "--template", "json"), "renders this model by its own code"),
         (("acme/deaf", *ASK, "--template", "json"), "does not show all that it is given"),
-        (("--from", "list.txt", "--template", "json"), "it is for one reference"),
+        (("--from", "list.txt", "--template", "json"), "is for one reference"),
     ],
 )
 def test_what_cannot_be_given_is_told_in_a_sentence(desk: Desk, words: tuple[str, ...], says: str) -> None:

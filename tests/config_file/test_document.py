@@ -22,18 +22,23 @@ from importer.config_file.name_allocator import ALLOWED, check, choose, slug
 from importer.config_file.store import write_all
 from importer.decisions.decision import Abstained, Chosen, KnownNone
 from importer.errors import DocumentError, UsageError
+from importer.proof.result import ProofReason
+from importer.reasons import Reason
+from importer.signals.sampling_values import GenerationReason
 from tests.facts import as_reason
 
 SUBJECT = DocumentSubject("tiny", "acme/Tiny", "acme/Tiny", "acme/Tiny", "a" * 40)
 ENGINE = {"name": "vllm", "version": "9.9"}
+READ = Reason(ProofReason.READ, engine="vllm", version="0.32.0")
+VALUE = Reason(GenerationReason.VALUE, file="generation_config.json", quote="do_sample: false")
 
 
 def decisions(**more: Any) -> dict[str, Any]:
     return {
         "kind": Chosen("chat", "vendor", (as_reason("a chat template"),)),
-        "parameters.temperature": Chosen(0, "vendor", (as_reason("the vendor says do_sample: false"),)),
+        "parameters.temperature": Chosen(0, "vendor", (VALUE,)),
         "max_model_len": Chosen(4096, "vendor", (as_reason("config.json says so"),)),
-        "tool_parser": Chosen("hermes", "proved", (as_reason("it reads the template"),)),
+        "tool_parser": Chosen("hermes", "proved", (READ,)),
         "reasoning_parser": KnownNone((as_reason("it does not think"),)),
         **more,
     }
@@ -43,8 +48,8 @@ def test_the_document_has_localais_keys_and_says_why() -> None:
     built = build(SUBJECT, decisions(), ENGINE, {})
     text = to_text(built)
     assert text.startswith("# yaml-language-server: $schema=")
-    assert "temperature: 0  # vendor: the vendor says do_sample: false" in text
-    assert "- tool_parser:hermes  # proved: it reads the template" in text
+    assert "temperature: 0  # vendor: generation_config.json" in text
+    assert "- tool_parser:hermes  # proved (vllm 0.32.0)" in text
     data = read(text, "x")
     assert data == built.data
     schema.check("document", data, "x")

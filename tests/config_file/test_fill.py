@@ -360,7 +360,7 @@ def test_a_mistake_is_kept_and_told(desk: Desk) -> None:
     found = read(path.read_text(), "x")
     assert found["parameters"] == {"model": "acme/base", "temperature": "hot", "max_tokens": 0, "top_p": 0.9}
     assert found["options"] == [{"tool_parser": "x"}]
-    assert desk("approve", "mine", "--output", ".").code == 5
+    assert desk("approve", "mine", "--dir", ".").code == 5
 
 
 def test_a_file_that_is_not_there(desk: Desk) -> None:

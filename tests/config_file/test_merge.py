@@ -28,7 +28,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "merge.md").read_text(encoding="utf
 def merged(case: Case, take: Take | None = None) -> tuple[Merge, str]:
     data = [read(text, "x") for text in case[1:4]]
     found = Merge(data[0], data[1], data[2], take)
-    return found, merge.write(case.mine, found.data, case.base, case.theirs)
+    return found, merge.write(case.mine, found.data, case.base, case.theirs, "It", case.remarks).text
 
 
 @pytest.mark.parametrize("case", CASES, ids=[c.name for c in CASES])
@@ -61,7 +61,7 @@ def test_a_conflict_is_resolved_for_one_side(case: Case, take: Take) -> None:
 def test_without_a_base_text_every_comment_is_the_persons() -> None:
     text = merge.write(
         "a: 1  # vendor: 1\n", {"a": 2, "b": 1}, None, "a: 2  # vendor: 2\nb: 1  # vendor: 1\n"
-    )
+    ).text
     assert text == "a: 2  # vendor: 1\nb: 1  # vendor: 1\n"
 
 
@@ -132,7 +132,7 @@ def test_all_three_are_in_the_result(desk: Desk) -> None:
     assert (found["mirostat"], found["importer"]["revision"]) == (0, sha)
     text = yaml(desk)
     assert "# enough for us\nmirostat: 0\n" in text
-    assert "top_p: 0.5  # user: set in this file; this import says 0.9\n" in text
+    assert "top_p: 0.5  # edited in this file; imported: 0.9\n" in text
     assert "temperature: 0.7  # vendor: " in text
     assert "Your edit stays: parameters.top_p: 0.9 → 0.5" in ran.err
     assert "Changes: parameters.temperature: 0.6 → 0.7" in ran.err
@@ -161,7 +161,7 @@ def test_a_conflict_leaves_the_file_and_shows_both(desk: Desk) -> None:
     error = ran.line["error"]
     assert (ran.code, error["kind"], desk.files()) == (5, "conflict", before)
     assert error["conflicts"] == [{"path": "parameters.temperature", "base": 0.6, "mine": 0.5, "theirs": 0.7}]
-    assert "--take mine" in error["hint"]
+    assert "--on-conflict mine" in error["hint"]
     said = "parameters.temperature: it was 0.6, the file says 0.5, this import says 0.7"
     for words in ((), ("--dry-run",)):
         plain = desk("acme/base", *words)
@@ -177,7 +177,7 @@ def test_a_conflict_is_resolved_once(desk: Desk, take: str, value: float) -> Non
     edit(desk, "temperature: 0.6 ", "temperature: 0.5 ")
     edit(desk, "top_p: 0.9 ", "top_p: 0.8 ")
     desk.hub.repos["acme/base"].commit(WARM)
-    assert desk("acme/base", "--take", take).code == 0
+    assert desk("acme/base", "--on-conflict", take).code == 0
     sampling = document(desk)["parameters"]
     assert (sampling["temperature"], sampling["top_p"]) == (value, 0.8)
     before = desk.files()
@@ -191,7 +191,7 @@ def test_a_file_without_a_readable_receipt_is_left_alone(desk: Desk) -> None:
     edited = edit(desk, "temperature: 0.6 ", "temperature: 0.5 ")
     for broken in ("", "{}", path.read_text().replace('"base": "#', '"base": "[')):
         path.write_text(broken)
-        ran = desk("acme/base", "--take", "theirs", "--json", "--name", "base")
+        ran = desk("acme/base", "--on-conflict", "theirs", "--json", "--name", "base")
         assert (ran.code, ran.line["error"]["kind"]) == (5, "exists")
         assert (desk.folder / "models" / "base.yaml").read_bytes() == edited
 

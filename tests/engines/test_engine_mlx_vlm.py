@@ -34,7 +34,7 @@ def test_the_demo_model_passes_but_for_what_the_engine_gets_wrong(
     mlx_vlm_engine: Installed, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert mlx_vlm_engine.version == "0.7.10"
-    chosen = ["--backend", "mlx-vlm", "--name", "demo", "--output", str(tmp_path)]
+    chosen = ["--backend", "mlx-vlm", "--name", "demo", "--dir", str(tmp_path)]
     code = run([str(MODEL), *chosen, "--yes", "--validate", "--json"])
     shown = capfd.readouterr()
     assert code == 1, shown.err

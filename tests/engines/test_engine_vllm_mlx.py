@@ -35,7 +35,7 @@ def wrong(outcomes: dict[str, Any]) -> dict[str, tuple[str, str]]:
 
 
 def validated(tmp_path: Path, capfd: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
-    chosen = ["--backend", "vllm-mlx", "--name", "demo", "--output", str(tmp_path), "--set", "temperature=0"]
+    chosen = ["--backend", "vllm-mlx", "--name", "demo", "--dir", str(tmp_path), "--set", "temperature=0"]
     code = run([str(MODEL), *chosen, *words, "--yes", "--validate", "--json"])
     line = json.loads(capfd.readouterr().out)
     assert line["decisions"]["tool_parser"]["status"] == "proved"

@@ -29,7 +29,7 @@ def test_the_command(desk: Desk) -> None:
     assert "Warning" not in ran.err
     by_file = desk("export", "models/tiny.yaml", "vllm-command")
     assert by_file.out == ran.out
-    elsewhere = desk("export", "tiny", "vllm-command", "--documents", "nowhere")
+    elsewhere = desk("export", "tiny", "vllm-command", "--dir", "nowhere")
     assert (elsewhere.code, "nowhere" in elsewhere.err) == (5, True)
 
 
@@ -89,8 +89,8 @@ def test_one_line_of_json(desk: Desk) -> None:
     ("words", "code", "says"),
     [
         (("export", "tiny", "vlm-config"), 2, "vllm-config"),
-        (("export", "tiny"), 2, "give both"),
-        (("export",), 2, "give both"),
+        (("export", "tiny"), 2, "both are required"),
+        (("export",), 2, "both are required"),
         (("export", "tiny", "mlx-command"), 5, "Import the model again with --backend mlx"),
         (("export", "tiny", "kserve", "--device", "tpu"), 2, "--device"),
     ],

@@ -18,6 +18,7 @@ from importer.engines import machine
 from importer.errors import Setting, UsageError
 from importer.memory import devices
 from importer.memory.devices import GIB, named, size
+from importer.service import messages as over_http
 
 SCHEMA = json.loads(files("importer").joinpath("data", "devices.schema.json").read_text("utf-8"))
 
@@ -111,7 +112,8 @@ def test_a_wrong_name_gets_near_ones_and_the_list(text: str, near: str) -> None:
         named(text)
     assert caught.value.kind == "unknown-device"
     assert near in caught.value.message
-    assert all(name in hint(caught.value) for name in devices.raw()["devices"])
+    assert "'importer devices' lists all" in hint(caught.value)
+    assert all(name in over_http.hint(caught.value) for name in devices.raw()["devices"])
 
 
 @pytest.mark.parametrize("text", ["0xh200", "999xh200", "2xm3-max-64g", "4xcpu"])

@@ -25,7 +25,7 @@ def test_the_demo_model_passes_on_vllm(
         "vllm",
         "--name",
         "demo",
-        "--output",
+        "--dir",
         str(tmp_path),
         "--yes",
         "--validate",
@@ -62,7 +62,7 @@ def test_a_context_that_was_shortened_is_one_that_starts(
     (tmp_path / "long" / "config.json").write_text(json.dumps(config))
     code = run([
         str(tmp_path / "long"), "--backend", "vllm", "--device", "cpu", "--memory", "3GiB", "--yes",
-        "--validate", "--output", str(tmp_path),
+        "--validate", "--dir", str(tmp_path),
     ])  # fmt: skip
     assert code == 0, capfd.readouterr().err
     receipt = json.loads((tmp_path / "long.receipt.json").read_text())

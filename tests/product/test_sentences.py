@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from importer.cli.arguments import COMMANDS
+from importer.cli.commands import COMMANDS
 from tests.product.test_docs import parsers
 from tests.product.test_structure import MODULES, room, tree
 

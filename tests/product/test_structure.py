@@ -19,7 +19,7 @@ MODULES = {".".join(p.relative_to(ROOT).with_suffix("").parts): p for p in sorte
 
 # Each room imports only from rooms before it; docs/architecture.md shows the same list.
 ROOMS = (
-    "reasons", "messages", "errors", "config", "launcher", "yaml_reader", "sandbox",
+    "reasons", "messages", "errors", "config", "progress", "launcher", "yaml_reader", "sandbox",
     "hub", "chat_template", "signals", "memory", "decisions", "config_file",
     "engines", "exports", "proof", "validation", "reports", "analysis", "app", "gallery", "service", "cli",
 )  # fmt: skip

@@ -138,11 +138,11 @@ def take() -> None:
     with tempfile.TemporaryDirectory() as place:
         command = [sys.executable, "-m", "importer"]
         model = shutil.copytree(MODEL, Path(place) / "model")
-        run = ["--name", "demo", "--backend", "mlx", "--yes", "--validate", "--output", place]
+        run = ["--name", "demo", "--backend", "mlx", "--yes", "--validate", "--dir", place]
         subprocess.run([*command, model, *run], cwd=ROOT, check=True)
-        validate = ["validate", "demo", "--engine", "mlx-vlm", "--output", place]
+        validate = ["validate", "demo", "--engine", "mlx-vlm", "--dir", place]
         subprocess.run([*command, *validate], cwd=ROOT, check=False)
-        report = ["report", "demo", "--documents", place, "--output", f"{place}/demo.html"]
+        report = ["report", "demo", "--dir", place, "--output", f"{place}/demo.html"]
         subprocess.run([*command, *report], cwd=ROOT, check=True)
         png = picture(Path(place, "demo.html"), PICTURE, width=1000, height=1100)
     assert len(png) < LARGEST, len(png)

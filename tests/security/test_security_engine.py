@@ -51,7 +51,7 @@ def test_mlx_is_asked_and_started_without_it(
     """Asking its parsers works all the same; its server refuses to load the model, and says why."""
     assert mlx_engine.version
     out = str(model.parent / "out")
-    code = run([str(model), "--backend", "mlx", "--output", out, "--yes", "--validate", "--json"])
+    code = run([str(model), "--backend", "mlx", "--dir", out, "--yes", "--validate", "--json"])
     said = capsys.readouterr()
     assert code == 6, said.err
     assert "Traceback" not in said.err
@@ -66,7 +66,7 @@ def test_vllm_is_asked_without_it(
 ) -> None:
     assert vllm_engine.version
     out = str(model.parent / "out")
-    code = run([str(model), "--backend", "vllm", "--output", out, "--dry-run", "--json"])
+    code = run([str(model), "--backend", "vllm", "--dir", out, "--dry-run", "--json"])
     said = capsys.readouterr()
     assert code == 0, said.err
     assert json.loads(said.out)["decisions"]["tool_parser"]["status"] == "proved"

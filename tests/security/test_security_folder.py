@@ -141,7 +141,7 @@ def test_a_validation_runs_nothing_of_its_folder_and_hands_no_secret_on(
     made = hostile(tmp_path, names(), own=True)
     own = {"HF_HOME": str(tmp_path / "hf"), "IMPORTER_MLX_PYTHON": str(mlx_engine.python), **SECRETS}
     env = around(tmp_path, OMP_NUM_THREADS="1", **own)
-    words = [*SCRIPT, ".", "--backend", "mlx", "--output", str(tmp_path / "out"), "--yes", "--validate"]
+    words = [*SCRIPT, ".", "--backend", "mlx", "--dir", str(tmp_path / "out"), "--yes", "--validate"]
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(
             words, cwd=made.path, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log

@@ -104,7 +104,7 @@ def test_names_of_folders_and_files_stay_names(
 def test_hub_ids_that_look_like_options_are_refused(importer: Command) -> None:
     for reference in (
         "a/--help",
-        "--output/x",
+        "--dir/x",
         "a/b@--upload-pack=x",
         "a/b@../../x",
         "a/..",

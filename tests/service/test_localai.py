@@ -268,7 +268,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service,
     env = {"IMPORTER_SERVE_DATABASE": f"sqlite:///{folder / 'gallery.sqlite'}", "IMPORTER_HOME": str(folder)}
     keys = {}
     for scope in ("read", "import", "admin"):
-        argv = [sys.executable, "-m", "importer", "keys", "create", scope, "--scope", scope]
+        argv = [sys.executable, "-m", "importer", "api-keys", "create", scope, "--scope", scope]
         done = subprocess.run(argv, capture_output=True, text=True, check=True, env={**os.environ, **env})
         keys[scope] = done.stdout.strip()
     words = (

@@ -77,7 +77,7 @@ def keyed(folder: Path) -> Iterator[tuple[Service, dict[str, str]]]:
     with HubServer({"acme/base": Repo(BASE)}, tokens=()) as hub:
         service, made = Service(folder, hub), {}
         for scope in ("read", "admin"):
-            argv = [sys.executable, "-m", "importer", "keys", "create", f"the {scope}", "--scope", scope]
+            argv = [sys.executable, "-m", "importer", "api-keys", "create", f"the {scope}", "--scope", scope]
             ran = subprocess.run(
                 argv, env=service.env, capture_output=True, text=True, check=True, cwd=folder
             )

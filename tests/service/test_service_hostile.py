@@ -232,7 +232,7 @@ def keyed(tmp_path: Path, desk: Desk) -> Iterator[tuple[Service, dict[str, str]]
     """A server that asks for keys, with one for each scope."""
     url = f"sqlite:///{tmp_path / 'gallery.sqlite'}"
     made = {
-        scope: desk("keys", "create", scope, "--scope", scope, "--database", url).out.strip()
+        scope: desk("api-keys", "create", scope, "--scope", scope, "--database", url).out.strip()
         for scope in ("read", "import")
     }
     with running(tmp_path, "--host", "0.0.0.0", "--rate", "0") as service:

@@ -32,7 +32,7 @@ INSIDE = "what only this machine may read"
 def test_every_route_needs_a_key_and_its_scope(tmp_path: Path, desk: Desk) -> None:
     url = f"sqlite:///{tmp_path / 'gallery.sqlite'}"
     made = {
-        scopes: desk("keys", "create", scopes, *(w for s in scopes.split("+") for w in ("--scope", s)),
+        scopes: desk("api-keys", "create", scopes, *(w for s in scopes.split("+") for w in ("--scope", s)),
                      "--database", url).out.strip()
         for scopes in ("read", "import", "approve", "read+import+approve")
     }  # fmt: skip

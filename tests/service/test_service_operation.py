@@ -285,5 +285,5 @@ def test_the_services_have_no_more_rights_than_they_need() -> None:
     assert parsed["worker"].imports != "0"  # an import's proof asks the engine, which only the worker has
     text = (DEPLOY / "compose.yaml").read_text()
     for line in re.findall(r"^#   docker compose .* run --rm \w+ (.*)$", text, re.MULTILINE):
-        assert parse(shlex.split(line)).command in ("keys", "engine")
+        assert parse(shlex.split(line)).command in ("api-keys", "engine")
     assert not re.search(r"password\w*:\s*[\"']?\w", text, re.IGNORECASE)  # none is written here

@@ -89,7 +89,7 @@ def test_of_a_hub_s_model_only_what_was_fetched_is_looked_at(
     texts = {p.name: p.read_bytes() for p in MODEL.iterdir() if p.name != "training.json"}
     with HubServer({"acme/toy": Repo({**texts, "params.json": "{}"})}) as server:
         isolate(monkeypatch, tmp_path, server.url)
-        words = ["--backend", "mlx", "--output", str(tmp_path / "out"), "--yes", "--no-validate"]
+        words = ["--backend", "mlx", "--dir", str(tmp_path / "out"), "--yes", "--no-validate"]
         assert run(["acme/toy", "--name", "kept", *words]) == 0
         weights = fetch_weights(resolve(parse("acme/toy"), ANYWHERE), lambda *_: None)
     stored = Store(tmp_path / "out").load("kept")
@@ -107,7 +107,7 @@ def test_of_a_hub_s_model_only_what_was_fetched_is_looked_at(
 def test_a_receipt_keeps_what_the_import_saw(model: Path, tmp_path: Path) -> None:
     from importer.cli.main import run
 
-    words = ["--backend", "mlx", "--output", str(tmp_path / "out"), "--yes", "--no-validate"]
+    words = ["--backend", "mlx", "--dir", str(tmp_path / "out"), "--yes", "--no-validate"]
     assert run([str(model), "--name", "kept", *words]) == 0
     receipt = Store(tmp_path / "out").load("kept").need_receipt()
     assert receipt.files == snapshot(model)

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from importer.config_file import field_paths
-from importer.config_file.diff import Path, canonical, keyed
+from importer.config_file.diff import KeyPath, canonical, keyed
 from importer.reasons import Reason
 from importer.yaml_reader import YamlError, YamlReason, compose, error_of
 
@@ -270,11 +270,11 @@ class Layout:
         found = LEADING.match(self.text, slot.behind)
         return found.end() if found else slot.behind
 
-    def remarks(self) -> dict[Path, Comment]:
-        """Path to the comment on its line, for every value that may have one."""
+    def remarks(self) -> dict[KeyPath, Comment]:
+        """KeyPath to the comment on its line, for every value that may have one."""
         return dict(self._remarks((), self.root))
 
-    def _remarks(self, path: Path, node: yaml.Node) -> Iterator[tuple[Path, Comment]]:
+    def _remarks(self, path: KeyPath, node: yaml.Node) -> Iterator[tuple[KeyPath, Comment]]:
         slots = self.slots(node)
         for slot, step in zip(slots, steps(path, node, slots), strict=True):
             inner = (*path, *step)
@@ -289,19 +289,19 @@ def is_block(node: yaml.Node) -> bool:
     return isinstance(node, yaml.CollectionNode) and not node.flow_style
 
 
-def steps(path: Path, node: yaml.Node, slots: list[Node]) -> list[Path]:
+def steps(path: KeyPath, node: yaml.Node, slots: list[Node]) -> list[KeyPath]:
     """The steps to the entries, as changes name them: an entry with a key is found by it, wherever it is."""
     if isinstance(node, yaml.MappingNode):
         return [(s.step,) for s in slots]
     return labels(path, [_plain(s.node) for s in slots])
 
 
-def labels(path: Path, items: list[Any]) -> list[Path]:
+def labels(path: KeyPath, items: list[Any]) -> list[KeyPath]:
     """The steps to a list's entries: the key of an option, the name of a named map, else the position."""
     if not items or keyed(path, items) is None:
         return [(index,) for index in range(len(items))]
     names = [field_paths.parse(i).key if isinstance(i, str) else i["name"] for i in items]
-    counts, before, found = Counter(names), Counter[str](), list[Path]()
+    counts, before, found = Counter(names), Counter[str](), list[KeyPath]()
     for name in names:
         found.append((name,) if counts[name] == 1 else (name, before[name]))
         before[name] += 1
@@ -321,7 +321,7 @@ Pairs = list[tuple[int | None, int | None]]
 MOST_COMPARED = 300  # entries of a list: finding what moved takes time by their square
 
 
-def aligned(path: Path, have: list[Any], want: list[Any]) -> Pairs:
+def aligned(path: KeyPath, have: list[Any], want: list[Any]) -> Pairs:
     """Positions of entries that are the same or take each other's place, in order; ``None``: has none."""
     named = keyed(path, have) is not None and keyed(path, want) is not None
     one, other = ([canonical(i) for i in (labels(path, side) if named else side)] for side in (have, want))

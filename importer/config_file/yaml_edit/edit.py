@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from importer.config_file.build import read
-from importer.config_file.diff import Path, same
+from importer.config_file.diff import KeyPath, same
 from importer.config_file.yaml_edit.cst import Layout, Node, is_block, steps
 from importer.config_file.yaml_edit.patch import Cuts, EditReason, EditRefused, Patch
 from importer.config_file.yaml_edit.render import printable
@@ -22,7 +22,7 @@ from importer.errors import DocumentError
 from importer.reasons import Reason
 from importer.yaml_reader import YamlError
 
-Notes = Mapping[Path, str | None]
+Notes = Mapping[KeyPath, str | None]
 
 
 def rewrite(text: str, wanted: Mapping[str, Any], notes: Notes | None = None, path: object = "It") -> str:
@@ -81,7 +81,7 @@ def _annotated(text: str, notes: Notes) -> str:
     return cuts.applied()
 
 
-def _places(layout: Layout, path: Path, node: yaml.Node) -> Iterator[tuple[Path, Node]]:
+def _places(layout: Layout, path: KeyPath, node: yaml.Node) -> Iterator[tuple[KeyPath, Node]]:
     """Every value in block style that a note can be written on."""
     if not is_block(node):
         return

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from importer.config_file.diff import Path, same
+from importer.config_file.diff import KeyPath, same
 from importer.config_file.yaml_edit.cst import BREAKS, MERGE, Alias, Layout, Node, aligned, is_block, labels
 from importer.config_file.yaml_edit.render import YamlStyle, block, inline
 from importer.reasons import Reason
@@ -81,7 +81,7 @@ class Patch:
         self._map(root, have, want, ())
         return self._cuts.applied()
 
-    def _foresee(self, node: yaml.Node, have: Any, want: Any, path: Path) -> None:
+    def _foresee(self, node: yaml.Node, have: Any, want: Any, path: KeyPath) -> None:
         """What becomes of every node, so that an alias knows whether what it names will change."""
         self._fates[id(node)] = have, want
         if not _alike(path, node, have, want):
@@ -89,7 +89,7 @@ class Patch:
         slots = self._layout.slots(node)
         if isinstance(node, yaml.MappingNode):
             own = {str(s.step): s.node for s in slots if not _merges(s)}
-            pairs: list[tuple[yaml.Node, Any, Any, Path]]
+            pairs: list[tuple[yaml.Node, Any, Any, KeyPath]]
             pairs = [(n, have[k], want[k], (k,)) for k, n in own.items() if k in want]
         else:
             names = labels(path, have)
@@ -102,7 +102,7 @@ class Patch:
             if not isinstance(inner, Alias):
                 self._foresee(inner, one, other, (*path, *step))
 
-    def _value(self, slot: Node, have: Any, want: Any, path: Path, *, flow: bool) -> None:
+    def _value(self, slot: Node, have: Any, want: Any, path: KeyPath, *, flow: bool) -> None:
         """``flow``: whether the value stands inside of brackets."""
         node = slot.node
         if isinstance(node, Alias):
@@ -117,7 +117,7 @@ class Patch:
         else:
             self._list(node, have, want, path)
 
-    def _map(self, node: yaml.Node, have: dict[str, Any], want: dict[str, Any], path: Path) -> None:
+    def _map(self, node: yaml.Node, have: dict[str, Any], want: dict[str, Any], path: KeyPath) -> None:
         slots = self._layout.slots(node)
         merged = [s for s in slots if _merges(s)]
         own = {str(s.step): s for s in slots if not _merges(s)}
@@ -143,7 +143,7 @@ class Patch:
         fates = [self._fates.get(id(n.value)) for n in named if isinstance(n, Alias)]
         return any(fate is None or not same(*fate) or not fate[0].keys() <= want.keys() for fate in fates)
 
-    def _list(self, node: yaml.Node, have: list[Any], want: list[Any], path: Path) -> None:
+    def _list(self, node: yaml.Node, have: list[Any], want: list[Any], path: KeyPath) -> None:
         slots, names = self._layout.slots(node), labels(path, have)
         stay: list[Node] = []
         for i, j in aligned(path, have, want):
@@ -347,7 +347,7 @@ def _style(layout: Layout) -> YamlStyle:
     return YamlStyle(step if step is not None and 2 <= step <= 9 else 2, bool(dashes))
 
 
-def _alike(path: Path, node: yaml.Node, have: Any, want: Any) -> bool:
+def _alike(path: KeyPath, node: yaml.Node, have: Any, want: Any) -> bool:
     """Whether a value changes entry by entry: something in it stays."""
     if isinstance(node, yaml.MappingNode) and isinstance(want, Mapping):
         return bool(have.keys() & want.keys())

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from importer import yaml_reader
-from importer.config_file.diff import Path, dotted
+from importer.config_file.diff import KeyPath, dotted
 from importer.messages import render
 from importer.reasons import Reason
 from importer.yaml_reader import YamlError
@@ -75,7 +75,7 @@ class SourceMap:
         self._root = yaml_reader.compose(text)
         self._maps: dict[int, dict[str, tuple[yaml.Mark, yaml.Node]]] = {}
 
-    def problem(self, path: Path, says: Reason | str) -> YamlProblem:
+    def problem(self, path: KeyPath, says: Reason | str) -> YamlProblem:
         """``says`` about a path, at its key; of a path that is not there at the last step that is."""
         mark, node = None, self._root
         for step in path:
@@ -98,9 +98,9 @@ class SourceMap:
         return None
 
 
-def _unspeakable(data: object) -> Iterator[tuple[Path, Reason]]:
+def _unspeakable(data: object) -> Iterator[tuple[KeyPath, Reason]]:
     """What keeps data from being JSON, as digests, receipts and engines need it; the first is enough."""
-    waiting: list[tuple[Path, object]] = [((), data)]
+    waiting: list[tuple[KeyPath, object]] = [((), data)]
     while waiting:
         path, value = waiting.pop()
         if isinstance(value, dict):

@@ -253,7 +253,9 @@ def _edit(
 
 
 def _whole(summary: Summary, version: Version) -> dict[str, Any]:
-    return config_json(summary) | {"text": version.text, "data": version.stored.data}
+    stored = version.stored
+    warnings = [] if stored.receipt is None else stored.receipt.warnings or []
+    return config_json(summary) | {"text": version.text, "data": stored.data, "warnings": [*warnings]}
 
 
 def _made(version: Version, before: Version | None) -> dict[str, Any]:
@@ -276,4 +278,4 @@ def _text(body: bytes) -> str:
     try:
         return body.decode()
     except UnicodeDecodeError:
-        raise DocumentError("invalid", path="The body", problem="it is not UTF-8 text") from None
+        raise DocumentError("invalid", path="The body", problem="not UTF-8 text") from None

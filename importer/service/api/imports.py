@@ -10,6 +10,7 @@ from fastapi.responses import Response
 
 from importer.app.decide import Studied, finalize, prove_studied
 from importer.app.import_ import Plan, build_plan, merge_plan
+from importer.config_file.attention import of_conflicts
 from importer.config_file.build import to_json, to_text
 from importer.config_file.diff import Change
 from importer.config_file.name_allocator import Names
@@ -163,15 +164,17 @@ def _shown(planned: Plan, folder: Store, body: Import) -> dict[str, Any]:
     edits: tuple[Change, ...] = ()
     changes: tuple[Change, ...] = ()
     conflicts: list[dict[str, Any]] = []
-    text, document = to_text(planned.built), planned.built.data
+    text, document, warnings = to_text(planned.built), planned.built.data, planned.warnings
     try:
         settled = merge_plan(planned, folder, body.take)
         edits, changes, text, document = settled.edits, settled.changes, settled.text, settled.plan.built.data
+        warnings = settled.warnings
     except DocumentError as error:
         found = error.details.get("conflicts")
         if not isinstance(found, list):
             raise
         conflicts = [c.to_json() for c in found]
+        warnings += of_conflicts(found)
     return {
         "name": planned.name,
         "model": planned.model,
@@ -188,4 +191,5 @@ def _shown(planned: Plan, folder: Store, body: Import) -> dict[str, Any]:
         "edits": [change_json(c) for c in edits],
         "changes": [change_json(c) for c in changes],
         "conflicts": conflicts,
+        "warnings": [warning.to_json() for warning in warnings],
     }

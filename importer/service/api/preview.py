@@ -83,7 +83,7 @@ def _checked(name: str, body: bytes, at: Desk) -> dict[str, Any]:
     try:
         text = body.decode()
     except UnicodeDecodeError:
-        raise DocumentError("invalid", path="The body", problem="it is not UTF-8 text") from None
+        raise DocumentError("invalid", path="The body", problem="not UTF-8 text") from None
     data, found = looked_at(text, name)
     if found or data is None:
         return {"errors": found, "changes": [], "digest": None}

@@ -31,7 +31,7 @@ MOST = 200  # mistakes that are told; who made more reads no further
 def _read(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The data, and what is wrong by lines: JSON pointer, line, column, and what is said."""
     if len(text) > LONGEST:
-        says = f"it has more than {LONGEST:,} characters"
+        says = f"must have at most {LONGEST:,} characters"
         return {}, [{"pointer": "", "line": 1, "column": 1, "detail": says}]
     try:
         data = parse_yaml(text)
@@ -59,7 +59,7 @@ def looked_at(text: str, name: str) -> tuple[dict[str, Any] | None, list[dict[st
         return None, found
     if data.get("name") == name:
         return data, []
-    says = f"it is {data.get('name')!r} and cannot be changed here"
+    says = f"is {data.get('name')!r}; the name cannot be changed here"
     at = SourceMap(text).problem(("name",), says)
     return None, [_mistake(at, ("name",))]
 
@@ -99,12 +99,12 @@ def json_object(body: bytes, place: str = "") -> dict[str, Any]:
 def _object(body: bytes) -> dict[str, Any] | str:
     """The object, or what is wrong."""
     if len(body) > 4 * LONGEST:  # bytes; a character has up to four
-        return f"it is longer than {4 * LONGEST:,} bytes"
+        return f"must have at most {4 * LONGEST:,} bytes"
     try:
         data = json.loads(body, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        return f"it is no JSON: {error}"
-    return data if isinstance(data, dict) else "it is no JSON object"
+        return f"not valid JSON: {error}"
+    return data if isinstance(data, dict) else "must be a JSON object"
 
 
 def _no_constant(word: str) -> None:
@@ -140,7 +140,7 @@ def _standard(value: Any) -> Any:
 def _small(values: dict[str, Any]) -> dict[str, Any]:
     """What fits into a document."""
     if len(json.dumps(values)) > LONGEST:
-        raise ValueError(f"it has more than {LONGEST:,} characters")
+        raise ValueError(f"must have at most {LONGEST:,} characters")
     return values
 
 
@@ -278,7 +278,7 @@ def _backend(said: Import, settings: Settings) -> str | None:
     if said.backend is None:
         return settings.backends[0] if len(settings.backends) == 1 else None
     if said.backend not in (AUTO, *settings.backends):
-        problem = f"it is one of {', '.join(settings.backends)} or {AUTO}"
+        problem = f"must be one of {', '.join(settings.backends)} or {AUTO}"
         raise UsageError("bad-value", setting=Setting.BACKEND, value=said.backend, problem=problem)
     return said.backend
 

@@ -61,6 +61,15 @@ class Problem(BaseModel):
     conflicts: list[Clash] | None = None
 
 
+class Warned(BaseModel):
+    """What needs a person's attention."""
+
+    kind: str = Field(examples=["does-not-fit"])
+    key: str = Field(description="the decision that it is about, or a path")
+    reason: dict[str, Any] = Field(description="its kind with its fields")
+    message: str
+
+
 class Link(BaseModel):
     """Where something is."""
 
@@ -170,6 +179,7 @@ class Whole(Config):
 
     text: str
     data: dict[str, Any]
+    warnings: list[Warned] = Field(default=[], description="what needs attention, the gravest first")
 
 
 class VersionOf(BaseModel):
@@ -223,6 +233,7 @@ class Preview(BaseModel):
     edits: list[dict[str, Any]] = Field(description="what stays of a person's edits")
     changes: list[dict[str, Any]] = Field(description="from the document in the gallery")
     conflicts: list[Clash]
+    warnings: list[Warned] = Field(description="what needs attention, the gravest first")
 
 
 class Export(BaseModel):

@@ -79,6 +79,7 @@ class Importing:
                 "backend": decided.target.backend, "version": saved.version, "state": saved.state,
                 "digest": saved.digest, "written": change.wrote(planned.name),
                 "config": f"/v1/configs/{planned.name}",
+                "warnings": [warning.to_json() for warning in settled.warnings],
             }  # fmt: skip
             if not jobs.end(change.connection, job, "succeeded", result=result, config=planned.name):
                 raise Stopped

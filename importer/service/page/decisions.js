@@ -16,13 +16,18 @@ export async function show({ name, signal }) {
   }
   const { warnings, edited, differences, unknown } = told;
   return [
-    warnings.length ? el("div", { class: "trouble inconclusive" }, el("h2", {}, "Look at this"), el("ul", {}, warnings.map((w) => el("li", { class: "break" }, w)))) : null,
+    attention(warnings),
     differences?.length ? [el("h2", {}, "Since it was approved"), changes(differences)] : null,
     edited?.length ? [el("h2", {}, "Edited since its import"), changes(edited)] : null,
     decisions(told),
     told.fit ? section("Memory", fit(told.fit)) : null,
     Object.keys(unknown).length ? section("Unknown", el("ul", {}, Object.entries(unknown).map(([k, why]) => el("li", {}, code(k), `: ${why}`)))) : null,
   ];
+}
+
+export function attention(texts) {
+  if (!texts.length) return null;
+  return el("div", { class: "trouble inconclusive" }, el("h2", {}, "Needs attention"), el("ul", {}, texts.map((text) => el("li", { class: "break" }, text))));
 }
 
 export function decisions({ decisions: decided, evidence, proof }) {

@@ -2,7 +2,7 @@
 
 import { post } from "./api.js";
 import { changes, el, fill, link, place, section } from "./dom.js";
-import { decisions } from "./decisions.js";
+import { attention, decisions } from "./decisions.js";
 import { numbered } from "./lines.js";
 import { clashes } from "./progress.js";
 import { problem, run } from "./problem.js";
@@ -99,6 +99,7 @@ async function preview(body, result, signal) {
   fill(result,
     el("h2", { tabindex: -1 }, "What it would write"),
     el("p", {}, found.new ? "A new document, " : "It is here already: ", found.new ? found.name : link(found.name, ["documents", found.name]), ". Nothing is written yet."),
+    attention(found.warnings.map((warning) => `${warning.key}: ${warning.message}`)),
     found.conflicts.length ? [el("h3", {}, "Conflicts with edits"), clashes(found.conflicts)] : null,
     found.edits.length ? [el("h3", {}, "Edits that stay"), changes(found.edits)] : null,
     !found.new && found.changes.length ? [el("h3", {}, "What it changes"), changes(found.changes)] : null,

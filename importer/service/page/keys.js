@@ -14,7 +14,7 @@ export function form(done, wrong = false) {
   return el("section", {},
     el("h1", { tabindex: -1 }, wrong ? "This key is not accepted" : "An API key is needed"),
     el("p", { id: "key-why" }, "This server answers only with a key. Ask its operator, who makes one with ",
-      el("code", {}, "importer keys create NAME"), ". It stays in this tab and is forgotten with it."),
+      el("code", {}, "importer api-keys create NAME"), ". It stays in this tab and is forgotten with it."),
     el("form", { class: "line", on: { submit } }, el("label", { for: "key" }, "API key"), field,
       el("button", { class: "main" }, "Use this key")));
 }

@@ -31,7 +31,7 @@ async def read(receive: Receive, most: int, seconds: float, *, json: bool) -> Re
     """
     body = await _whole(receive, most, seconds)
     if json and await _deep(body):
-        raise ServiceError("bad-json", problem=f"it is nested deeper than {DEPTH} levels")
+        raise ServiceError("bad-json", problem=f"nested deeper than {DEPTH} levels")
     given = False
 
     async def received() -> Message:

@@ -1,19 +1,35 @@
-"""What the doctor finds, for a person or as JSON."""
+"""``importer doctor [NAME|FILE]``: what would stop a run."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from importer.cli import messages, show
-from importer.engines import doctor
-from importer.engines.doctor import CheckSkipped, DoctorCase, DoctorFinding, Trouble
+from importer import config
+from importer.cli import messages, options
 from importer.errors import UsageError
-from importer.hub.local import ANYWHERE
+
+if TYPE_CHECKING:
+    from importer.engines.doctor import DoctorFinding
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add a document, and what else to check."""
+    parser.add_argument(
+        "name", metavar="NAME|FILE", nargs="?", help="a document (default: this machine, all engines)"
+    )
+    options.folder(parser)
+    parser.add_argument("--engine", choices=config.NAMES, help="another engine than the document names")
+    parser.add_argument("--check-token", action="store_true", help="ask the Hub whether the token is valid")
+    options.json(parser, "one line of JSON per check")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """The command ``doctor [NAME|FILE]``; 1 where something would stop a run."""
+    """Print what was checked; return 1 where something would stop a run."""
+    from importer.cli import show
+    from importer.engines.doctor import CheckSkipped
+
     found = list(_of_document(arguments) if arguments.name is not None else _of_machine(arguments))
     if arguments.json:
         for one in found:
@@ -30,21 +46,28 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _of_machine(arguments: argparse.Namespace) -> Iterable[DoctorFinding]:
     if arguments.engine is not None:
-        raise UsageError("bad-option", option="--engine", problem="it is for a document; name one")
+        raise UsageError("bad-option", option="--engine", problem="is for a document; name one")
+    from importer.engines import doctor
+    from importer.engines.doctor import DoctorCase
+
     return doctor.everything(DoctorCase(ask=arguments.check_token))
 
 
 def _of_document(arguments: argparse.Namespace) -> Iterable[DoctorFinding]:
     from importer.app.validate import inspect
     from importer.config_file.store import named
+    from importer.engines import doctor
+    from importer.hub.local import ANYWHERE
 
-    _, stored = named(arguments.name, arguments.output)
+    _, stored = named(arguments.name, arguments.folder)
     stored.check()
     case = inspect(stored, arguments.engine or stored.backend, ANYWHERE, ask=arguments.check_token)
     return doctor.of_document(case)
 
 
 def _row(one: DoctorFinding) -> tuple[str, ...]:
+    from importer.engines.doctor import Trouble
+
     told = one.to_json(messages.text)
     verdict = one.result.severity if isinstance(one.result, Trouble) else told["verdict"]
     return one.subject, one.check, verdict, told["says"], told["remedy"]

@@ -1,0 +1,50 @@
+"""``importer api-keys create|list|revoke``: the API keys of the service."""
+
+from __future__ import annotations
+
+import argparse
+
+from importer.cli import options
+from importer.cli.service_options import settings_of
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the three actions."""
+    actions = parser.add_subparsers(dest="action", metavar="create|list|revoke", required=True)
+    create = actions.add_parser("create", help="make a key; it is shown this once")
+    create.add_argument("name", metavar="NAME", help="whose it is")
+    create.add_argument(
+        "--scope", action="append", choices=("read", "import", "approve", "admin"), help="repeatable"
+    )
+    listed = actions.add_parser("list", help="all keys, without their secrets")
+    options.json(listed, "one line of JSON per key")
+    revoke = actions.add_parser("revoke", help="end a key")
+    revoke.add_argument("key", metavar="ID")
+    for parser_ in (create, listed, revoke):
+        parser_.add_argument("--database", help="sqlite:///FILE or postgresql://…")
+        parser_.add_argument("--config", metavar="FILE", help="settings as TOML")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Make, list or revoke keys; raises ServiceError."""
+    from importer.cli import show
+    from importer.cli.importing import user
+    from importer.gallery import keys
+    from importer.gallery.act import Act
+    from importer.gallery.opening import opened
+
+    database = opened(settings_of(arguments).settings.url)
+    who = user()
+    with database.writing() as connection:
+        if arguments.action == "create":
+            scopes = arguments.scope or ["read"]
+            show.line(keys.create(connection, arguments.name, scopes, Act(who, "create key")))
+        elif arguments.action == "revoke":
+            keys.revoke(connection, arguments.key, Act(who, "revoke key"))
+            show.note(f"Revoked {arguments.key}.")
+        elif arguments.json:
+            show.json_lines(keys.listed(connection))
+        else:
+            rows = [tuple(show.value(v) for v in one.values()) for one in keys.listed(connection)]
+            heads = ("id", "name", "scopes", "made", "by", "revoked")
+            show.console().print(show.table(heads, rows))

@@ -1,0 +1,116 @@
+"""``importer import REFERENCE``, or ``importer REFERENCE``: decide, review, write, validate."""
+
+from __future__ import annotations
+
+import argparse
+
+from importer import __version__, config
+from importer.cli import ahead, options
+from importer.errors import UsageError
+
+INSTALLED = "installed"  # what a bare --validate means: the engine that the document names
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add a reference or a list of them, and what is asked of the document."""
+    parser.add_argument(
+        "reference",
+        nargs="?",
+        metavar="REFERENCE",
+        help="owner/name[@revision], hf://…, a Hub URL, or a directory such as ./model",
+    )
+    parser.add_argument(
+        "--from",
+        metavar="FILE",
+        dest="source",
+        help="many references, one a line ('-': stdin); one line of JSON for each, errors included",
+    )
+    options.folder(parser)
+    parser.add_argument("--name", help="the document's name (default: from the repository)")
+    parser.add_argument(
+        "--backend",
+        choices=("auto", *config.NAMES),
+        help="the engine to write for (default: as at the last import, else auto)",
+    )
+    options.engine_version(parser)
+    parser.add_argument("--revision", help="branch, tag or commit (default: main)")
+    _values(parser)
+    options.fitting(parser)
+    parser.add_argument(
+        "--exact-fit", action="store_true", help="read every tensor's size from the weights' headers"
+    )
+    parser.add_argument(
+        "--template",
+        metavar="NAME|FILE|none",
+        help="a chat template with tools for a model without: pythonic, json, or a file",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="everything except writing and validating")
+    options.json(parser, "one line of JSON on stdout")
+    parser.add_argument("--yes", action="store_true", help="accept the decisions without asking")
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--validate",
+        metavar="ENGINE",
+        nargs="?",
+        const=INSTALLED,
+        help="validate even if weights must be fetched first",
+    )
+    group.add_argument("--no-validate", action="store_true", help="write only")
+    options.offline(parser)
+    options.explain(parser)
+    parser.add_argument("--ignore-name", action="store_true", help="decide without id, folder, card and tags")
+    parser.add_argument("--version", action="version", version=f"importer {__version__}")
+
+
+def _values(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        dest="values",
+        help="your own value, now and at later imports; repeatable; 'importer keys' lists the keys",
+    )
+    parser.add_argument(
+        "--unset",
+        metavar="KEY",
+        action="append",
+        default=[],
+        help="forget an earlier --set, --backend or --device; repeatable",
+    )
+    choices = ("mine", "theirs")
+    parser.add_argument(
+        "--on-conflict",
+        choices=choices,
+        dest="take",
+        help="keep your edited value, or take the newly imported one",
+    )
+    parser.add_argument("--take", choices=choices, action=options.Renamed, new="--on-conflict")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Import one model, or every one of a list; raises ImporterError."""
+    _check(arguments)
+    with ahead.sandbox() as sandbox:
+        sandbox.start()  # it wakes while the rest is imported, which takes as long
+        if arguments.source is None:
+            from importer.cli import importing
+
+            importing.run(arguments, sandbox)
+        else:
+            from importer.cli import bulk
+
+            bulk.run(arguments, sandbox)
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Raise UsageError unless there is one reference, or a list without what is for one alone."""
+    if (arguments.reference is None) == (arguments.source is None):
+        raise UsageError(
+            "bad-option", option="REFERENCE", problem="one reference is required, or a list with --from"
+        )
+    single = {"--name": arguments.name, "--validate": arguments.validate, "--explain": arguments.explain}
+    single["--template"] = arguments.template
+    for option, value in single.items() if arguments.source is not None else ():
+        if value:
+            raise UsageError("bad-option", option=option, problem="is for one reference, not for --from")

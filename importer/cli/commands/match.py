@@ -1,0 +1,33 @@
+"""``importer match NAME...``: the family, parsers and sampling that the tables have for a name."""
+
+from __future__ import annotations
+
+import argparse
+
+from importer.cli import options
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the names."""
+    parser.add_argument("names", nargs="+", metavar="NAME")
+    options.json(parser, "one line of JSON per name")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print a row for each name; asks nobody."""
+    from importer.cli import show
+    from importer.signals.family import match_names
+
+    matches = match_names(arguments.names)
+    if arguments.json:
+        show.json_lines(matches)
+        return
+    rows = [
+        (
+            m["model_id"],
+            *(show.value(m[k]) for k in ("family", "tool_parser", "reasoning_parser")),
+            ", ".join(f"{k} {v}" for k, v in (m["sampling"] or {}).items()),
+        )
+        for m in matches
+    ]
+    show.console().print(show.table(("model", "family", "tool parser", "reasoning parser", "sampling"), rows))

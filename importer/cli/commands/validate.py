@@ -1,0 +1,58 @@
+"""``importer validate NAME|FILE``: run a document and probe it."""
+
+from __future__ import annotations
+
+import argparse
+
+from importer import config
+from importer.cli import options
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the document, its engine, and a part of a validation."""
+    parser.add_argument("name", metavar="NAME|FILE", nargs="?")
+    options.folder(parser)
+    parser.add_argument("--engine", choices=config.NAMES, help="another engine than the document names")
+    parser.add_argument("--port", type=options.port, help="the engine's port (default: a free one)")
+    parser.add_argument("--fetch", action="store_true", help="fetch the weights if they are not on this disk")
+    options.json(parser, "the report as one line of JSON")
+    parser.add_argument(
+        "--report",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="write a report, too: .html, .xml (JUnit), .json or .txt; repeatable",
+    )
+    _part(parser.add_argument_group("a part of it", "Kept apart: it is not the document's validation."))
+
+
+def _part(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--probe",
+        metavar="NAME",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="these probes only; --list-probes shows all",
+    )
+    group.add_argument("--list-probes", action="store_true", help="the probes, what they need, their lessons")
+    group.add_argument("--prompt", metavar="TEXT|FILE", help="a question of your own, shown with its answer")
+    group.add_argument(
+        "--tool",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="a tool as OpenAI's JSON, which --prompt has to call; repeatable",
+    )
+    group.add_argument(
+        "--against", metavar="URL", help="a server that runs already, such as http://host:8000"
+    )
+    group.add_argument("--api-key-env", metavar="VARIABLE", help="the environment variable with its key")
+    group.add_argument("--model", metavar="ID", help="its name for the model (default: the document's name)")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Validate the document; raises ValidationError where a probe did not pass."""
+    from importer.cli import validating
+
+    validating.validate(arguments)

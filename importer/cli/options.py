@@ -1,0 +1,83 @@
+"""Options that several commands share, and old spellings, which work and warn."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from importer.cli import messages, streams
+
+FOLDER = "models"  # the documents' folder where none is named
+
+
+class Renamed(argparse.Action):
+    """An old spelling: it works, is in no help, and prints a warning that names the ``new`` one."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, *, new: str, **options: Any) -> None:
+        options |= {"help": argparse.SUPPRESS, "default": argparse.SUPPRESS}
+        super().__init__(option_strings, dest, **options)
+        self._new = new
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Set the destination of the new spelling, and warn."""
+        streams.to_stderr(messages.renamed(str(option_string), self._new))
+        setattr(namespace, self.dest, values)
+
+
+def folder(parser: argparse.ArgumentParser, old: str = "--output") -> None:
+    """Add ``-d/--dir``, the documents' folder, which was spelled ``old``."""
+    parser.add_argument(
+        "-d",
+        "--dir",
+        metavar="DIR",
+        dest="folder",
+        default=FOLDER,
+        help="the documents' folder (default: models/)",
+    )
+    parser.add_argument(old, metavar="DIR", dest="folder", action=Renamed, new="--dir")
+
+
+def fitting(parser: argparse.ArgumentParser) -> None:
+    """Add the device to write for, and its memory."""
+    parser.add_argument(
+        "--device",
+        metavar="NAME",
+        help="fit the settings to this device instead of this machine; 'importer devices' lists all",
+    )
+    parser.add_argument("--memory", metavar="SIZE", help="with so much memory, such as 48GiB (of each card)")
+
+
+def engine_version(parser: argparse.ArgumentParser) -> None:
+    """Add the version whose parsers are written."""
+    parser.add_argument("--engine-version", metavar="VERSION", help="write for this version's parsers")
+
+
+def offline(parser: argparse.ArgumentParser) -> None:
+    """Add ``--offline``."""
+    parser.add_argument("--offline", action="store_true", help="use what is cached; no request to the Hub")
+
+
+def json(parser: argparse.ArgumentParser, text: str) -> None:
+    """Add ``--json``."""
+    parser.add_argument("--json", action="store_true", help=text)
+
+
+def explain(parser: argparse.ArgumentParser) -> None:
+    """Add ``--explain``."""
+    parser.add_argument(
+        "--explain", action="store_true", help="print every reason, the evidence, the fit and the proof"
+    )
+
+
+def port(text: str) -> int:
+    """Return a port's number, for argparse."""
+    if not (text.isdecimal() and text.isascii() and 0 < int(text[:9]) < 65536):
+        raise argparse.ArgumentTypeError("must be a number from 1 to 65535")
+    return int(text)

@@ -1,0 +1,34 @@
+"""An option for each setting of the service, and the settings that they make."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importer.service.settings import Found
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """Add one option for each setting; nothing is checked here, so that every source is checked alike."""
+    from importer.service.settings import all_fields, default
+
+    parser.add_argument("--config", metavar="FILE", help="settings as TOML, by the options' names")
+    for one in all_fields():
+        name, kind = f"--{one.name.replace('_', '-')}", type(default(one))
+        text = str(one.metadata["says"])
+        more = f" (default: {default(one)})" if default(one) not in ("", []) else ""
+        if kind is bool:
+            parser.add_argument(name, action=argparse.BooleanOptionalAction, default=None, help=text)
+        elif kind is list:
+            parser.add_argument(name, action="append", metavar="NAME", help=text)
+        else:
+            parser.add_argument(name, metavar="N" if kind is int else "TEXT", help=text + more)
+    parser.add_argument("--show-config", action="store_true", help="print all settings and their sources")
+
+
+def settings_of(arguments: argparse.Namespace) -> Found:
+    """Return the settings with their sources; raises ServiceError("bad-setting")."""
+    from importer.service import settings
+
+    return settings.read(vars(arguments), arguments.config)

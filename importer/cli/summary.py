@@ -1,0 +1,71 @@
+"""What an import prints: what needs attention, then key, value and source in 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from importer.app.import_ import Plan
+from importer.cli import messages, show
+from importer.config_file.attention import Attention
+from importer.config_file.build import source
+from importer.config_file.field_paths import SAID, SAMPLING, UNWRITTEN
+from importer.decisions.decide import PARSERS
+from importer.decisions.decision import Decision
+from importer.memory.choose import Choice, gib
+
+WIDTH = 80  # columns
+ROWS = 17  # of a table; with what stands around it an ordinary import has 25 lines
+KEY, SOURCE = 30, 34  # columns at most
+HIDDEN = (*SAID, *UNWRITTEN, "quantization_scheme", "sampling_modes", "end_tokens")
+FIRST = ("kind", "family", "backend", *PARSERS, "max_model_len", *(f"parameters.{key}" for key in SAMPLING))
+
+
+def lines(planned: Plan) -> Iterator[str]:
+    """Return the table, the number of values that it leaves out, and how the model fits."""
+    rows = list(_rows(planned.decisions))
+    key = min(KEY, max(len(name) for name, _, _ in rows))
+    origin = min(SOURCE, max(len(text) for _, _, text in rows))
+    for cells in rows[:ROWS]:
+        name, value, text = (show.plain(cell) for cell in cells)
+        room = WIDTH - key - origin - 4
+        yield f"{cut(name, key):<{key}}  {cut(value, room):<{room}}  {cut(text, origin)}".rstrip()
+    if len(rows) > ROWS:
+        yield f"… and {len(rows) - ROWS} more: --explain prints all"
+    yield show.plain(cut(f"fit: {_fit(planned.fit)}", WIDTH))
+
+
+def attention(warning: Attention) -> str:
+    """Return a warning in one line, with the flags that help."""
+    return f"Needs attention: {warning.key}: {messages.text(warning.reason)}"
+
+
+def cut(text: str, width: int) -> str:
+    """Return a text in at most ``width`` columns."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def _rows(decisions: Mapping[str, Decision]) -> Iterator[tuple[str, str, str]]:
+    for key in dict.fromkeys((*FIRST, *decisions)):
+        decision = decisions.get(key)
+        if decision is None or key in HIDDEN:
+            continue
+        if decision.value is not None:
+            yield key, _value(decision.value), source(decision)
+        elif key in PARSERS:
+            yield key, "–", "unknown" if decision.status == "abstained" else source(decision)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {_value(inner)}" for name, inner in value.items())
+    return ", ".join(map(_value, value)) if isinstance(value, list) else str(value)
+
+
+def _fit(choice: Choice) -> str:
+    """The device, and how much of its memory the model takes."""
+    if choice.fit is None or choice.placed is None:
+        return f"unknown on {choice.device.label}"
+    cards = f" on each of {choice.placed.split.cards}" if choice.placed.split.cards > 1 else ""
+    amounts = f"{gib(choice.fit.total.likely)} of {gib(choice.placed.budget)}"
+    return f"{choice.verdict} on {choice.device.label}, about {amounts}{cards}"

@@ -1,0 +1,116 @@
+"""What needs a person's attention in an import: typed warnings, computed once, worded by each front end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from importer.config_file.diff import dotted
+from importer.decisions.decision import Decision, Decisions
+from importer.decisions.parsers import ForeignReason, ParserReason
+from importer.decisions.precedence import WeighReason
+from importer.memory.choose import FitReason
+from importer.messages import render
+from importer.reasons import Reason
+from importer.signals.code import KEY as CODE
+from importer.signals.code import CodeReason
+from importer.signals.evidence import is_warning
+from importer.signals.loading import LoadReason
+
+if TYPE_CHECKING:
+    from importer.config_file.merge import Conflict
+
+TRUST = "trust_remote_code"
+TOOLS = "tool_parser"
+
+
+class AttentionReason(StrEnum):
+    """What needs attention, the gravest first."""
+
+    DOES_NOT_FIT = "does-not-fit"
+    WILL_NOT_START = "will-not-start"
+    NEEDS_CODE = "needs-code"
+    FOREIGN_CODE = "foreign-code"
+    PARSER = "parser"
+    NO_TOOLS = "no-tools"
+    CONFLICT = "conflict"
+    OTHER = "other"
+
+
+# The kind of a reason that was marked as a warning.
+OF_WARNINGS: Mapping[type[StrEnum], AttentionReason] = {
+    FitReason: AttentionReason.DOES_NOT_FIT,
+    LoadReason: AttentionReason.WILL_NOT_START,
+    CodeReason: AttentionReason.FOREIGN_CODE,
+    ParserReason: AttentionReason.PARSER,
+}
+NEEDING = (CodeReason.NEEDED, CodeReason.LACKING, CodeReason.NOT_KNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """A warning about a decision: its kind, the decision's key, the reason, and what would help."""
+
+    kind: AttentionReason
+    key: str
+    why: Reason
+    helps: tuple[Reason, ...] = ()
+
+    @property
+    def reason(self) -> Reason:
+        """The whole as a reason, for a front end that words it."""
+        return Reason(self.kind, key=self.key, reason=self.why, helps=self.helps)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return kind, key, the reason with its fields, and the sentence."""
+        why = self.why.to_json()
+        return {"kind": self.kind.value, "key": self.key, "reason": why, "message": render(self.reason)}
+
+
+def attention(decisions: Decisions) -> tuple[Attention, ...]:
+    """Return what the decisions warn of, the gravest first, each reason once."""
+    first: dict[tuple[AttentionReason, Reason], Attention] = {}
+    for one in (*_marked(decisions), *_code(decisions), *_tools(decisions)):
+        first.setdefault((one.kind, one.why), one)
+    order = list(AttentionReason)
+    return tuple(sorted(first.values(), key=lambda one: order.index(one.kind)))
+
+
+def of_conflicts(conflicts: Iterable[Conflict]) -> tuple[Attention, ...]:
+    """Return the values that a person and an import changed differently, also where it was settled."""
+    return tuple(Attention(AttentionReason.CONFLICT, dotted(c.path), c.reason) for c in conflicts)
+
+
+def _marked(decisions: Decisions) -> Iterator[Attention]:
+    for key, decision in decisions.items():
+        for reason in decision.why:
+            inner = reason.fields.get("reason")
+            if is_warning(reason) and isinstance(inner, Reason):
+                yield Attention(OF_WARNINGS.get(type(inner.kind), AttentionReason.OTHER), key, inner)
+
+
+def _code(decisions: Decisions) -> Iterator[Attention]:
+    """The repository's code, where the engine may not start without it and nobody allowed it."""
+    if CODE in decisions and not _is_true(decisions.get(TRUST)):
+        for reason in decisions[CODE].why:
+            if reason.kind in NEEDING:
+                yield Attention(AttentionReason.NEEDS_CODE, CODE, reason)
+
+
+def _is_true(decision: Decision | None) -> bool:
+    return decision is not None and decision.value is True
+
+
+def _tools(decisions: Decisions) -> Iterator[Attention]:
+    """A chat model that calls no tools, unless a person set it so."""
+    kind, parser = decisions.get("kind"), decisions[TOOLS]
+    chats = kind is None or kind.value == "chat"
+    if chats and parser.value is None and parser.why and not _set(parser):
+        offers = tuple(reason for reason in parser.why if reason.kind is ForeignReason.WOULD_OFFER)
+        yield Attention(AttentionReason.NO_TOOLS, TOOLS, parser.why[0], offers)
+
+
+def _set(decision: Decision) -> bool:
+    return decision.why[0].kind is WeighReason.SET_BY_USER

@@ -1,0 +1,183 @@
+"""The short forms of reasons that decide a value: what the comments of a YAML file and the import's table show.
+
+Each names what decided, in at most three words, and never the value itself. The whole sentences are in the
+receipt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from importer.messages import WORDS, worded_field
+from importer.reasons import Reason, key_of
+
+if TYPE_CHECKING:
+    from importer.messages import Text
+
+# The head of a YAML file names what needs attention; the rest is in the receipt.
+HEADS: Mapping[str, str] = {
+    "does-not-fit": "the model does not fit the device",
+    "will-not-start": "the engine does not start with this model",
+    "needs-code": "the engine may need the repository's own code",
+    "foreign-code": "code of other repositories is named",
+    "parser": "the engine and the {key} disagree",
+    "no-tools": "no tools reach the prompt",
+    "conflict": "an edit and an import changed one value",
+    "other": "see {key}",
+}
+MODES = {None: "", "thinking": ", thinking", "non_thinking": ", non-thinking"}
+
+
+def _mode(fields: Mapping[str, Any]) -> str:
+    """{family}, and the way of answering where the table has one of its own."""
+    return f"{fields['family']}{MODES[fields['mode']]}"
+
+
+def _card(where: str) -> Text:
+    return lambda fields: where + MODES[fields["mode"]]
+
+
+TEXTS: dict[str, dict[str, Text]] = {
+    "Severity": {"warning": "{reason}"},
+    "GatherReason": {"renamed": "{reason}"},
+    "WeighReason": {"set-by-user": "set by user"},
+    "ClaimReason": {"tool-parser-type": "{file}", "response-template": "{file}"},
+    "GenerationReason": {"value": "{file}", "implied": "{file}"},
+    "FormReason": {
+        "only-own-tokenizer": "listed files",
+        "both-tokenizers": "listed files",
+        "no-config": "listed files",
+        "no-other-weights": "listed files",
+        "only-own-weights": "listed files",
+        "both-forms": "listed files",
+        "both-weights": "listed files",
+    },
+    "CacheReason": {
+        "scales-to-set": "checkpoint's scales",
+        "scales-taken": "checkpoint's scales",
+        "prefix-caching": "{engine}",
+        "chunked-prefill": "{engine}",
+        "latent-attention": "without AMX",
+    },
+    "KinReason": {"named": "type {model_type}"},
+    "ShownReason": {
+        "no-template": "no template",
+        "made-for": "template {convention}",
+        "no-calls": "no calls rendered",
+        "unknown-calls": "unknown call format",
+        "calls": "format {format}",
+        "no-reasoning": "no reasoning rendered",
+        "not-rendered": "template not rendered",
+        "thinks": "chat template",
+    },
+    "ModelNameReason": {
+        "family": "model name",
+        "parser": "family {family}",
+        "sampling": _mode,
+        "model-type": "config.json",
+    },
+    "DraftReason": {"drafted": "config.json"},
+    "InputReason": {
+        "key": "{file}",
+        "file": "listed files",
+        "takes": "repository files",
+        "limited": "importer",
+    },
+    "StopReason": {"listed": "tokenizer", "end-of-turn": "chat template"},
+    "KindReason": {
+        "architecture": "architecture",
+        "key": "config.json",
+        "file": "listed files",
+        "name-says-kind": "model name",
+        "tag": "Hub tags",
+        "template": "chat template",
+        "model-type": "config.json",
+        "conversational": "Hub tags",
+        "name-has-word": "model name",
+        "family": "family {family}",
+        "no-template": "no chat template",
+        "nothing-else": "default",
+    },
+    "LengthReason": {
+        "named": "{file}",
+        "by-class": "{model_type}",
+        "assumed": "{engine}",
+        "in-it-already": "rope {rope}",
+        "multiplied": "rope {rope}",
+        "longrope": "longrope",
+        "original": "{key}",
+        "window": "sliding window",
+        "stretchable": "model card",
+        "tokenizer": "{file}",
+    },
+    "CardReason": {
+        "header": "card header",
+        "recommends": _card("model card"),
+        "example": _card("card example"),
+    },
+    "QuantReason": {"method": "{file}", "scheme": "{file}"},
+    "LoadReason": {
+        "deprecated": "{engine} deprecation",
+        "on-processors": "{engine}",
+        "detected": "{engine}",
+        "mlx-reads": "{engine}",
+        "converted": "{engine}",
+        "made-whole": "{engine}",
+    },
+    "BackendReason": {
+        "mlx-weights": "weights' format",
+        "mlx-is-native": "this machine",
+        "vllm-serves": "this machine",
+        "other-could": "this machine",
+        "other-can": "weights' format",
+    },
+    "CodeReason": {"named": "{places}"},
+    "FitReason": {
+        "holds": "fits the device",
+        "too-large": "does not fit",
+        "tensor-split": "{heads} attention heads",
+        "pipeline-split": "layers in stages",
+        "share": "usual share",
+        "larger-share": "longer context",
+        "cache": "{count} sequences",
+        "no-bfloat16": "device lacks BF16",
+        "no-bfloat16-overflows": "device lacks BF16",
+        "halved": "half of {stored}",
+        "overflows": "FP16 overflows",
+        "stored": "{file}",
+    },
+    "ParserReason": {
+        "base-model": "base model",
+        "guard-model": "guard model",
+        "ocr-model": "OCR model",
+        "translation-model": "translation model",
+    },
+    "ProofReason": {
+        "read": "{engine} {version}",
+        "no-calls": "no calls rendered",
+        "no-thinking": "no reasoning rendered",
+    },
+    "ForeignReason": {"of-a-file": "given template", "of-ours": "template {template}"},
+    "PinReason": {"thought-unsaid": "off by default"},
+    "SamplingReason": {
+        "for-other-answers": "{reason}",
+        "sets-of-both-ways": "both modes",
+        "fills-context": "context is limit",
+        "cut-by-server": "{engine}'s limit {tokens}",
+    },
+}
+
+
+def short(reason: Reason) -> str | None:
+    """Return the short form of a reason; ``None`` for a kind that decides nothing."""
+    enumeration, _, kind = key_of(reason.kind).partition(".")
+    text = TEXTS.get(enumeration, {}).get(kind)
+    if text is None:
+        return None
+    fields = {name: _field(value) for name, value in reason.fields.items()}
+    return (text(fields) if callable(text) else WORDS.vformat(text, (), fields)) or None
+
+
+def _field(value: object) -> Any:
+    return short(value) or "" if isinstance(value, Reason) else worded_field(value)

@@ -1,0 +1,130 @@
+"""What needs attention: computed once, the same in the file, the receipt, --json and over REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from importer.config_file.attention import AttentionReason, attention, of_conflicts
+from importer.config_file.merge import Conflict
+from importer.decisions.decision import Abstained, Chosen, Decision, KnownNone
+from importer.decisions.parsers import ParserReason
+from importer.decisions.precedence import by_user
+from importer.memory.choose import FitReason
+from importer.reasons import Reason
+from importer.signals.code import CodeReason
+from importer.signals.evidence import warning
+from importer.signals.loading import LoadReason
+from importer.signals.template_markers import ShownReason
+from tests.commandline import BASE, CHAT, Desk, desk, edit, receipt
+from tests.hubserver import Repo
+from tests.serving import Service, service
+
+__all__ = ["desk", "service"]
+NO_CALLS = Reason(ShownReason.NO_CALLS, problem=None, asked=None)
+FIT = Reason(FitReason.TOO_LARGE, device="t4", parts=(), each=False, over="1 GiB", budget="2 GiB", ways=())
+NO_TYPE = Reason(LoadReason.NO_MODEL_TYPE, engine="mlx", model_type="x")
+NEEDED = Reason(CodeReason.NEEDED, engine="mlx")
+FOREIGN = Reason(CodeReason.ELSEWHERE, repos=("a/b",))
+REFUTED = Reason(ParserReason.USER_REFUTED, problem=Reason(ParserReason.PROOF_AGREES))
+
+
+def kinds(tools: Decision | None = None, **more: Decision) -> list[tuple[str, str]]:
+    usual: dict[str, Decision] = {"tool_parser": tools or Chosen("hermes", "proved", (NO_TYPE,))}
+    return [(a.kind.value, a.key) for a in attention(usual | more)]
+
+
+def test_each_kind_and_the_gravest_first() -> None:
+    assert kinds() == []
+    assert kinds(Abstained((NO_CALLS,))) == [("no-tools", "tool_parser")]
+    assert kinds(KnownNone((NO_CALLS,)), kind=Chosen("base", "vendor", (NO_CALLS,))) == []
+    assert kinds(by_user(None)) == []
+    code = {"code": Chosen({}, "vendor", (NEEDED, warning(FOREIGN)))}
+    assert kinds(**code) == [("needs-code", "code"), ("foreign-code", "code")]
+    assert kinds(**code, trust_remote_code=by_user(value=True)) == [("foreign-code", "code")]
+    found = kinds(
+        by_user("x", (), (warning(REFUTED),)),
+        backend=Chosen("mlx", "user", (NO_TYPE, warning(NO_TYPE))),
+        quantization=Chosen("fp8", "vendor", (warning(NO_TYPE),)),
+        max_model_len=Chosen(1, "vendor", (NO_TYPE, warning(FIT))),
+    )
+    assert found == [
+        ("does-not-fit", "max_model_len"),
+        ("will-not-start", "backend"),
+        ("parser", "tool_parser"),
+    ]
+
+
+def test_a_warning_has_its_kind_its_fields_and_a_sentence() -> None:
+    (found,) = attention(
+        {
+            "tool_parser": Chosen("x", "user", (NO_TYPE,)),
+            "backend": Chosen("mlx", "user", (warning(NO_TYPE),)),
+        }
+    )
+    assert found.to_json() == {
+        "kind": "will-not-start",
+        "key": "backend",
+        "reason": {"kind": "LoadReason.no-model-type", "engine": "mlx", "model_type": "x"},
+        "message": "mlx has no model type x",
+    }
+    (conflict,) = of_conflicts([Conflict(("parameters", "top_p"), 0.9, 0.5, 0.7)])
+    assert (conflict.kind, conflict.key) == (AttentionReason.CONFLICT, "parameters.top_p")
+    assert conflict.to_json()["reason"]["mine"] == "0.5"
+
+
+def test_it_is_the_same_everywhere(desk: Desk) -> None:
+    ran = desk("acme/chat", "--json", "--no-validate")
+    (found,) = ran.line["warnings"]
+    assert (found["kind"], found["key"]) == ("no-tools", "tool_parser")
+    assert receipt(desk, "chat")["warnings"] == [found]
+    assert ran.err.startswith("Needs attention: tool_parser: no tools: the template renders no tool calls")
+    text = (desk.folder / "models" / "chat.yaml").read_text()
+    assert text.splitlines()[1] == "# attention: no tools reach the prompt"
+    desk.hub.repos["acme/chat"].commit({**CHAT, "generation_config.json": {"temperature": 0.1, "top_p": 0.9}})
+    edit_file = desk.folder / "models" / "chat.yaml"
+    edit_file.write_text(text.replace("top_p: 0.9", "top_p: 0.5"))
+    assert desk("acme/chat", "--no-validate", "--set", "tool_parser=hermes").code == 0
+    assert "# attention" not in edit_file.read_text()
+    assert "edited in this file" in edit_file.read_text()
+    assert receipt(desk, "chat")["warnings"] == []
+
+
+def test_a_conflict_that_was_decided_is_told(desk: Desk) -> None:
+    desk("acme/base", "--no-validate")
+    edit(desk, "temperature: 0.6", "temperature: 0.5")
+    desk.hub.repos["acme/base"].commit({**BASE, "generation_config.json": {"temperature": 0.7, "top_p": 0.9}})
+    refused = desk("acme/base", "--no-validate")
+    assert (refused.code, "parameters.temperature" in refused.err) == (5, True)
+    ran = desk("acme/base", "--no-validate", "--json", "--on-conflict", "mine")
+    assert [(w["kind"], w["key"]) for w in ran.line["warnings"]] == [("conflict", "parameters.temperature")]
+
+
+def test_what_an_ordinary_import_prints_fits_a_terminal(desk: Desk) -> None:
+    config: dict[str, Any] = {**BASE["config.json"], "model_type": "qwen3"}  # type: ignore[dict-item]
+    config["architectures"] = ["Qwen3ForCausalLM"]
+    desk.hub.repos["Qwen/Qwen3-8B"] = Repo({**CHAT, "config.json": config})
+    ran = desk("Qwen/Qwen3-8B", "--no-validate", "--device", "rtx4090")
+    lines = ran.out.splitlines()
+    assert len(lines) + len(ran.err.splitlines()) <= 25, ran.out + ran.err
+    assert max(map(len, lines)) <= 80
+    row = next(line for line in lines if line.startswith("parameters.temperature"))
+    assert row.split() == ["parameters.temperature", "0.6", "vendor:", "generation_config.json"]
+    assert "overruled" not in ran.out
+    explained = desk("Qwen/Qwen3-8B", "--dry-run", "--explain")
+    assert "overruled" in explained.err
+    assert "unknown: " in explained.err
+
+
+@pytest.mark.slow
+def test_rest_has_the_same(service: Service) -> None:
+    body = {"reference": "acme/chat", "name": "warned", "backend": "vllm"}
+    seen = service.client.post("/v1/imports/preview", json=body).json()
+    assert [(w["kind"], w["key"]) for w in seen["warnings"]] == [("no-tools", "tool_parser")]
+    job = service.ended(service.client.post("/v1/imports", json=body).json()["id"])
+    config = service.client.get("/v1/configs/warned").json()
+    assert seen["warnings"] == job["result"]["warnings"] == config["warnings"]
+    assert "# attention: no tools reach the prompt" in config["text"]
+    shown = service.client.get("/v1/configs/warned/decisions").json()["warnings"]
+    assert shown == [f"tool_parser: {seen['warnings'][0]['message']}"]

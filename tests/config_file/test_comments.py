@@ -1,0 +1,190 @@
+"""The comments of a YAML file: short, whole, never the value again; a form for each reason that decides."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import takewhile
+from typing import Any, get_args
+
+import pytest
+
+from importer.config_file import build
+from importer.config_file.attention import Attention, AttentionReason
+from importer.config_file.build import comment, edited, heads, source
+from importer.config_file.yaml_edit.cst import Layout
+from importer.decisions.decision import Chosen, RejectedCandidate
+from importer.decisions.precedence import WeighReason
+from importer.messages.comments import HEADS, TEXTS, short
+from importer.proof.result import ProofReason
+from importer.reasons import Reason, key_of
+from importer.signals import tables
+from importer.signals.evidence import Status
+from importer.signals.family import ModelNameReason
+from importer.signals.wire_formats import FORMATS
+from tests.commandline import BASE, Desk, desk
+from tests.hubserver import Repo
+from tests.models.formats import FORMATS as MODELS
+from tests.product.test_messages import ENUMERATIONS, USES, placeholders
+from tests.product.test_structure import MODULES, tree
+
+__all__ = ["desk"]
+# Kinds of the deciding rooms that never stand first at a value: they refuse, explain, stand beside, or lose.
+UNDECIDING = {
+    f"{name}.{kind}"
+    for name, kinds in {
+        "CardReason": "unclear unclear-example",
+        "CodeReason": (
+            "configuration elsewhere lacking model needed not-known not-needed own-type tokenizer unlisted"
+        ),
+        "DraftReason": (
+            "as-trained file-holds made-from no-tensor not-held not-of-this-type "
+            "not-on-processors quantised-later tensor-holds"
+        ),
+        "FitReason": "no-length not-known quantised-is-smaller would-hold would-hold-all",
+        "ForeignReason": "tools-given would-offer",
+        "GenerationReason": "all-tokens new-tokens not-done unusable",
+        "KindReason": "only-gguf",
+        "KindRemedy": "drafted made-from original other-engine",
+        "LoadReason": (
+            "together does-not-read fp8-not-known mlx-weights needs-card no-method no-model-type "
+            "not-its-own not-named not-the-format not-tried nvfp4-only refused removed "
+            "too-old-a-card trial-failed"
+        ),
+        "ParserReason": (
+            "forbidden heard-later known-to-have-none none-reads not-registered only-liberal "
+            "proof-agrees read-not-trained refuted taken-by-itself takes-another user-refuted"
+        ),
+        "SamplingReason": "both-ways-differ",
+        "StopReason": "unnamed",
+        "Unavailable": "not-installed not-run-here nothing-known nothing-rendered",
+        "WeighReason": "heard-first lost stands-beside user-decides",
+    }.items()
+    for kind in kinds.split()
+}
+# The longest value that each field really has.
+LONGEST: dict[str, Any] = {
+    "family": max((name for table in tables.TABLES for name in tables.raw(table)["families"]), key=len),
+    "model_type": "multi_modality_conversation_v2",
+    "file": "preprocessor_config.json",
+    "engine": "vllm-mlx 0.32.2",
+    "version": "0.32.2",
+    "format": max((f.name for f in FORMATS), key=len),
+    "convention": "pythonic",
+    "template": "pythonic",
+    "rope": "longrope",
+    "key": "max_position_embeddings",
+    "mode": "non_thinking",
+    "stored": "bfloat16",
+    "heads": 128,
+    "count": 256,
+    "tokens": 1_048_576,
+    "places": ("tokenizer_config.json",),
+    "reason": Reason(WeighReason.SET_BY_USER),
+}
+
+
+def declared() -> set[str]:
+    """Every kind of a reason that the rooms declare which give reasons for values."""
+    rooms = ("importer.signals.", "importer.decisions.", "importer.memory.choose")
+    names = {
+        getattr(node, "name", "")
+        for module in MODULES
+        if module.startswith(rooms)
+        for node in tree(MODULES[module]).body
+    }
+    used = {use.key.partition(".")[0] for use in USES}
+    return {key_of(kind) for name in names & used for kind in ENUMERATIONS[name]}
+
+
+def test_every_kind_that_decides_has_a_short_form() -> None:
+    shorts = {f"{name}.{kind}" for name, rows in TEXTS.items() for kind in rows}
+    assert not shorts & UNDECIDING
+    assert declared() - shorts == UNDECIDING
+    assert shorts <= {key_of(kind) for enumeration in ENUMERATIONS.values() for kind in enumeration}
+
+
+@pytest.mark.parametrize("key", [f"{name}.{kind}" for name, rows in TEXTS.items() for kind in rows])
+def test_a_short_form_is_short_and_of_fields_that_are_there(key: str) -> None:
+    name, _, kind = key.partition(".")
+    text = TEXTS[name][kind]
+    fields = [use.fields for use in USES if use.key == key and use.fields is not None]
+    wanted = placeholders(text) if isinstance(text, str) else {"family", "mode"} & set(LONGEST)
+    if isinstance(text, str):
+        assert all(wanted <= held for held in fields), (key, fields)
+    engine = "vllm-mlx" if key in ("ProofReason.read", "SamplingReason.cut-by-server") else LONGEST["engine"]
+    reason = Reason(ENUMERATIONS[name](kind), **LONGEST | {"engine": engine})
+    made = short(reason)
+    assert made
+    assert len(made.split()) <= 3, made
+    for status in get_args(Status):
+        shown = comment(
+            Chosen(7.25, status, (reason,), (RejectedCandidate(1.5, "inference_defaults.json", reason),))
+        )
+        assert len(shown) <= build.LONGEST
+        assert "…" not in shown
+        assert "7.25" not in shown
+        assert status == "user" or made in shown, "it names what decided"
+
+
+def test_a_comment_names_what_decided() -> None:
+    table = Reason(ModelNameReason.SAMPLING, family="qwen3", mode="thinking", key="k", value=1, origin=None)
+    assert comment(Chosen(0.6, "table", (table,))) == "table: qwen3, thinking"
+    lost = (RejectedCandidate(1.5, "t.json", table), RejectedCandidate(2.5, "u.json", table))
+    assert comment(Chosen(0.6, "table", (table,), lost)) == "table: qwen3, thinking; not 1.5 (t.json)"
+    long = (RejectedCandidate(1.5, "x" * 60, table),)
+    assert comment(Chosen(0.6, "table", (table,), long)) == "table: qwen3, thinking; not 1.5"
+    read = Reason(ProofReason.READ, engine="vllm", version="0.32.0")
+    named = Reason(ModelNameReason.PARSER, family="qwen3")
+    assert comment(Chosen("hermes", "proved", (read, named))) == "proved (vllm 0.32.0); family qwen3"
+    assert source(Chosen("hermes", "proved", (read, named))) == "proved (vllm 0.32.0)"
+    assert comment(Chosen(1, "user", (Reason(WeighReason.SET_BY_USER),))) == "set by user"
+
+
+def test_a_source_with_a_line_break_stays_in_its_line() -> None:
+    table = Reason(ModelNameReason.SAMPLING, family="a\nb", mode=None, key="k", value=1, origin=None)
+    assert comment(Chosen(1, "table", (table,))) == "table: a b"
+
+
+def test_a_persons_value_keeps_what_is_imported_where_that_is_short() -> None:
+    assert edited("0.7") == "edited in this file; imported: 0.7"
+    assert edited(None) == edited("x" * 60) == "edited in this file"
+
+
+def test_the_head_has_a_line_for_each_kind() -> None:
+    assert {*HEADS} == {kind.value for kind in AttentionReason}
+    why = Reason(WeighReason.SET_BY_USER)
+    made = heads(Attention(kind, "reasoning_parser", why) for kind in (*AttentionReason, *AttentionReason))
+    assert len(made) == len(AttentionReason)
+    assert max(map(len, made)) <= build.LONGEST
+
+
+def written(desk: Desk) -> list[str]:
+    return [path.read_text() for path in sorted((desk.folder / "models").glob("*.yaml"))]
+
+
+def test_comments_of_real_imports(desk: Desk) -> None:
+    """Every format that is trained here, a base model, edited values, a list of every key."""
+    config = {**BASE["config.json"], "model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"]}  # type: ignore[dict-item]
+    desk.hub.repos["Qwen/Qwen3-8B"] = Repo({**BASE, "config.json": config})
+    references = ["Qwen/Qwen3-8B", "acme/base", *(str(recipe.folder) for recipe in MODELS.values())]
+    (desk.folder / "list").write_text("\n".join(references))
+    for more in ((), ("--backend", "mlx"), ("--set", "temperature=0", "--device", "rtx4090")):
+        rows = [json.loads(line) for line in desk("--from", "list", *more).out.splitlines()]
+        assert not [row for row in rows if "error" in row]
+        for text in written(desk):
+            _check(text)
+
+
+def _check(text: str) -> None:
+    head = [*takewhile(lambda line: line.startswith("#"), text.splitlines())][1:]
+    assert all(len(line) <= 60 for line in head), head
+    remarks = Layout(text).remarks()
+    assert len(remarks) > 3
+    for path, remark in remarks.items():
+        line = next(row for row in text.splitlines() if remark.text in row)
+        value = re.split(r": |- ", line.partition("  #")[0], maxsplit=1)[1].strip()
+        assert len(remark.text) <= 60, remark.text
+        assert "…" not in remark.text
+        words = re.findall(r"[\w.<>-]+", remark.text)
+        assert value not in words, (path, line)
