@@ -21,9 +21,9 @@ from sqlalchemy import insert, select
 from benchmarks.load import Answer, Client, percentile, read_head
 from benchmarks.row import Row
 from importer.exports import localai_gallery
-from importer.gallery import published, tables
-from importer.gallery.counting import changed
-from importer.gallery.database import Database
+from importer.storage import published, tables
+from importer.storage.database import Database
+from importer.storage.documents import changed
 from tests.hubserver import HubServer, Repo
 from tests.serving import Service
 from tests.template_texts import CHATML_JSON

@@ -1,8 +1,9 @@
-"""Where things live: folders and the few environment variables that move them."""
+"""Where things live: folders and the few environment variables that move them; and the clock."""
 
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 # Where the Hub's token may stand.
@@ -22,6 +23,11 @@ def home() -> Path:
 def flag(name: str) -> bool:
     """Whether an environment variable is switched on, read as huggingface_hub reads its own."""
     return os.environ.get(name, "").strip().upper() in {"1", "ON", "YES", "TRUE"}
+
+
+def now() -> str:
+    """Return the time as receipts and tables have it: ISO 8601 in UTC, whole seconds."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 NAMES = ("vllm", "mlx", "mlx-vlm", "vllm-mlx")

@@ -287,7 +287,7 @@ class ServiceError(ImporterError):
         "no-gallery": _of("place", "problem"),
         "newer-gallery": _of("place", "number", "known"),
         "not-listening": _of("host", "port", "problem"),
-        "gave-up": _of("job", "status"),
+        "gave-up": _of("job", "times"),
     }
 
     def __init__(self, kind: ServiceKind, /, **details: object) -> None:

@@ -57,7 +57,7 @@ PURPOSES: Mapping[Purpose, str] = {
 }
 # Names, and prefixes that end in a star. A prefix never lets a secret through; a name does.
 SECRET = re.compile(
-    r"^(PG|AWS_|DBOS|IMPORTER_)|(^|_)(TOKEN|SECRET|KEY|PASS|PASSPHRASE|CREDENTIALS?|DSN|DATABASE_URL)S?(_|$)|PASSW",
+    r"^(PG|AWS_|IMPORTER_)|(^|_)(TOKEN|SECRET|KEY|PASS|PASSPHRASE|CREDENTIALS?|DSN|DATABASE_URL)S?(_|$)|PASSW",
     re.IGNORECASE,
 )
 BASE = (

@@ -11,9 +11,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from importer.engines.install import Installed
-from importer.gallery.act import Act
-from importer.gallery.database import Database
-from importer.gallery.gallery import Gallery
+from importer.service.gallery import Gallery
+from importer.storage.audit import AuditContext
+from importer.storage.database import Database
 from tests.commandline import BASE
 from tests.hubserver import Repo
 from tests.pages import Seen, browser
@@ -96,7 +96,7 @@ def copied(service: Service, *names: str) -> None:
     """Documents as the demonstration's, without receipts."""
     text = service.client.get(f"/v1/configs/{imported(service)}").json()["text"]
     database = Database(service.env["IMPORTER_SERVE_DATABASE"])
-    with Gallery(database).change(Act("many", "import")) as change:
+    with Gallery(database).change(AuditContext("many", "import")) as change:
         for name in names:
             change.checkout.path(name).write_text(text.replace("name: demo", f"name: {name}"))
             change.save(name)

@@ -6,10 +6,10 @@ from typing import Any
 
 from importer.config_file.receipt import ReviewEntry
 from importer.config_file.store import StoredDocument
-from importer.gallery.act import Act
-from importer.gallery.database import Database
-from importer.gallery.gallery import Gallery
-from importer.gallery.migrations import migrate
+from importer.service.gallery import Gallery
+from importer.storage.audit import AuditContext
+from importer.storage.database import Database
+from importer.storage.migrations import migrate
 from tests.serving import Service
 
 
@@ -22,7 +22,7 @@ def gallery_of(service: Service) -> Gallery:
 
 def validated(gallery: Gallery, name: str) -> None:
     """As a worker would write it after a run in which everything passed."""
-    with gallery.change(Act("worker", "validate")) as change:
+    with gallery.change(AuditContext("worker", "validate")) as change:
         stored = change.checkout.load(name)
         engine = {"name": stored.backend, "version": _version(stored)}
         report = {"engine": engine, "passed": True, "outcomes": [], "seconds": {}}
@@ -32,7 +32,7 @@ def validated(gallery: Gallery, name: str) -> None:
 def published(gallery: Gallery, name: str) -> None:
     """Approved by somebody, and validated."""
     validated(gallery, name)
-    with gallery.change(Act("ann", "approve")) as change:
+    with gallery.change(AuditContext("ann", "approve")) as change:
         stored = change.checkout.load(name)
         word = ReviewEntry("approved", "ann", "2026-01-01T00:00:00+00:00", None)
         change.checkout.amend(name, lambda receipt: receipt.with_review(word, stored.data))

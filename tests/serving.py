@@ -48,7 +48,7 @@ class Service:
         self.client = httpx.Client(base_url=self.url, timeout=PATIENCE, trust_env=False)
         self.processes: list[subprocess.Popen[bytes]] = []
         self.keys: dict[str, str] = {}  # that a test made, by their scopes
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "IMPORTER_", "DBOS"))}
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "IMPORTER_"))}
         home = {} if engines else {"IMPORTER_HOME": str(folder / "home")}
         self.env = {
             **kept, **home, "HF_ENDPOINT": hub.url, "HF_HOME": str(folder / "hf"), "PYTHONPATH": str(REPO),

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from importer.app import preferences
 from importer.app.decide import ImportRequest
-from importer.app.import_ import Plan, merge_plan, now, plan, write
+from importer.app.import_ import Plan, merge_plan, plan, write
 from importer.app.session import ImportSession
 from importer.chat_template import override
+from importer.config import now
 from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import Receipt, ReviewEntry
 from importer.config_file.store import Store, named

@@ -13,8 +13,7 @@ from importer.app.preferences import written
 from importer.app.session import ImportSession
 from importer.config_file import schema
 from importer.config_file.build import to_text
-from importer.config_file.diff import Path as Place
-from importer.config_file.diff import digest, dotted
+from importer.config_file.diff import KeyPath, digest, dotted
 from importer.config_file.fill import Filled, fill
 from importer.config_file.name_allocator import Names, slug
 from importer.config_file.receipt import Receipt
@@ -29,7 +28,7 @@ from importer.hub.reference import Reference
 # What a file may leave out, though every document has it.
 FILLED_IN = {"name": "model", "backend": "vllm"}
 # Where a mistake leaves nothing to decide for.
-NEEDED: tuple[Place, ...] = ((), ("parameters",), ("parameters", "model"), ("backend",))
+NEEDED: tuple[KeyPath, ...] = ((), ("parameters",), ("parameters", "model"), ("backend",))
 
 
 @dataclass(frozen=True, slots=True)

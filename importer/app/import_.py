@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
-from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from importer import __version__, config
 from importer.app.decide import Decided, ImportRequest, Progress, decide_snapshot
 from importer.app.preferences import check_document
 from importer.app.session import ImportSession
+from importer.config import now
 from importer.config_file import merge, schema, template_file
 from importer.config_file.attention import Attention, attention, of_conflicts
 from importer.config_file.build import Built, DocumentSubject, build, heads, kept, to_json, to_text
@@ -155,11 +155,6 @@ def build_plan(decided: Decided, names: Names) -> Plan:
     check_document(built.data, request.preferences)
     made = {f.name: getattr(decided, f.name) for f in fields(decided)} | {"decisions": decisions}
     return Plan(**made, name=name, built=replace(built, heads=heads(attention(decisions))))
-
-
-def now() -> str:
-    """The time as receipts write it: UTC, seconds."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _told(

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from importer.app.import_ import now
 from importer.cli import editing, messages, show
 from importer.cli.importing import user
+from importer.config import now
 from importer.config_file.receipt import ReviewEntry
 from importer.config_file.review import page, say
 from importer.config_file.store import Store, StoredDocument

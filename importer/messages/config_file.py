@@ -136,7 +136,7 @@ RECHECK: dict[str, dict[str, Text]] = {
 
 GALLERY: dict[str, dict[str, Text]] = {
     "DatabaseReason": {"form": "it has the form sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME"},
-    "StandingReason": {
+    "PublicationReason": {
         "no-receipt": "it has no receipt",
         "rejected": "rejected by {by}, {at}: {note}",
         "not-approved": "nobody has approved it as it is now",

@@ -116,7 +116,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "no-gallery": "The gallery's database at {place} cannot be used: {problem}.",
         "newer-gallery": "The gallery's database at {place} is of a newer importer: it has migration {number}, and this one knows {known}.",
         "not-listening": "{host} port {port} cannot be listened on: {problem}.",
-        "gave-up": "The job {job} was begun and never ended: its workflow is {status}.",
+        "gave-up": "The job {job} was begun {times} times, and each time its process died.",
     },
     "SandboxError": {
         "starved": "Could not analyse {what}: the machine is busy.",

@@ -19,21 +19,22 @@ from starlette.exceptions import HTTPException
 
 from importer import __version__
 from importer.errors import ImporterError, InternalError, ServiceError
-from importer.gallery.answers import Again
-from importer.gallery.gallery import Gallery
-from importer.gallery.opening import opened, said
 from importer.service import messages
 from importer.service.api import routers
 from importer.service.api.dependencies import TEXTS, Desk, Pulse
 from importer.service.api.openapi import describe, methods
 from importer.service.api.problems import answer
+from importer.service.gallery import Gallery
 from importer.service.index import GalleryIndex
-from importer.service.jobs.crew import Crew
 from importer.service.jobs.notifier import Watching
+from importer.service.jobs.runner import Runner
 from importer.service.security.auth import limits
 from importer.service.security.middleware import Guard
 from importer.service.settings import Settings
 from importer.service.telemetry import Metrics
+from importer.storage.database import driver_message
+from importer.storage.idempotency_store import AlreadyStored
+from importer.storage.migrations import open_database
 
 LOG = logging.getLogger(__name__)
 JSON = "application/json"
@@ -42,7 +43,7 @@ ABOUT = "From a Hugging Face model id to a serving config that was reviewed, and
 
 
 def create(settings: Settings) -> FastAPI:
-    """The application; its database is brought up to date and its crew started when it starts."""
+    """The application; its database is brought up to date and its runner started when it starts."""
     app = FastAPI(
         title="importer", version=__version__, description=ABOUT, lifespan=_lifespan,
         docs_url=None, redoc_url=None, generate_unique_id_function=_id,
@@ -66,23 +67,23 @@ def _id(route: APIRoute) -> str:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     settings: Settings = app.state.settings
-    desk = await run_in_threadpool(_open, settings)  # DBOS is started and stopped outside of the loop
+    desk = await run_in_threadpool(_open, settings)
     app.state.desk = desk
     try:
         yield
     finally:
         app.state.ending = True
-        await run_in_threadpool(desk.crew.__exit__)
+        await run_in_threadpool(desk.runner.__exit__)
         desk.database.close()
 
 
 def _open(settings: Settings) -> Desk:
-    database = opened(settings.url)
+    database = open_database(settings.url)
     gallery = Gallery(database)
-    crew = Crew(gallery, settings).__enter__()
+    runner = Runner(gallery, settings).__enter__()
     looks = BoundedSemaphore(settings.previews)
     watching, index, pulse = Watching(database), GalleryIndex(database), Pulse(database)
-    return Desk(settings, database, gallery, crew, watching, index, looks, pulse, CapacityLimiter(TEXTS))
+    return Desk(settings, database, gallery, runner, watching, index, looks, pulse, CapacityLimiter(TEXTS))
 
 
 def _failed(request: Request, error: Exception) -> Response:
@@ -142,7 +143,7 @@ def _again(request: Request, _error: Exception) -> Response:
 
 
 def _database(request: Request, error: Exception) -> Response:
-    LOG.error("the database does not answer: %s", said(error))
+    LOG.error("the database does not answer: %s", driver_message(error))
     return answer(request, ServiceError("no-database", seconds=5))
 
 
@@ -152,6 +153,6 @@ def _internal(request: Request, error: Exception) -> Response:
 
 
 HANDLERS: Mapping[type[Exception], Any] = {
-    ImporterError: _failed, RequestValidationError: _invalid, HTTPException: _http, Again: _again,
+    ImporterError: _failed, RequestValidationError: _invalid, HTTPException: _http, AlreadyStored: _again,
     OperationalError: _database, Exception: _internal,
 }  # fmt: skip

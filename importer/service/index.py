@@ -13,10 +13,10 @@ from threading import Lock
 
 from fastapi import Request
 
-from importer.gallery import published
-from importer.gallery.database import Database
-from importer.gallery.published import Mark
 from importer.service.settings import Settings
+from importer.storage import published
+from importer.storage.database import Database
+from importer.storage.published import Mark
 
 INDEX = "/gallery/index.yaml"
 GALLERY = "importer"  # what LocalAI calls it: an entry is importer@NAME

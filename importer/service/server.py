@@ -17,13 +17,13 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from importer.errors import InternalError, ServiceError
-from importer.gallery import keys
-from importer.gallery.gallery import Gallery
-from importer.gallery.opening import opened
 from importer.service import telemetry
 from importer.service.app import create
-from importer.service.jobs.crew import Crew
+from importer.service.gallery import Gallery
+from importer.service.jobs.runner import Runner
 from importer.service.settings import Settings
+from importer.storage import keys
+from importer.storage.migrations import open_database
 
 
 class HeaderTimeout(H11Protocol):
@@ -159,19 +159,19 @@ def serve(settings: Settings) -> None:
 def work(settings: Settings) -> None:
     """Run jobs until a signal ends it."""
     telemetry.begin(settings)
-    database = opened(settings.url)
+    database = open_database(settings.url)
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
-    with Crew(Gallery(database), settings) as crew:
-        LOG.info("working", extra={"said": {"device": crew.device, "engines": crew.me.engines}})
+    with Runner(Gallery(database), settings) as runner:
+        LOG.info("working", extra={"said": {"device": runner.device, "engines": runner.me.engines}})
         ending.wait()
     database.close()
 
 
 def _check(settings: Settings) -> None:
     """Whether the database can be used; whoever is reached from elsewhere needs somebody who may ask."""
-    database = opened(settings.url)
+    database = open_database(settings.url)
     with closing(database), database.reading() as connection:
         counted = [key for key in keys.listed(connection) if key["revoked_at"] is None]
     if not (counted or settings.loopback):

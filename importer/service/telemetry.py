@@ -21,11 +21,11 @@ from starlette.types import Scope
 
 from importer import __version__
 from importer import config as places
-from importer.gallery import executors, tables
-from importer.gallery.database import Database
 from importer.service.settings import Settings
+from importer.storage import executors, tables
+from importer.storage.database import Database
 
-QUIET = ("dbos", "httpx", "httpx2", "httpcore", "httpcore2", "sqlalchemy", "uvicorn.error")
+QUIET = ("httpx", "httpx2", "httpcore", "httpcore2", "sqlalchemy", "uvicorn.error")
 # An API key, a token of the Hub, a password in a URL: none is meant to come here, and none gets through.
 SECRETS = re.compile(
     r"(?P<key>\bimp_[0-9a-f]{12}_)[\w-]{20,}|(?P<token>\bhf_)\w{8,}|(?P<user>://[^\s:/@]{0,200}:)[^\s/@]+(?=@)"
@@ -155,7 +155,7 @@ def _gallery(connection: Connection) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "importer_oldest_queued_seconds", "How long the oldest job in a queue has waited.", max(0.0, waited)
     )
-    there = [one for one in executors.everyone(connection) if not executors.overdue(one)]
+    there = [one for one in executors.all_executors(connection) if not executors.overdue(one)]
     yield GaugeMetricFamily("importer_processes", "Processes that run jobs.", len(there))
 
 

@@ -24,7 +24,7 @@ SECRETS = {
     "PGHOST": "secret",
     "DATABASE_URL": "postgresql://secret",
     "GALLERY_DATABASE_URL": "postgresql://secret",
-    "DBOS_SYSTEM_DATABASE_URL": "postgresql://secret",
+    "SYSTEM_DATABASE_URL": "postgresql://secret",
     "AWS_ACCESS_KEY_ID": "secret",
     "AWS_SESSION_TOKEN": "secret",
     "OPENAI_API_KEY": "secret",

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import create_engine, make_url, text
+from sqlalchemy import select
 
-from importer.gallery import jobs
-from importer.gallery.database import Database, parsed
+from importer.storage import jobs, tables
+from importer.storage.database import Database
 from tests.serving import Service
 
 STEPS = {"import": ["resolve", "decide", "prove", "store"], "validation": ["weights", "run", "store"]}
@@ -47,7 +47,7 @@ def _wrong(service: Service, job: dict[str, Any], kills: int, state: str, attemp
     if state == "succeeded" and job["kind"] != "imports":
         yield from _steps(job["kind"], [e["data"]["step"] for e in latest if e["type"] == "step"], kills)
         yield from _document(service, job)
-    yield from _workflow(service, job, state)
+    yield from _queue(service, job)
 
 
 def story(service: Service, job: str) -> list[dict[str, Any]]:
@@ -89,28 +89,18 @@ def _document(service: Service, job: dict[str, Any]) -> Iterator[str]:
         yield f"the audit log has {[e['action'] for e in entries]}"
 
 
-def _workflow(service: Service, job: dict[str, Any], state: str) -> Iterator[str]:
-    """The durable workflow is over, too: nothing will begin it again."""
-    if job["kind"] == "imports":
-        return
-    found = service.wait(lambda: _over(service, job["id"]))
-    if state == "succeeded" and found.get(f"{job['id']}.{job['attempt']}") != "SUCCESS":
-        yield f"its workflows are {found}"
-
-
-def _over(service: Service, job: str) -> dict[str, str]:
-    """The states of a job's workflows, one for each attempt, once none is open."""
-    url = parsed(service.env["IMPORTER_SERVE_DATABASE"])
-    sqlite = url.get_backend_name() == "sqlite"
-    engine = create_engine(make_url(f"sqlite:///{url.database}.jobs") if sqlite else url)
-    table = "workflow_status" if sqlite else "dbos.workflow_status"
+def _queue(service: Service, job: dict[str, Any]) -> Iterator[str]:
+    """Nobody holds it, and no result of a step is left: nothing will begin it again."""
+    database = Database(service.env["IMPORTER_SERVE_DATABASE"])
+    steps = tables.steps.c
     try:
-        with engine.connect() as connection:
-            query = text(f"SELECT workflow_uuid, status FROM {table} WHERE workflow_uuid LIKE :job")
-            found = {str(row[0]): str(row[1]) for row in connection.execute(query, {"job": f"{job}.%"})}
+        with database.reading() as connection:
+            row = jobs.get(connection, job["id"])
+            names = [*connection.execute(select(steps.name).where(steps.job == job["id"])).scalars()]
     finally:
-        engine.dispose()
-    return {} if {*found.values()} & {"PENDING", "ENQUEUED"} else found
+        database.close()
+    if row.executor is not None or names:
+        yield f"held by {row.executor}, with results of {names}"
 
 
 def left(token: str, mine: set[int]) -> list[int]:

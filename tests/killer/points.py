@@ -26,11 +26,9 @@ def _every() -> Iterator[Point]:
     yield Point("import", "server", "asked", "the job is committed, the answer is not sent")
     for kind, steps in STEPS.items():
         what: Kind = "import" if kind == "import" else "validation"
-        feeder: Process = "server" if what == "import" else "worker"
-        seen = "the server has seen that it waits" if what == "import" else "the device has claimed it"
-        yield Point(what, feeder, "not queued", seen)
-        yield Point(what, feeder, "queued", "it is in its queue, which is not noted")
-        yield Point(what, feeder, "noted", "it is in its queue, which is noted")
+        yield Point(what, "worker", "not claimed", "the worker has seen that it waits")
+        yield Point(what, "worker", "claim written", "its claim is written and not committed")
+        yield Point(what, "worker", "claimed", "its claim is committed, nothing of it has begun")
         for step in steps:
             yield Point(what, "worker", f"{step} not begun", f"before '{step}'")
             yield Point(what, "worker", f"{step} begun", f"'{step}' has said that it begins")

@@ -1,6 +1,6 @@
 """``importer``, which ends itself with ``kill -9`` at the point that ``KILL_AT`` names: ``"run begun"``.
 
-``WORKFLOWS`` makes it one whose workflows have another version.
+``WORKFLOWS`` makes it one whose steps have another version.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from dbos import DBOS
-
 from importer.__main__ import main
 from importer.engines import process
-from importer.gallery import jobs
-from importer.service.jobs import crew, workflows
-from importer.service.jobs.memory import Running
+from importer.service.jobs import runner
+from importer.service.jobs.live_jobs import LiveJob
+from importer.service.jobs.runner import Runner
+from importer.service.jobs.steps import JobRun
+from importer.storage import jobs, queue
 
 AT = os.environ.get("KILL_AT", "")
 Point = Callable[..., str]
@@ -46,20 +46,21 @@ def around(owner: Any, name: str, before: Point | None = None, after: Point | No
 
 def plant() -> None:
     """Put all points into place."""
-    around(crew.Crew, "hurry", lambda *_: "asked")
-    around(DBOS, "enqueue_workflow", lambda *_: "not queued", lambda *_: "queued")
-    around(crew.Crew, "_enqueued", after=lambda *_: "noted")
-    around(crew.Crew, "begin", lambda _c, _i, _a, s: f"{s} not begun", lambda _c, _i, _a, s: f"{s} begun")
-    around(workflows, "_step", after=lambda _i, _a, step, *_: f"{step} done")
-    around(DBOS, "run_step", after=lambda options, *_: f"{options['name']} kept")
+    around(Runner, "hurry", lambda *_: "asked")
+    around(queue, "claim", lambda *_: "not claimed", lambda *_: "claim written")
+    around(Runner, "_start", lambda *_: "claimed")
+    around(JobRun, "_begin", lambda _, step: f"{step} not begun", lambda _, step: f"{step} begun")
+    around(JobRun, "_perform", after=lambda _, step, *__: f"{step} done")
+    around(JobRun, "_record", after=lambda _, step, __: f"{step} kept")
     around(process, "_await", lambda *_: "engine started")
-    around(Running, "serves", lambda *_: "engine ready")
+    around(LiveJob, "serves", lambda *_: "engine ready")
     around(jobs, "end", after=lambda _c, _j, state, **_: f"{state} written")
-    around(crew.Crew, "cancelled", lambda *_: "cancelled")
+    around(jobs, "_cancel", after=lambda *_: "cancelled written")
+    around(Runner, "cancelled", lambda *_: "cancelled")
     around(jobs, "again", after=lambda *_: "again written")
 
 
 if __name__ == "__main__":
     plant()
-    crew.VERSION = os.environ.get("WORKFLOWS", crew.VERSION)
+    runner.VERSION = os.environ.get("WORKFLOWS", runner.VERSION)
     sys.exit(main())

@@ -26,10 +26,10 @@ FRONT_ENDS: Mapping[str, tuple[Mapping[str, Text], frozenset[str]]] = {
 }
 # Where kinds are raised that the other front end never meets.
 # The command line may read any folder, so that the door of places never refuses it.
-OVER_HTTP_ALONE = ("importer.service.", "importer.gallery.", "importer.hub.local")
+OVER_HTTP_ALONE = ("importer.service.", "importer.storage.", "importer.hub.local")
 AT_THE_COMMAND_LINE = (
     "importer.cli.", "importer.service.settings", "importer.service.server", "importer.service.server",
-    "importer.gallery.opening", "importer.gallery.migrations.",
+    "importer.storage.migrations.",
 )  # fmt: skip
 
 

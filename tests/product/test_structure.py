@@ -19,9 +19,9 @@ MODULES = {".".join(p.relative_to(ROOT).with_suffix("").parts): p for p in sorte
 
 # Each room imports only from rooms before it; docs/architecture.md shows the same list.
 ROOMS = (
-    "reasons", "messages", "errors", "config", "progress", "launcher", "yaml_reader", "sandbox",
+    "reasons", "messages", "errors", "config", "storage", "progress", "launcher", "yaml_reader", "sandbox",
     "hub", "chat_template", "signals", "memory", "decisions", "config_file",
-    "engines", "exports", "proof", "validation", "reports", "analysis", "app", "gallery", "service", "cli",
+    "engines", "exports", "proof", "validation", "reports", "analysis", "app", "service", "cli",
 )  # fmt: skip
 APART = {"__init__", "__main__", "demo"}  # the version, the way in, and the demo model with its training
 LONGEST = 400  # lines
@@ -117,6 +117,18 @@ def test_each_room_imports_only_from_rooms_before_it() -> None:
         and not n.startswith("importer.validation.prompts")  # what the model is asked is what it is taught
     ]  # fmt: skip
     assert not strays
+
+
+def test_storage_knows_no_documents() -> None:
+    """It keeps rows and JSON of others, and depends on failures, reasons and settings alone."""
+    found = {
+        room(name)
+        for m in MODULES
+        if room(m) == "storage"
+        for name in imports(m)
+        if name.startswith("importer.")
+    }
+    assert found == {"storage", "errors", "reasons", "settings"}
 
 
 def test_the_architecture_page_shows_these_rooms_in_this_order() -> None:
@@ -254,7 +266,7 @@ def test_help_loads_nothing_heavy() -> None:
     code = (
         "import sys; from importer.cli.arguments import parse; parse(['a/b', '--yes']);"
         "heavy = {'huggingface_hub', 'jinja2', 'rich', 'jsonschema', 'httpx', 'yaml'};"
-        "heavy |= {'fastapi', 'dbos', 'sqlalchemy', 'pydantic'};"
+        "heavy |= {'fastapi', 'sqlalchemy', 'pydantic'};"
         "print(*sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)

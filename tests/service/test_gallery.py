@@ -22,22 +22,24 @@ from importer.config_file.diff import digest
 from importer.config_file.receipt import Receipt, ReviewEntry
 from importer.config_file.store import Store, StoredDocument
 from importer.errors import DocumentError, ServiceError, UsageError
-from importer.gallery import answers, executors, ids, jobs, keys, queue, tables
-from importer.gallery.act import Act
-from importer.gallery.answers import Again, Answer
-from importer.gallery.database import Database
-from importer.gallery.executors import Executor
-from importer.gallery.gallery import Filters, Gallery
-from importer.gallery.migrations import NUMBERED, migrate
-from importer.gallery.standing import standing
 from importer.messages import render
 from importer.service.api.etags import numbers, same
 from importer.service.api.request_models import merged
-from importer.service.jobs.place import born, gone, here
+from importer.service.gallery import Gallery
+from importer.service.jobs.process_identity import has_exited, start_time, this_process
+from importer.service.publication_state import publication_state
+from importer.storage import executors, idempotency_store, ids, jobs, keys, queue, tables
+from importer.storage.audit import AuditContext
+from importer.storage.database import Database
+from importer.storage.documents import Filters
+from importer.storage.executors import Executor
+from importer.storage.idempotency_store import AlreadyStored, StoredResponse
+from importer.storage.jobs import Job
+from importer.storage.migrations import NUMBERED, migrate
 from tests.commandline import Desk, desk
 
 __all__ = ["desk"]
-ME = Act("ann", "import")
+ME = AuditContext("ann", "import")
 REPORT = {"engine": {"name": "vllm", "version": "0.32.0"}, "passed": True, "outcomes": [], "seconds": {}}
 
 
@@ -56,7 +58,9 @@ def stored(desk: Desk) -> StoredDocument:
     return Store(desk.folder / "models").load("base")
 
 
-def put(gallery: Gallery, stored: StoredDocument, receipt: Receipt | None = None, act: Act = ME) -> None:
+def put(
+    gallery: Gallery, stored: StoredDocument, receipt: Receipt | None = None, act: AuditContext = ME
+) -> None:
     with gallery.change(act) as change:
         change.checkout.find("base")
         change.checkout.write(stored.text, receipt or stored.need_receipt())
@@ -165,7 +169,7 @@ def test_states_follow_from_the_receipt(stored: StoredDocument) -> None:
     good = reviewed(receipt, stored.data).with_validation(ran, stored.digest)
 
     def of(receipt: Receipt | None, data: Mapping[str, Any] = stored.data) -> tuple[str, str, str]:
-        found = standing(StoredDocument(stored.path, stored.text, dict(data), digest(data), receipt))
+        found = publication_state(StoredDocument(stored.path, stored.text, dict(data), digest(data), receipt))
         assert (found.state == "published") == (found.reason is None) == (found.entry is not None)
         return found.state, found.validation, "" if found.reason is None else render(found.reason)
 
@@ -215,7 +219,7 @@ def test_the_index_has_a_new_number_when_it_changes(gallery: Gallery, stored: St
     assert index() == (1, ["base"])
     put(gallery, stored, reviewed(good, stored.data, "rejected"))
     assert index() == (2, [])
-    with gallery.change(Act("ann", "delete")) as change:
+    with gallery.change(AuditContext("ann", "delete")) as change:
         change.expect("base", [3])
         change.remove("base")
     assert index() == (2, [])
@@ -226,18 +230,22 @@ def test_the_index_has_a_new_number_when_it_changes(gallery: Gallery, stored: St
 
 
 def test_a_validation_goes_to_the_first_device_that_can_run_it(gallery: Gallery) -> None:
-    place = here()
+    place = this_process()
 
     def worker(device: str, engines: tuple[str, ...], memory: int) -> Executor:
-        return Executor(device, place.place, place.host, place.pid, "", time.time(), device, engines, memory)
+        one = Executor(device, place.place, place.host, place.pid, "", time.time(), device, engines, memory)
+        with gallery.database.writing() as connection:
+            assert executors.heartbeat(connection, one)
+        return one
 
     small, large = worker("small", ("mlx",), 10), worker("large", ("mlx", "vllm"), 100)
 
-    def claim(one: Executor) -> str | None:
+    def claim(one: Executor) -> Job | None:
         with gallery.database.writing() as connection:
-            job = queue.claim(connection, str(one.device), one.can)
-            if job is not None:
-                queue.enqueued(connection, job)
+            return queue.claim(connection, one, "validation")
+
+    def claimed(one: Executor) -> str | None:
+        job = claim(one)
         return None if job is None else job.config
 
     with gallery.database.writing() as connection:
@@ -248,18 +256,21 @@ def test_a_validation_goes_to_the_first_device_that_can_run_it(gallery: Gallery)
             ("d", "vllm-cuda", 1),
         ):
             jobs.create(connection, "validation", {}, "ann", config=name, engine=engine, memory=memory)
-    assert claim(small) == "c"
-    assert claim(small) is None  # one at a time
-    assert claim(large) == "a"
+    assert claimed(small) == "c"
+    assert claimed(small) is None  # one at a time
+    assert claimed(large) == "a"
     with gallery.database.writing() as connection:
-        assert [job.config for job in queue.release(connection, ["small"])] == ["a"]
-    assert claim(large) == "a"
+        assert queue.orphaned(connection, ["small"]) == []  # its process holds it
+        assert queue.release(connection, ["large"]) == 1
+        [left] = queue.orphaned(connection, ["small"])
+        assert queue.restart(connection, left, "large is gone")
+    running = claim(large)
+    assert running is not None
+    assert (running.config, running.attempt) == ("a", 2)
     with gallery.database.writing() as connection:
-        running = next(j for j in jobs.page(connection, 9) if j.config == "a")
-        assert running.attempt == 2
         assert jobs.end(connection, running, "succeeded", result={})
         assert not jobs.end(connection, running, "failed", error={})
-    assert claim(large) == "b"
+    assert claimed(large) == "b"
 
 
 def test_events_are_numbered_in_one_series_for_a_list(gallery: Gallery) -> None:
@@ -288,16 +299,16 @@ def test_events_are_numbered_in_one_series_for_a_list(gallery: Gallery) -> None:
 
 
 def test_an_answer_is_kept_once(gallery: Gallery) -> None:
-    answer = Answer(202, {"Location": "/x"}, "{}")
+    answer = StoredResponse(202, {"Location": "/x"}, "{}")
     with gallery.database.writing() as connection:
-        answers.keep(connection, "ann", "k", "hash", answer)
-    with pytest.raises(Again), gallery.database.writing() as connection:
-        answers.keep(connection, "ann", "k", "hash", answer)
+        idempotency_store.save(connection, "ann", "k", "hash", answer)
+    with pytest.raises(AlreadyStored), gallery.database.writing() as connection:
+        idempotency_store.save(connection, "ann", "k", "hash", answer)
     with gallery.database.reading() as connection:
-        assert answers.find(connection, "ann", "k", "hash") == answer
-        assert answers.find(connection, "bob", "k", "hash") is None
+        assert idempotency_store.load(connection, "ann", "k", "hash") == answer
+        assert idempotency_store.load(connection, "bob", "k", "hash") is None
         with pytest.raises(ServiceError, match="another request"):
-            answers.find(connection, "ann", "k", "other")
+            idempotency_store.load(connection, "ann", "k", "other")
 
 
 def test_a_key_is_found_by_its_secret_alone(gallery: Gallery) -> None:
@@ -329,29 +340,29 @@ def test_ids_sort_by_their_time() -> None:
     assert one[0][14] == "7"
 
 
-def test_a_process_that_has_ended_is_gone() -> None:
-    me = here()
+def test_a_process_that_has_ended_is_has_exited() -> None:
+    me = this_process()
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    since = born(process.pid)
+    since = start_time(process.pid)
     assert since is not None
-    assert not gone(me.place, process.pid, since)
+    assert not has_exited(me.place, process.pid, since)
     process.kill()
     while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT) is None:
         pass
-    assert gone(me.place, process.pid, since)  # not collected yet
+    assert has_exited(me.place, process.pid, since)  # not collected yet
     process.communicate()
-    assert gone(me.place, process.pid, since)
-    assert not gone("elsewhere", process.pid, since)
-    assert gone(me.place, me.pid, "1")  # another process has its number now
+    assert has_exited(me.place, process.pid, since)
+    assert not has_exited("elsewhere", process.pid, since)
+    assert has_exited(me.place, me.pid, "1")  # another process has its number now
 
 
 def test_who_is_silent_is_overdue(gallery: Gallery) -> None:
-    me = here()
+    me = this_process()
     one = Executor("x-1-2", me.place, me.host, me.pid, "", time.time())
     with gallery.database.writing() as connection:
-        assert executors.sign(connection, one)
-        assert not executors.sign(connection, one)
-        found = executors.everyone(connection)
+        assert executors.heartbeat(connection, one)
+        assert not executors.heartbeat(connection, one)
+        found = executors.all_executors(connection)
     assert [(e.id, e.born) for e in found] == [("x-1-2", "2")]
     assert not executors.overdue(found[0])
     assert executors.overdue(replace(found[0], seen=time.time() - executors.LEASE - 1))

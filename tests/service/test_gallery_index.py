@@ -13,11 +13,11 @@ import yaml
 
 from importer.config_file import schema
 from importer.exports.base import ExportComment, yaml_text
-from importer.gallery import published as rows
-from importer.gallery.database import Database
-from importer.gallery.migrations import migrate
 from importer.reasons import Reason
 from importer.service.index import GalleryIndex, IndexPage, text
+from importer.storage import published as rows
+from importer.storage.database import Database
+from importer.storage.migrations import migrate
 from tests.localai_client import GALLERY_MODEL, MODEL_CONFIG, LocalAI, decoded
 from tests.publishing import gallery_of, published, validated
 from tests.serving import Service, service

@@ -12,7 +12,7 @@ from tests.killer.points import POINTS, Point
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.xdist_group("killed")]
 SOME = {
-    ("import", "queued"), ("import", "succeeded written"),
+    ("import", "claimed"), ("import", "succeeded written"),
     ("validation", "engine ready"), ("validation", "cancelled"),
 }  # fmt: skip
 

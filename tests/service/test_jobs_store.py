@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from threading import Barrier
@@ -13,16 +15,19 @@ import pytest
 from sqlalchemy import inspect, text
 from sqlalchemy.exc import DBAPIError
 
-from importer.gallery import executors, jobs, migrations, queue, tables
-from importer.gallery.database import CLAIMS, Database
-from importer.gallery.executors import Executor
-from importer.gallery.jobs import Job
-from importer.gallery.migrations import NUMBERED, migrate
+from importer.service.gallery import Gallery
+from importer.storage import executors, jobs, migrations, queue, tables
+from importer.storage.database import Database
+from importer.storage.documents import Filters
+from importer.storage.executors import Executor, LeaseMonitor
+from importer.storage.jobs import Job, Kind
+from importer.storage.migrations import NUMBERED, migrate
 from tests.postgres import Postgres, postgres
 
 __all__ = ["postgres"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
 MANY = 8  # threads
+OLD = Path(__file__).parents[1] / "fixtures" / "databases" / "gallery_3.sql"
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -58,11 +63,23 @@ def asked(database: Database, kind: Any, **said: Any) -> Job:
         return jobs.create(connection, kind, {}, "ann", **said)
 
 
-def claimed(database: Database, device: str, can: queue.Can = lambda *_: True) -> str | None:
+def worker(database: Database, name: str, device: str | None = None, **more: Any) -> Executor:
+    """A process that has sent its first heartbeat."""
+    said = {"engines": ("mlx",), "version": "2", **more}
+    one = Executor(name, "here", "vm", 1, "", 0.0, device=device, **said)
     with database.writing() as connection:
-        database.alone(connection, CLAIMS)
-        found = queue.claim(connection, device, can)
-        return None if found is None else found.id
+        executors.heartbeat(connection, one)
+    return one
+
+
+def claim(database: Database, one: Executor, kind: Kind = "validation") -> Job | None:
+    with database.writing() as connection:
+        return queue.claim(connection, one, kind)
+
+
+def claimed(database: Database, one: Executor, kind: Kind = "validation") -> str | None:
+    found = claim(database, one, kind)
+    return None if found is None else found.id
 
 
 def test_the_tables_are_what_queries_see(database: Database) -> None:
@@ -75,16 +92,67 @@ def test_the_tables_are_what_queries_see(database: Database) -> None:
     assert migrate(database) == []
 
 
+def raw(database: Database, table: str, **row: Any) -> None:
+    """Insert a row as another version of the importer did."""
+    names = ", ".join(f'"{name}"' for name in row)
+    values = ", ".join(f":{name}" for name in row)
+    with database.writing() as connection:
+        connection.execute(text(f"INSERT INTO {table} ({names}) VALUES ({values})"), row)
+
+
+@pytest.mark.parametrize("number", [*NUMBERED][:-1])
 def test_a_database_of_any_version_is_brought_up_to_date(
-    empty: Database, monkeypatch: pytest.MonkeyPatch
+    empty: Database, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    monkeypatch.setattr(migrations, "NUMBERED", {1: NUMBERED[1]})
-    assert migrate(empty) == [1]
-    job = asked(empty, "import")
+    monkeypatch.setattr(migrations, "NUMBERED", {n: NUMBERED[n] for n in NUMBERED if n <= number})
+    migrate(empty)
+    job = {
+        "kind": "import", "place": 0, "request": "{}", "by": "ann", "attempt": 1, "events": 0,
+        "created_at": "2026-01-01T00:00:00+00:00",
+    }  # fmt: skip
+    for ident, state, enqueued in (("new", "queued", 0), ("old", "running", 1), ("over", "failed", 1)):
+        raw(empty, "jobs", **job, id=ident, root=ident, state=state, enqueued=enqueued)
     monkeypatch.setattr(migrations, "NUMBERED", NUMBERED)
-    assert migrate(empty) == [*NUMBERED][1:]
-    with empty.reading() as connection:
-        assert jobs.get(connection, job.id).created_at == job.created_at
+    assert migrate(empty) == [n for n in NUMBERED if n > number]
+    one = worker(empty, "a")
+    assert claimed(empty, one, "import") == "new"
+    assert claimed(empty, one, "import") is None  # a process of the old version may run the other
+    with empty.writing() as connection:
+        [old] = queue.outdated(connection, ["2"])
+        assert queue.restart(connection, old, "version 1 of its workflow is gone")
+    again = claim(empty, one, "import")
+    assert again is not None
+    assert (again.id, again.attempt, again.claims) == ("old", 2, 1)
+
+
+def test_a_gallery_that_the_old_version_left_in_the_middle_goes_on(tmp_path: Path) -> None:
+    """Written by the importer that kept its workflows elsewhere, whose server was killed in an import."""
+    file = tmp_path / "gallery.sqlite"
+    with closing(sqlite3.connect(file)) as old:
+        old.executescript(OLD.read_text(encoding="utf-8"))
+    with closing(Database(f"sqlite:///{file}")) as database:
+        assert migrate(database) == [4]
+        gallery = Gallery(database)
+        [document] = gallery.page(Filters(), 10)
+        assert (document.name, document.review, document.version) == ("base", "approved", 2)
+        assert gallery.get("base")[1].stored.need_receipt().history
+        with database.reading() as connection:
+            found = {job.id: job for job in jobs.page(connection, 99)}
+            [root] = [job for job in found.values() if job.kind == "imports"]
+            begun, waits = jobs.page(connection, 99, root=root.id)
+        assert sorted(job.state for job in found.values()) == ["failed", "queued", "running", "succeeded"]
+        one = worker(database, "a", "vm/gpu", engines=("vllm",))
+        with database.writing() as connection:
+            left = queue.outdated(connection, ["2"])
+            assert [job.id for job in left] == [begun.id, waits.id]
+            assert all(queue.restart(connection, job, "version 1 of its workflow is gone") for job in left)
+        assert [claimed(database, one, "import") for _ in range(3)] == [begun.id, waits.id, None]
+        validation = claim(database, one)
+        assert validation is not None
+        assert (validation.config, validation.attempt) == ("base", 1)
+        with database.reading() as connection:
+            numbers = [e["number"] for e in jobs.events(connection, root, 0, 999)]
+        assert numbers == [*range(1, len(numbers) + 1)]
 
 
 def test_a_migration_that_fails_leaves_nothing(empty: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,47 +178,171 @@ def test_many_begin_at_once_on_an_empty_database(empty: Database) -> None:
         assert [*connection.execute(text("SELECT number FROM migrations")).scalars()] == [*NUMBERED]
 
 
-def test_two_devices_never_claim_the_same_and_each_takes_the_oldest(database: Database) -> None:
-    waiting = [asked(database, "validation", engine="mlx").id for _ in range(MANY + 2)]
-    found = at_once(lambda number: claimed(database, f"host/{number}"))
-    assert sorted(found) == waiting[:MANY]
+def test_two_processes_never_claim_the_same_and_each_takes_the_oldest(database: Database) -> None:
+    workers = [worker(database, f"w{n}", f"host/{n}") for n in range(MANY)]
+    for kind in ("validation", "import"):
+        waiting = [asked(database, kind, engine="mlx").id for _ in range(MANY + 2)]
+        found = at_once(lambda number, kind=kind: claimed(database, workers[number], kind))
+        # In PostgreSQL a job whose claim is not committed yet is skipped, so that nobody waits for it.
+        assert sorted(found) == waiting[:MANY]
 
 
 def test_a_device_has_one_at_a_time_whoever_claims_for_it(database: Database) -> None:
-    waiting = [asked(database, "validation", engine="mlx") for _ in range(3)]
-    found = at_once(lambda _: claimed(database, "host/gpu"))
-    assert {*found} == {waiting[0].id}  # claimed, and in no queue yet: whoever comes may put it there
+    workers = [worker(database, f"w{n}", "host/gpu") for n in range(MANY)]
+    waiting = [asked(database, "validation", engine="mlx").id for _ in range(3)]
+    found = at_once(lambda number: claim(database, workers[number]))
+    [first] = [job for job in found if job is not None]
+    assert first.id == waiting[0]
     with database.writing() as connection:
-        queue.enqueued(connection, waiting[0])
-    assert claimed(database, "host/gpu") is None
-    with database.writing() as connection:
-        jobs.end(connection, waiting[0], "succeeded")
-    assert claimed(database, "host/gpu") == waiting[1].id
+        assert jobs.end(connection, first, "succeeded")
+    assert claimed(database, workers[0]) == waiting[1]
 
 
 def test_a_job_goes_to_whom_has_the_engine_and_the_memory(database: Database) -> None:
-    large = asked(database, "validation", engine="vllm", memory=10 << 30).id
-    small = asked(database, "validation", engine="mlx", memory=1 << 30).id
+    large = asked(database, "validation", engine="vllm", memory=10 << 30)
+    small = asked(database, "validation", engine="mlx", memory=1 << 30)
 
-    def who(*engines: str, memory: int) -> queue.Can:
-        return Executor("x", "", "", 1, "", 0.0, engines=engines, memory=memory).can
+    def taken(name: str, *engines: str, memory: int) -> str | None:
+        one = worker(database, name, f"host/{name}", engines=engines, memory=memory)
+        with database.reading() as connection:
+            open_ones = [j for j in (large, small) if jobs.get(connection, j.id).executor is None]
+        fits = [job.id for job in open_ones if one.can(job.engine, job.memory)]
+        found = claimed(database, one)
+        assert found == next(iter(fits), None)  # what requests are told is what the queue does
+        return found
 
-    assert claimed(database, "host/a", who("vllm", memory=8 << 30)) is None
-    assert claimed(database, "host/b", who("vllm", "mlx", memory=8 << 30)) == small
-    assert claimed(database, "host/a", who("vllm", memory=16 << 30)) == large
+    assert taken("a", "vllm", memory=8 << 30) is None
+    assert taken("b", "vllm", "mlx", memory=8 << 30) == small.id
+    assert taken("c", "vllm", memory=16 << 30) == large.id
 
 
-def test_the_jobs_of_a_device_that_is_gone_are_given_back_in_their_order(database: Database) -> None:
-    first, second = (asked(database, "validation", engine="mlx") for _ in range(2))
-    assert [claimed(database, f"host/{n}") for n in "ab"] == [first.id, second.id]
+def test_a_job_whose_process_is_gone_goes_on_at_the_first_step_that_is_not_recorded(
+    database: Database,
+) -> None:
+    asked(database, "import")
+    first, second = worker(database, "a"), worker(database, "b")
+    job = claim(database, first, "import")
+    assert job is not None
     with database.writing() as connection:
-        assert jobs.begin(connection, first, "weights")
-        assert [job.id for job in queue.release(connection, ["host/b"])] == [first.id]
+        assert jobs.begin(connection, job, "resolve")
+        assert queue.record(connection, job, "resolve", {"commit": "abc"})
+        assert jobs.begin(connection, job, "decide")
+    assert claim(database, second, "import") is None
     with database.writing() as connection:
-        assert queue.release(connection, ["host/b"]) == []
-        assert not jobs.begin(connection, first, "run")  # whoever had it finds out
-        assert not jobs.end(connection, first, "succeeded")
-    assert claimed(database, "host/c") == first.id
+        assert queue.release(connection, ["a"], keep=[job.id]) == 0
+        assert queue.release(connection, ["a"]) == 1
+    other = claim(database, second, "import")
+    assert other is not None
+    assert (other.id, other.attempt, other.claims) == (job.id, 1, 2)
+    with database.writing() as connection:
+        assert queue.results(connection, other) == {"resolve": {"commit": "abc"}}
+        assert queue.lost(connection, [job, other]) == [job.id]
+        # Whoever was only slow finds out, and writes nothing.
+        assert not jobs.begin(connection, job, "prove")
+        assert not queue.record(connection, job, "decide", {})
+        assert not jobs.end(connection, job, "succeeded")
+        assert jobs.end(connection, other, "succeeded")
+        assert queue.results(connection, other) == {}
+        assert queue.lost(connection, [other]) == [other.id]
+
+
+def test_a_process_whose_job_came_back_to_itself_holds_it_once(database: Database) -> None:
+    asked(database, "import")
+    one = worker(database, "a")
+    slow = claim(database, one, "import")
+    with database.writing() as connection:
+        queue.release(connection, ["a"])
+    again = claim(database, one, "import")
+    assert slow is not None
+    assert again is not None
+    with database.writing() as connection:
+        assert not jobs.begin(connection, slow, "resolve")
+        assert jobs.begin(connection, again, "resolve")
+
+
+def test_who_was_taken_for_dead_claims_nothing_until_its_next_heartbeat(database: Database) -> None:
+    job = asked(database, "import")
+    one = worker(database, "a")
+    with database.writing() as connection:
+        executors.remove(connection, ["a"])
+    assert claim(database, one, "import") is None
+    assert claimed(database, worker(database, "a"), "import") == job.id
+
+
+def test_a_job_that_kills_its_processes_is_given_up(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue, "MAX_CLAIMS", 3)
+    job = asked(database, "import")
+    one = worker(database, "a")
+    for _ in range(3):
+        with database.writing() as connection:
+            assert queue.exhausted(connection) == []
+        assert claimed(database, one, "import") == job.id
+        with database.writing() as connection:
+            queue.release(connection, ["a"])
+    assert claim(database, one, "import") is None
+    with database.writing() as connection:
+        [found] = queue.exhausted(connection)
+        assert jobs.end(connection, found, "failed", error={"kind": "gave-up"})
+        jobs.again(connection, jobs.get(connection, job.id), {})
+    assert claimed(database, one, "import") == job.id  # a person has tried it again
+
+
+def test_a_job_of_another_version_waits_for_it_until_it_is_gone(database: Database) -> None:
+    job = asked(database, "import")
+    old, new = worker(database, "a"), worker(database, "b", version="3")
+    begun = claim(database, old, "import")
+    assert begun is not None
+    with database.writing() as connection:
+        assert queue.record(connection, begun, "resolve", {})
+        queue.release(connection, ["a"])
+        assert queue.outdated(connection, ["2", "3"]) == []
+    assert claim(database, new, "import") is None
+    with database.writing() as connection:
+        [left] = queue.outdated(connection, ["3"])
+        assert queue.restart(connection, left, "version 2 of its workflow is gone")
+    again = claim(database, new, "import")
+    assert again is not None
+    assert (again.id, again.attempt, again.version) == (job.id, 2, "3")
+    with database.reading() as connection:
+        assert queue.results(connection, again) == {}
+
+
+def test_a_device_that_comes_back_has_its_job_first_and_one_that_is_gone_loses_it(database: Database) -> None:
+    for _ in range(2):
+        asked(database, "validation", engine="mlx")
+    first, second = worker(database, "a", "host/a"), worker(database, "b", "host/b")
+    begun = [claim(database, one) for one in (first, second)]
+    assert begun[0] is not None
+    with database.writing() as connection:
+        assert jobs.begin(connection, begun[0], "weights")
+        queue.release(connection, ["a"])
+        assert queue.orphaned(connection, ["host/a", "host/b"]) == []
+    assert claim(database, worker(database, "c", "host/c")) is None  # it is another device's
+    back = claim(database, worker(database, "a2", "host/a"))
+    assert back is not None
+    assert (back.id, back.attempt) == (begun[0].id, 1)
+    with database.writing() as connection:
+        queue.release(connection, ["a2"])
+        [left] = queue.orphaned(connection, ["host/b", "host/c"])
+        assert queue.restart(connection, left, "host/a is gone")
+    other = claim(database, worker(database, "c", "host/c"))
+    assert other is not None
+    assert (other.id, other.attempt, other.device) == (begun[0].id, 2, "host/c")
+
+
+def test_a_cancel_ends_a_job_whoever_claims_it_meanwhile(database: Database) -> None:
+    asked(database, "import")
+    one = worker(database, "a")
+    with database.reading() as connection:
+        [seen] = jobs.page(connection, 9)
+    held = claim(database, one, "import")
+    assert held is not None
+    with database.writing() as connection:
+        assert [job.id for job in jobs.cancel(connection, seen)] == [held.id]
+        assert not jobs.end(connection, held, "succeeded")
+        assert jobs.get(connection, held.id).executor is None
 
 
 def test_a_job_ends_once_and_its_events_are_numbered_without_a_gap(database: Database) -> None:
@@ -175,12 +367,32 @@ def test_a_job_ends_once_and_its_events_are_numbered_without_a_gap(database: Dat
     assert (said[-1]["job"], said[-1]["type"]) == (root.id, "succeeded")
 
 
+def test_a_list_is_cancelled_while_its_jobs_go_on(database: Database) -> None:
+    root = asked(database, "imports")
+    inside = [asked(database, "import", root=root, place=n) for n in range(MANY - 1)]
+    one = worker(database, "a")
+    held = [claim(database, one, "import") for _ in inside]
+
+    def work(number: int) -> None:
+        for _ in range(20):
+            with database.writing() as connection:
+                if number == MANY - 1:
+                    jobs.cancel(connection, root)
+                elif (job := held[number]) is not None:
+                    jobs.begin(connection, job, "resolve")
+
+    at_once(work)  # none waits for a row that the other holds
+    with database.reading() as connection:
+        assert jobs.get(connection, root.id).state == "cancelled"
+        assert jobs.counts(connection, root.id) == {"cancelled": MANY - 1}
+
+
 def test_another_attempt_is_begun_once(database: Database) -> None:
     job = asked(database, "import")
 
     def begin(_: int) -> bool:
         with database.writing() as connection:
-            return queue.anew(connection, job, "its version is gone")
+            return queue.restart(connection, job, "its version is gone")
 
     assert at_once(begin).count(True) == 1
 
@@ -188,27 +400,27 @@ def test_another_attempt_is_begun_once(database: Database) -> None:
 def test_a_process_that_was_taken_for_dead_finds_that_out(database: Database) -> None:
     one = Executor("vm-1-2", "here", "vm", 1, "", 0.0, device="vm/gpu", engines=("mlx",), version="1")
     with database.writing() as connection:
-        assert executors.sign(connection, one)
-        assert not executors.sign(connection, one)
-        assert [(x.id, x.device, x.version) for x in executors.everyone(connection)] == [
+        assert executors.heartbeat(connection, one)
+        assert not executors.heartbeat(connection, one)
+        assert [(x.id, x.device, x.version) for x in executors.all_executors(connection)] == [
             ("vm-1-2", "vm/gpu", "1")
         ]
-        executors.forget(connection, [one.id])
-        assert executors.sign(connection, one)
+        executors.remove(connection, [one.id])
+        assert executors.heartbeat(connection, one)
 
 
-def test_silence_is_told_by_the_clock_of_who_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lease_expires_by_the_clock_of_who_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, step = [0.0], executors.LEASE * 0.6
     monkeypatch.setattr(executors.time, "monotonic", lambda: clock[0])
     one = Executor("vm-1-2", "here", "vm", 1, "", seen=-5000.0)  # its clock is an hour behind
-    silence = executors.Silence()
-    for _ in range(4):  # it gives signs
+    monitor = LeaseMonitor()
+    for _ in range(4):  # its heart beats
         one = replace(one, seen=one.seen + step)
-        assert silence.of([one]) == set()
+        assert monitor.expired([one]) == set()
         clock[0] += step
-    assert silence.of([one]) == set()
+    assert monitor.expired([one]) == set()
     clock[0] += step
-    assert silence.of([one]) == {one.id}
-    assert silence.of([replace(one, seen=0.0)]) == set()
+    assert monitor.expired([one]) == {one.id}
+    assert monitor.expired([replace(one, seen=0.0)]) == set()
     clock[0] += 2 * step  # who looks was away itself
-    assert silence.of([replace(one, seen=0.0)]) == set()
+    assert monitor.expired([replace(one, seen=0.0)]) == set()

@@ -107,14 +107,14 @@ def test_a_version_of_the_importer_that_nobody_runs_any_more_strands_no_job(serv
     service.wait(lambda: on(service, "a"))
     for process in (before, old, service.processes[0]):
         service.kill(process)
-    newer = {"env": {"WORKFLOWS": "2"}, "by": "tests.killer.victim"}
+    newer = {"env": {"WORKFLOWS": "3"}, "by": "tests.killer.victim"}
     service.start(*ALONE, **newer)
     service.start("--device", "a", command="worker", **newer)
     for ident in (first, second):
         ended = service.ended(ident)
         assert not wrong(service, ended)
     assert job(service, first)["attempt"] == 2
-    assert any("version 1" in e["data"].get("says", "") for e in story(service, first))
+    assert any("version 2" in e["data"].get("says", "") for e in story(service, first))
 
 
 def test_two_servers_begin_at_once_on_an_empty_database(tmp_path: Path, postgres: Postgres) -> None:

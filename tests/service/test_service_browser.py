@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from importer.gallery.act import Act
-from importer.gallery.database import Database
-from importer.gallery.gallery import Gallery
+from importer.service.gallery import Gallery
+from importer.storage.audit import AuditContext
+from importer.storage.database import Database
 from tests.browsing import HARM, HOSTILE, ROOT, chrome, copied, folder, imported, seen, service, state
 from tests.pages import PHONE, Seen, picture
 from tests.reports.test_reports_browser import LARGEST
@@ -198,7 +198,7 @@ def test_whatever_a_repository_or_a_model_says_is_text(seen: Seen, service: Serv
         "outcomes": [outcome, {**outcome, "probe": "tool-call", "outcome": HARM}], "passed": False, "fit": {},
     }  # fmt: skip
     database = Database(service.env["IMPORTER_SERVE_DATABASE"])
-    with Gallery(database).change(Act(HARM, HARM, HOSTILE)) as change:
+    with Gallery(database).change(AuditContext(HARM, HARM, HOSTILE)) as change:
         stored = change.expect("model", None)
         receipt = stored.need_receipt()
         change.checkout.write_receipt("model", receipt.with_validation(report, stored.digest))

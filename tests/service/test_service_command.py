@@ -10,8 +10,8 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from importer.gallery.database import Database
-from importer.gallery.migrations import migrate
+from importer.storage.database import Database
+from importer.storage.migrations import migrate
 from tests.commandline import Desk, desk
 from tests.serving import problem, running
 

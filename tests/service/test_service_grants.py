@@ -12,15 +12,15 @@ import pytest
 
 from importer.config_file.receipt import ReviewEntry
 from importer.config_file.store import Store, StoredDocument
-from importer.gallery import jobs, keys
-from importer.gallery.act import Act
-from importer.gallery.database import Database
-from importer.gallery.gallery import Gallery
-from importer.gallery.jobs import Job
-from importer.gallery.migrations import migrate
 from importer.hub.local import AllowedFolders
-from importer.service.jobs.memory import Held
-from importer.service.jobs.validating import Validating
+from importer.service.gallery import Gallery
+from importer.service.jobs.live_jobs import LiveJob
+from importer.service.jobs.validation_steps import ValidationSteps
+from importer.storage import jobs, keys
+from importer.storage.audit import AuditContext
+from importer.storage.database import Database
+from importer.storage.jobs import Job
+from importer.storage.migrations import migrate
 from tests.commandline import BASE, Desk, desk
 from tests.serving import Service, problem, running
 
@@ -43,7 +43,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     database = Database(f"sqlite:///{folder / 'gallery.sqlite'}")
     migrate(database)
     with database.writing() as connection:
-        made = {s: keys.create(connection, s, s.split("+"), Act("ann", "create key")) for s in SCOPES}
+        made = {
+            s: keys.create(connection, s, s.split("+"), AuditContext("ann", "create key")) for s in SCOPES
+        }
     database.close()
     words = ("--host", "0.0.0.0", "--directory", str(folder / "models"), "--rate", "0")
     with running(folder, *words) as one:
@@ -198,11 +200,11 @@ def gallery(tmp_path: Path) -> Iterator[Gallery]:
 
 def job_of(gallery: Gallery, text: str, stored: StoredDocument, *, approved: bool = False) -> Job:
     """A validation of a document with this text that is queued, however it came to be."""
-    with gallery.change(Act("old", "import")) as change:
+    with gallery.change(AuditContext("old", "import")) as change:
         change.checkout.find("base")
         change.checkout.write(text, stored.need_receipt())
     if approved:
-        with gallery.change(Act("ann", "approve")) as change:
+        with gallery.change(AuditContext("ann", "approve")) as change:
             now = change.checkout.load("base")
             word = ReviewEntry("approved", "ann", "2026-01-01T00:00:00+00:00", None)
             change.checkout.amend("base", lambda receipt: receipt.with_review(word, now.data))
@@ -213,14 +215,14 @@ def job_of(gallery: Gallery, text: str, stored: StoredDocument, *, approved: boo
 
 def steps(gallery: Gallery, job: Job, folder: Path, digest: str, *roots: Path) -> list[str]:
     """How both steps that open weights end, the second after a first that found ``folder``."""
-    work = Validating(gallery, "device", Held(), AllowedFolders.below(roots))
+    work, live = ValidationSteps(gallery, "device", AllowedFolders.below(roots)), LiveJob(job)
     found = []
     for step, said in (
         (work.weights, {}),
         (work.run, {"weights": {"weights": str(folder), "digest": digest}}),
     ):
         with pytest.raises(Exception) as caught:  # noqa: PT011 - its kind is what is compared
-            step(job, said, lambda _: None)
+            step(live, said, lambda _: None)
         found.append(str(getattr(caught.value, "kind", caught.value)))
     return found
 

@@ -9,12 +9,12 @@ import httpx
 import pytest
 
 from importer.errors import ServiceError
-from importer.gallery import keys
-from importer.gallery.act import Act
-from importer.gallery.database import Database
-from importer.gallery.migrations import migrate
 from importer.service.security import middleware
 from importer.service.security.middleware import Limiter
+from importer.storage import keys
+from importer.storage.audit import AuditContext
+from importer.storage.database import Database
+from importer.storage.migrations import migrate
 from tests.commandline import Desk, desk
 from tests.serving import PATIENCE, Service, problem, running
 
@@ -89,7 +89,7 @@ def test_a_key_is_compared_in_constant_time_also_where_there_is_none(
     database = Database(f"sqlite:///{tmp_path / 'g.sqlite'}")
     migrate(database)
     with database.writing() as connection:
-        made = keys.create(connection, "ann", ["read"], Act("ann", "create key"))
+        made = keys.create(connection, "ann", ["read"], AuditContext("ann", "create key"))
     compared: list[tuple[str, str]] = []
     real = keys.hmac.compare_digest
 

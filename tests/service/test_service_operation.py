@@ -25,14 +25,14 @@ from sqlalchemy import Connection, select, text, update
 from starlette.testclient import TestClient
 
 from importer.cli.arguments import parse
-from importer.gallery import answers, tables
-from importer.gallery.answers import Answer
-from importer.gallery.database import Database
-from importer.gallery.opening import opened
 from importer.service.api import dependencies
 from importer.service.api.dependencies import Pulse
 from importer.service.app import create
 from importer.service.settings import Settings
+from importer.storage import idempotency_store, tables
+from importer.storage.database import Database
+from importer.storage.idempotency_store import StoredResponse
+from importer.storage.migrations import open_database
 from tests.serving import PATIENCE, Service, events, problem, running, service
 
 __all__ = ["service"]
@@ -75,9 +75,9 @@ def test_it_is_ready_while_it_works(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     app = create(Settings(validate=False))
     with TestClient(app, base_url="http://127.0.0.1") as client:
         assert client.get("/readyz").json() == {"status": "ready"}
-        app.state.desk.crew._seen -= 60  # as if its thread had stood still for a minute
+        app.state.desk.runner._seen -= 60  # as if its thread had stood still for a minute
         assert "jobs" in problem(client.get("/readyz"), 503, "not-ready")["detail"]
-        app.state.desk.crew._seen = time.monotonic()
+        app.state.desk.runner._seen = time.monotonic()
         app.state.ending = True
         ending = client.get("/readyz")
         assert problem(ending, 503, "not-ready")
@@ -92,7 +92,7 @@ def test_a_database_that_fails_is_one_line_of_the_log(
     monkeypatch.setenv("IMPORTER_HOME", str(tmp_path))
     settings = Settings(validate=False, imports=0)
     with TestClient(create(settings), base_url="http://127.0.0.1") as client:
-        with closing(opened(settings.url)) as database, database.writing() as connection:
+        with closing(open_database(settings.url)) as database, database.writing() as connection:
             connection.execute(text("DROP TABLE configs"))
         assert problem(client.get("/v1/configs"), 503, "no-database")
     told = [r for r in caplog.records if "no such table: configs" in r.getMessage()]
@@ -127,11 +127,11 @@ def test_a_database_that_hangs_holds_one_thread(tmp_path: Path, monkeypatch: pyt
 @slow
 def test_answers_are_kept_for_a_week(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IMPORTER_HOME", str(tmp_path))
-    settings, given = Settings(validate=False, imports=0), Answer(200, {}, "{}")
-    with closing(opened(settings.url)) as database:
+    settings, given = Settings(validate=False, imports=0), StoredResponse(200, {}, "{}")
+    with closing(open_database(settings.url)) as database:
         for key, days in (("old", 8), ("young", 6)):
             with database.writing() as connection:
-                answers.keep(connection, "ann", key, "asked", given)
+                idempotency_store.save(connection, "ann", key, "asked", given)
                 at = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="seconds")
                 connection.execute(update(tables.answers).where(tables.answers.c.key == key).values(at=at))
 

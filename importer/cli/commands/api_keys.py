@@ -29,18 +29,18 @@ def run(arguments: argparse.Namespace) -> None:
     """Make, list or revoke keys; raises ServiceError."""
     from importer.cli import show
     from importer.cli.importing import user
-    from importer.gallery import keys
-    from importer.gallery.act import Act
-    from importer.gallery.opening import opened
+    from importer.storage import keys
+    from importer.storage.audit import AuditContext
+    from importer.storage.migrations import open_database
 
-    database = opened(settings_of(arguments).settings.url)
+    database = open_database(settings_of(arguments).settings.url)
     who = user()
     with database.writing() as connection:
         if arguments.action == "create":
             scopes = arguments.scope or ["read"]
-            show.line(keys.create(connection, arguments.name, scopes, Act(who, "create key")))
+            show.line(keys.create(connection, arguments.name, scopes, AuditContext(who, "create key")))
         elif arguments.action == "revoke":
-            keys.revoke(connection, arguments.key, Act(who, "revoke key"))
+            keys.revoke(connection, arguments.key, AuditContext(who, "revoke key"))
             show.note(f"Revoked {arguments.key}.")
         elif arguments.json:
             show.json_lines(keys.listed(connection))

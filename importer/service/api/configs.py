@@ -14,9 +14,6 @@ from importer.config_file.yaml_edit.source_map import UnreadableYaml, parse_yaml
 from importer.errors import DocumentError, ServiceError
 from importer.exports import FORMATS, get
 from importer.exports.base import Exported, Options, Origin
-from importer.gallery.entry import Summary, Version
-from importer.gallery.gallery import Filters
-from importer.gallery.standing import State
 from importer.messages import render
 from importer.service.api.dependencies import AtDesk, Desk, json_answer
 from importer.service.api.edit import Edit, edit
@@ -24,8 +21,11 @@ from importer.service.api.etags import MOST, IfMatch, IfNoneMatch, etag, needed,
 from importer.service.api.problems import problems
 from importer.service.api.request_models import Spoken, Text, json_object, merged
 from importer.service.api.response_models import Configs, Decisions, Export, History, Whole, config_json
+from importer.service.gallery import DocumentVersion
+from importer.service.publication_state import State
 from importer.service.security.auth import Approver, Importer, Reader, act
 from importer.service.security.grants import Caller
+from importer.storage.documents import Filters, Summary
 
 router = APIRouter(prefix="/v1/configs", tags=["configs"])
 YAML = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")
@@ -252,13 +252,13 @@ def _edit(
     return json_answer(_whole(summary, version), headers={"ETag": etag(summary.version)})
 
 
-def _whole(summary: Summary, version: Version) -> dict[str, Any]:
+def _whole(summary: Summary, version: DocumentVersion) -> dict[str, Any]:
     stored = version.stored
     warnings = [] if stored.receipt is None else stored.receipt.warnings or []
     return config_json(summary) | {"text": version.text, "data": stored.data, "warnings": [*warnings]}
 
 
-def _made(version: Version, before: Version | None) -> dict[str, Any]:
+def _made(version: DocumentVersion, before: DocumentVersion | None) -> dict[str, Any]:
     told = {k: getattr(version, k) for k in ("action", "state", "digest", "by", "at", "why")}
     changes = None
     if before is not None:

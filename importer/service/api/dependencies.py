@@ -14,12 +14,12 @@ from fastapi import Depends, Request
 from fastapi.responses import Response
 from sqlalchemy import text
 
-from importer.gallery.database import Database
-from importer.gallery.gallery import Gallery
+from importer.service.gallery import Gallery
 from importer.service.index import GalleryIndex
-from importer.service.jobs.crew import Crew
 from importer.service.jobs.notifier import Watching
+from importer.service.jobs.runner import Runner
 from importer.service.settings import Settings
+from importer.storage.database import Database
 
 PATIENCE = 3.0  # seconds
 
@@ -60,7 +60,7 @@ class Desk:
     settings: Settings
     database: Database
     gallery: Gallery
-    crew: Crew
+    runner: Runner
     watching: Watching
     index: GalleryIndex
     looks: BoundedSemaphore

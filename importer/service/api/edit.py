@@ -10,22 +10,22 @@ from importer.config_file.grants import grants
 from importer.config_file.name_allocator import Names
 from importer.config_file.store import write_all
 from importer.errors import ServiceError
-from importer.gallery.act import Act
-from importer.gallery.entry import Summary, Version
-from importer.gallery.gallery import check_version
 from importer.hub import parse, resolve
 from importer.service.api.dependencies import Desk
 from importer.service.api.request_models import Import, checked
-from importer.service.jobs.importing import need_choice
+from importer.service.gallery import DocumentVersion, check_version
+from importer.service.jobs.import_steps import need_choice
 from importer.service.security.grants import Caller, admitted, need_approver
+from importer.storage.audit import AuditContext
+from importer.storage.documents import Summary
 
 Edit = Callable[[str], str]
 TRIES = 20  # of an edit that any version will do for, while others are quicker
 
 
 def edit(
-    name: str, at: Desk, who: Caller, act: Act, wanted: list[int] | None, text: Edit
-) -> tuple[Summary, Version]:
+    name: str, at: Desk, who: Caller, act: AuditContext, wanted: list[int] | None, text: Edit
+) -> tuple[Summary, DocumentVersion]:
     """What the document is then; the schema has to allow it, and ``who`` has to be allowed what it grants.
 
     ``wanted`` are the versions that it may be of; of any it is made anew where somebody was quicker. Raises
@@ -42,8 +42,8 @@ def edit(
 
 
 def _edit(
-    name: str, at: Desk, who: Caller, act: Act, wanted: list[int] | None, text: Edit
-) -> tuple[Summary, Version]:
+    name: str, at: Desk, who: Caller, act: AuditContext, wanted: list[int] | None, text: Edit
+) -> tuple[Summary, DocumentVersion]:
     """A text takes its time to be read: nobody waits for that, and an edit of an old version is refused."""
     last = at.gallery.get(name)[1]
     check_version(name, last.number, wanted)
@@ -81,6 +81,6 @@ def look(body: Import, at: Desk, who: Caller) -> Studied:
     snapshot = resolve(parse(request.reference, request.revision), at.settings.places)
     with at.gallery.checkout() as folder:
         request = request.after(Names(folder).known(snapshot, request.name))
-    studied = study_snapshot(snapshot, request, at.crew.bench)
+    studied = study_snapshot(snapshot, request, at.runner.bench)
     need_choice(studied, at.settings)
     return studied

@@ -11,17 +11,16 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from importer.errors import ServiceError
-from importer.gallery import published
-from importer.gallery.entry import Summary
-from importer.gallery.gallery import Filters
-from importer.gallery.standing import STATES, State
 from importer.service import index as addresses
 from importer.service.api.dependencies import AtDesk
 from importer.service.api.etags import IfNoneMatch, same
 from importer.service.api.problems import problems
 from importer.service.index import IndexPage
 from importer.service.localai.keys import GalleryReader
+from importer.service.publication_state import STATES, State
 from importer.service.security.auth import Reader
+from importer.storage import published
+from importer.storage.documents import Filters, Summary
 
 router = APIRouter(tags=["gallery"])
 YAML = "application/yaml"

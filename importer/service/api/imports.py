@@ -18,18 +18,18 @@ from importer.config_file.receipt import evidence_json
 from importer.config_file.review import change_json
 from importer.config_file.store import Store
 from importer.errors import DocumentError, ImporterError, ServiceError
-from importer.gallery import audit, jobs
 from importer.hub import parse
 from importer.messages import render
 from importer.service import messages
 from importer.service.api.dependencies import AtDesk, Desk
 from importer.service.api.edit import look, turn
-from importer.service.api.idempotency import AskedOnce
 from importer.service.api.problems import accepted, problems
 from importer.service.api.request_models import Import
 from importer.service.api.response_models import Job, Preview, job_json
+from importer.service.idempotency import AskedOnce
 from importer.service.security.auth import Importer, act
 from importer.service.security.grants import Caller, admitted, check_reference
+from importer.storage import audit, jobs
 
 router = APIRouter(prefix="/v1/imports", tags=["imports"])
 ASKING = (
@@ -79,9 +79,9 @@ def start(body: Import, request: Request, at: AtDesk, who: Importer, once: Asked
         headers = {"Location": f"/v1/jobs/{first.id}"}
         answered = once.answer(connection, job_json(first, counts), 202, headers)
     if seen is None:
-        at.crew.hurry()
+        at.runner.hurry()
     else:
-        at.crew.bring(first, seen)
+        at.runner.bring(first, seen)
     return answered
 
 
@@ -155,7 +155,7 @@ def preview(body: Import, at: AtDesk, who: Importer) -> dict[str, Any]:
 
 def _preview(body: Import, at: Desk, who: Caller) -> dict[str, Any]:
     studied = look(body, at, who)
-    decided = finalize(studied, prove_studied(studied, at.crew.bench))
+    decided = finalize(studied, prove_studied(studied, at.runner.bench))
     with at.gallery.checkout() as folder:
         return _shown(build_plan(decided, Names(folder)), folder, body)
 

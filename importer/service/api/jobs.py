@@ -11,15 +11,15 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
 from importer.errors import ServiceError
-from importer.gallery import audit, jobs
-from importer.gallery.jobs import Job as JobRow
 from importer.service.api.dependencies import AtDesk, Desk
-from importer.service.api.idempotency import AskedOnce
 from importer.service.api.problems import accepted, problems
 from importer.service.api.request_models import Import, Retry
 from importer.service.api.response_models import JOBS, Job, Jobs, JobState, job_json
+from importer.service.idempotency import AskedOnce
 from importer.service.security.auth import Importer, Reader, act
 from importer.service.security.grants import Caller, admitted, need_approval
+from importer.storage import audit, jobs
+from importer.storage.jobs import Job as JobRow
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 AGAIN = ("failed", "cancelled")  # what may be tried again
@@ -181,7 +181,7 @@ def cancel(job: str, request: Request, at: AtDesk, who: Importer, once: AskedOnc
         audit.record(connection, act(request, who, "cancel"), f"job {job}", {"jobs": len(ended)})
         now = jobs.get(connection, job)
         answered = once.answer(connection, job_json(now, _counts(connection, now)), 200, {})
-    at.crew.cancelled(ended)
+    at.runner.cancelled(ended)
     return answered
 
 
@@ -217,7 +217,7 @@ def retry(
         )  # fmt: skip
         headers = {"Location": f"/v1/jobs/{job}"}
         answered = once.answer(connection, job_json(now, _counts(connection, now)), 202, headers)
-    at.crew.hurry()
+    at.runner.hurry()
     return answered
 
 

@@ -9,14 +9,14 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from importer.errors import ServiceError
-from importer.gallery import audit, keys
-from importer.gallery.act import Act
-from importer.gallery.answers import Again
 from importer.service.api.dependencies import AtDesk, Desk
-from importer.service.api.idempotency import AskedOnce, Once
 from importer.service.api.problems import problems
 from importer.service.api.request_models import Body
+from importer.service.idempotency import AskedOnce, Idempotency
 from importer.service.security.auth import Admin, act
+from importer.storage import audit, keys
+from importer.storage.audit import AuditContext
+from importer.storage.idempotency_store import AlreadyStored
 
 router = APIRouter(prefix="/v1", tags=["admin"])
 Scope = Literal["read", "import", "approve", "admin"]
@@ -78,12 +78,12 @@ def make(body: KeyRequest, request: Request, at: AtDesk, who: Admin, once: Asked
     if made is None:
         try:
             return _made(body, at, act(request, who, "create key"), once)
-        except Again:
+        except AlreadyStored:
             made = once.kept() or {"id": "?"}
     raise ServiceError("key-made", key=made["id"])
 
 
-def _made(body: KeyRequest, at: Desk, doing: Act, once: Once) -> dict[str, Any]:
+def _made(body: KeyRequest, at: Desk, doing: AuditContext, once: Idempotency) -> dict[str, Any]:
     with at.database.writing() as connection:
         key = keys.create(connection, body.name, body.scopes, doing)
         told = {"id": key.split("_")[1]}

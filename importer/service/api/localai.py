@@ -10,7 +10,6 @@ from fastapi.responses import Response
 from importer.config_file.validation_status import builds
 from importer.engines import capabilities
 from importer.errors import ImporterError, ServiceError
-from importer.gallery import audit, executors, jobs, published
 from importer.service import index, messages
 from importer.service.api.dependencies import AtDesk, json_answer
 from importer.service.api.edit import look, turn
@@ -18,6 +17,7 @@ from importer.service.localai import models
 from importer.service.localai.imports import asked, estimates, status
 from importer.service.localai.keys import Importer, Reader
 from importer.service.security.auth import act
+from importer.storage import audit, executors, jobs, published
 
 router = APIRouter(tags=["localai"], route_class=models.Envelope)
 DETECTED = ("mlx", "mlx-vlm", "vllm")  # what files and machine may lead to; others have to be asked for
@@ -53,7 +53,7 @@ def import_uri(body: models.ImportUri, request: Request, at: AtDesk, who: Import
     with at.database.writing() as connection:
         job = jobs.create(connection, "import", said.model_dump(exclude_unset=True), who.name)
         audit.record(connection, act(request, who, "ask"), f"job {job.id}", {"imports": 1})
-    at.crew.bring(job, studied)
+    at.runner.bring(job, studied)
     at_job = f"{index.base(request, at.settings)}/models/jobs/{job.id}"
     return json_answer({"uuid": job.id, "status": at_job, **told})
 
@@ -125,7 +125,7 @@ def backends(at: AtDesk, who: Reader) -> Response:
     """`installed` where a process of this service has the engine."""
     del who
     with at.database.reading() as connection:
-        engines = {engine for one in executors.everyone(connection) for engine in one.engines}
+        engines = {engine for one in executors.all_executors(connection) for engine in one.engines}
     return json_answer(
         [
             {

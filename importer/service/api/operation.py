@@ -31,7 +31,7 @@ async def ready(request: Request, at: AtDesk) -> dict[str, str]:
         raise ServiceError("no-database", seconds=AGAIN)
     if request.app.state.ending:
         raise ServiceError("not-ready", problem="it is ending", seconds=AGAIN)
-    if not at.crew.well:
+    if not at.runner.well:
         raise ServiceError("not-ready", problem="its jobs are not looked after", seconds=AGAIN)
     return {"status": "ready"}
 

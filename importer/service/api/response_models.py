@@ -8,11 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
 from importer.errors import ServiceError
-from importer.gallery import jobs
-from importer.gallery.entry import Summary
-from importer.gallery.jobs import Job as JobRow
-from importer.gallery.standing import State
 from importer.service.api.problems import problem
+from importer.service.publication_state import State
+from importer.storage import jobs
+from importer.storage.documents import Summary
+from importer.storage.jobs import Job as JobRow
 
 JobState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 

@@ -7,20 +7,20 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from importer.app.import_ import now
+from importer.config import now
 from importer.config_file.receipt import Receipt
 from importer.config_file.receipt import ReviewEntry as Said
 from importer.config_file.review import say
 from importer.engines import get
-from importer.gallery import audit, executors, jobs
 from importer.service.api.dependencies import AtDesk, Desk
 from importer.service.api.etags import IfMatch, etag, numbers
-from importer.service.api.idempotency import AskedOnce, Once
 from importer.service.api.problems import accepted, problems
 from importer.service.api.request_models import Rejection, ReviewRequest, ValidationRequest
 from importer.service.api.response_models import Config, Job, config_json, job_json
+from importer.service.idempotency import AskedOnce, Idempotency
 from importer.service.security.auth import Approver, Importer, act
 from importer.service.security.grants import Caller, need_approval
+from importer.storage import audit, executors, jobs
 
 NOBODY = (
     "no worker has {engine} and the memory; it waits for one that does: install {known} on the server or "
@@ -66,7 +66,7 @@ def _say(
     request: Request,
     at: Desk,
     who: Caller,
-    once: Once,
+    once: Idempotency,
     body: ReviewRequest,
     match: str | None,
 ) -> Response:
@@ -112,7 +112,7 @@ def validate(
         needs = _memory(stored.need_receipt())
     with at.database.writing() as connection:
         asked = {"config": name, "engine": engine, "fetch": said.fetch}
-        able = any(one.can(engine, needs) for one in executors.everyone(connection))
+        able = any(one.can(engine, needs) for one in executors.all_executors(connection))
         job = jobs.create(
             connection, "validation", asked, who.name, config=name, engine=engine, memory=needs,
             says=None if able else NOBODY.format(engine=engine, known=known),

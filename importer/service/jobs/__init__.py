@@ -1,1 +1,1 @@
-"""Jobs: durable workflows that go on where they were, whatever process dies."""
+"""Run jobs of the queue: claim them, run their steps, and go on with those of processes that died."""

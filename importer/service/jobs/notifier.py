@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from importer.gallery import jobs
-from importer.gallery.database import Database
+from importer.storage import jobs
+from importer.storage.database import Database
 
 LOOK = 0.2  # seconds between two looks, while somebody watches
 

@@ -9,10 +9,10 @@ from pydantic import ValidationError
 
 from importer.app.decide import Studied, finalize
 from importer.errors import ImporterError, ServiceError
-from importer.gallery.jobs import Job
 from importer.service import messages
 from importer.service.api.request_models import Import
 from importer.service.localai.models import ImportUri
+from importer.storage.jobs import Job
 
 FILE = "file://"
 COUNT = {"backend": "backend", "name": "name"}  # preferences that a request of ours has, too

@@ -12,12 +12,12 @@ from fastapi.security import HTTPBearer
 from fastapi.security.api_key import APIKeyHeader
 
 from importer.errors import ServiceError
-from importer.gallery import keys
-from importer.gallery.act import Act
 from importer.service.api.dependencies import Desk, desk
 from importer.service.security.grants import Caller
 from importer.service.security.middleware import Limiter
 from importer.service.settings import Settings
+from importer.storage import keys
+from importer.storage.audit import AuditContext
 
 LOCAL = "local"  # who asks on loopback without a key
 REFUSED = 60  # wrong keys a minute that one address is told about
@@ -97,9 +97,9 @@ Approver = Annotated[Caller, Depends(needs("approve"))]
 Admin = Annotated[Caller, Depends(needs("admin"))]
 
 
-def act(request: Request, who: Caller, action: str, why: str | None = None) -> Act:
+def act(request: Request, who: Caller, action: str, why: str | None = None) -> AuditContext:
     """What a caller does, for versions and the audit log."""
-    return Act(who.name, action, why, getattr(request.state, "id", None), address(request))
+    return AuditContext(who.name, action, why, getattr(request.state, "id", None), address(request))
 
 
 def address(request: Request) -> str:

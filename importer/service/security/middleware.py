@@ -15,10 +15,10 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from importer.errors import ServiceError
-from importer.gallery.ids import fresh
 from importer.service.api.problems import answer
 from importer.service.settings import Settings, is_loopback
 from importer.service.telemetry import Metrics, request_id
+from importer.storage.ids import fresh
 
 DEPTH = 64  # levels of JSON
 LARGE = 50_000  # bytes from which on the loop does not wait for a look at the depth

@@ -12,7 +12,7 @@ _last = 0
 
 
 def fresh() -> str:
-    """A new id; in one process each sorts behind all before it."""
+    """Return a new id; in one process each sorts behind all before it."""
     global _last  # noqa: PLW0603 - the clock may stand still between two calls
     with _lock:
         # 48 bits of milliseconds and 12 bits of their fractions, as RFC 9562 allows.

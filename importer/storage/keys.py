@@ -1,4 +1,4 @@
-"""API keys: shown once when they are made, kept as a hash, with what they are good for."""
+"""API keys: shown once when they are made, kept as a hash, with their scopes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
 
-from importer.app.import_ import now
+from importer.config import now
 from importer.errors import ServiceError, Setting, UsageError
-from importer.gallery import audit
-from importer.gallery.act import Act
-from importer.gallery.tables import keys
 from importer.reasons import Reason
+from importer.storage import audit
+from importer.storage.audit import AuditContext
+from importer.storage.tables import keys
 
 SCOPES = ("read", "import", "approve", "admin")
 PREFIX = "imp"  # a key is imp_ID_SECRET
@@ -34,15 +34,15 @@ class KeyNameReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key without its secret. Whatever it is good for, it may read: who asked for a job follows it."""
+    """A key without its secret. Each may read, whatever its scopes: who creates a job follows it."""
 
     id: str
     name: str
     scopes: frozenset[str]
 
 
-def create(connection: Connection, name: str, scopes: Collection[str], act: Act) -> str:
-    """The key itself, which nobody can show again; ``scopes`` are of ``SCOPES``.
+def create(connection: Connection, name: str, scopes: Collection[str], context: AuditContext) -> str:
+    """Return a new key, which nobody can show again; ``scopes`` are of ``SCOPES``.
 
     Raises UsageError("bad-value") for a name that cannot be shown in one line.
     """
@@ -51,14 +51,14 @@ def create(connection: Connection, name: str, scopes: Collection[str], act: Act)
         raise UsageError("bad-value", setting=Setting.KEY_NAME, value=name, problem=problem)
     ident, secret = secrets.token_hex(6), secrets.token_urlsafe(SECRET)
     row = {"id": ident, "name": name, "hash": _hash(secret), "scopes": " ".join(sorted(set(scopes)))}
-    connection.execute(insert(keys).values(**row, created_at=now(), created_by=act.who))
-    audit.record(connection, act, f"key {ident}", {"name": name, "scopes": sorted(set(scopes))})
+    connection.execute(insert(keys).values(**row, created_at=now(), created_by=context.who))
+    audit.record(connection, context, f"key {ident}", {"name": name, "scopes": sorted(set(scopes))})
     return f"{PREFIX}_{ident}_{secret}"
 
 
-def find(connection: Connection, said: str) -> Key | None:
-    """The key that was said, unless it is revoked; as much time is spent on one that is not there."""
-    prefix, _, rest = said.partition("_")
+def find(connection: Connection, text: str) -> Key | None:
+    """Return the key of a text, unless it is revoked; takes as long for a key that is not there."""
+    prefix, _, rest = text.partition("_")
     ident, _, secret = rest.partition("_")
     row = connection.execute(select(keys).where(keys.c.id == ident)).mappings().first()
     same = hmac.compare_digest(_hash(secret), NOBODY if row is None else row["hash"])
@@ -68,17 +68,17 @@ def find(connection: Connection, said: str) -> Key | None:
 
 
 def listed(connection: Connection) -> list[dict[str, Any]]:
-    """All keys without secrets and hashes."""
+    """Return all keys without secrets and hashes."""
     shown = [c for c in keys.c if c.name != "hash"]
     return [dict(row) for row in connection.execute(select(*shown).order_by(keys.c.created_at)).mappings()]
 
 
-def revoke(connection: Connection, ident: str, act: Act) -> None:
-    """From now on the key is none; raises ServiceError("no-such-key")."""
+def revoke(connection: Connection, ident: str, context: AuditContext) -> None:
+    """Revoke a key; raises ServiceError("no-such-key")."""
     gone = update(keys).where(keys.c.id == ident, keys.c.revoked_at.is_(None)).values(revoked_at=now())
     if connection.execute(gone).rowcount == 0:
         raise ServiceError("no-such-key", key=ident)
-    audit.record(connection, act, f"key {ident}", {})
+    audit.record(connection, context, f"key {ident}", {})
 
 
 def _hash(secret: str) -> str:

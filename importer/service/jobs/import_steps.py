@@ -4,52 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from importer.app.decide import ImportRequest, Progress, Studied, finalize, prove_studied, study_snapshot
 from importer.app.import_ import build_plan, merge_plan, write
 from importer.app.session import ImportSession
 from importer.config_file.name_allocator import Names
 from importer.errors import ServiceError
-from importer.gallery import jobs
-from importer.gallery.act import Act
-from importer.gallery.gallery import Gallery
-from importer.gallery.jobs import Job
 from importer.hub import parse, resolve
 from importer.hub.endpoint import Pace
 from importer.hub.snapshot import Snapshot
 from importer.messages import render
 from importer.proof.result import Proof
 from importer.service.api.request_models import Import, request_of
-from importer.service.jobs.memory import Held, Running, Stopped
+from importer.service.gallery import Gallery
+from importer.service.jobs.live_jobs import LiveJob, Stopped
+from importer.service.jobs.steps import Results, Step
 from importer.service.settings import Settings
 from importer.signals.architecture import architectures
 from importer.signals.backend import takers
 from importer.signals.loading import LoadVerdict
+from importer.storage import jobs
+from importer.storage.audit import AuditContext
+from importer.storage.jobs import Job
 
-Said = Mapping[str, Any]
 
+class ImportSteps:
+    """The steps of an import job. Each may be run again: it gives the same, and nothing twice."""
 
-class Importing:
-    """The steps of an import job. Each may be done again: it gives the same, and nothing twice."""
+    def __init__(self, gallery: Gallery, bench: ImportSession, settings: Settings) -> None:
+        self._gallery, self._bench, self._settings = gallery, bench, settings
 
-    def __init__(self, gallery: Gallery, bench: ImportSession, settings: Settings, held: Held) -> None:
-        self._gallery, self._bench, self._settings, self._held = gallery, bench, settings, held
+    @property
+    def steps(self) -> Mapping[str, Step]:
+        """The steps by name, in their order."""
+        return {"resolve": self.resolve, "decide": self.decide, "prove": self.prove, "store": self.store}
 
-    def resolve(self, job: Job, _: Said, progress: Progress) -> Said:
-        """The commit that the reference stands for; from here on nothing else is looked at."""
-        request, held = self._request(job), self._held.get(job.id)
-        seen = self._held.brought(job.workflow)
-        if seen is not None:
-            held.snapshot, held.studied = seen.snapshot, seen
-        else:
+    def resolve(self, live: LiveJob, _: Results, progress: Progress) -> Results:
+        """Resolve the reference to a commit; later steps read nothing else."""
+        if live.snapshot is None:
+            request = self._request(live.job)
             reference, places = parse(request.reference, request.revision), self._settings.places
-            held.snapshot = Pace(progress).keep(lambda: resolve(reference, places))
-        return {"model": held.snapshot.label, "commit": held.snapshot.revision}
+            live.snapshot = Pace(progress).keep(lambda: resolve(reference, places))
+        return {"model": live.snapshot.label, "commit": live.snapshot.revision}
 
-    def decide(self, job: Job, said: Said, progress: Progress) -> Said:
-        """What files, tables and template say; raises ServiceError("ambiguous")."""
-        studied = self._studied(job, said, progress)
+    def decide(self, live: LiveJob, results: Results, progress: Progress) -> Results:
+        """Decide the backend from files, tables and template; raises ServiceError("ambiguous")."""
+        studied = self._studied(live, results, progress)
         need_choice(studied, self._settings)
         backend = studied.backend
         return {
@@ -58,18 +58,18 @@ class Importing:
             "version": studied.target.version,
         }
 
-    def prove(self, job: Job, said: Said, progress: Progress) -> Said:
-        """What the engine's own parsers make of the template."""
-        proof = prove_studied(self._studied(job, said, progress), self._bench, progress)
+    def prove(self, live: LiveJob, results: Results, progress: Progress) -> Results:
+        """Prove the template against the engine's own parsers."""
+        proof = prove_studied(self._studied(live, results, progress), self._bench, progress)
         return {"proof": None if proof is None else proof.to_json()}
 
-    def store(self, job: Job, said: Said, progress: Progress) -> Said:
-        """The document in the gallery and the job's end, in one transaction."""
-        kept = said["prove"]["proof"]
+    def store(self, live: LiveJob, results: Results, progress: Progress) -> Results:
+        """Write the document to the gallery and end the job, in one transaction."""
+        job, kept = live.job, results["prove"]["proof"]
         proof = None if kept is None else Proof.from_json(kept)
-        decided = finalize(self._studied(job, said, progress), proof, progress)
+        decided = finalize(self._studied(live, results, progress), proof, progress)
         asked = Import(**job.request)
-        with self._gallery.change(Act(job.by, "import", asked.note, job.id)) as change:
+        with self._gallery.change(AuditContext(job.by, "import", asked.note, job.id)) as change:
             planned = build_plan(decided, Names(change.checkout))
             settled = merge_plan(planned, change.checkout, asked.take)
             write(settled, change.checkout)
@@ -88,24 +88,27 @@ class Importing:
     def _request(self, job: Job) -> ImportRequest:
         return request_of(Import(**job.request), self._settings)
 
-    def _studied(self, job: Job, said: Said, progress: Progress) -> Studied:
-        """As it is held, or once more after another process died."""
-        held = self._held.get(job.id)
-        if held.studied is None:
-            request = self._request(job)
-            snapshot = self._snapshot(held, request, said, progress)
+    def _studied(self, live: LiveJob, results: Results, progress: Progress) -> Studied:
+        """Return the analysis, made once more where another process has begun the job."""
+        if live.studied is None:
+            request = self._request(live.job)
+            snapshot = self._snapshot(live, request, results, progress)
             with self._gallery.checkout() as folder:
                 request = request.after(Names(folder).known(snapshot, request.name))
-            held.studied = study_snapshot(snapshot, request, self._bench, progress)
-        return held.studied
+            live.studied = study_snapshot(snapshot, request, self._bench, progress)
+        return live.studied
 
-    def _snapshot(self, held: Running, request: ImportRequest, said: Said, progress: Progress) -> Snapshot:
-        """At the commit that the first step has found."""
-        if held.snapshot is None:
+    def _snapshot(
+        self, live: LiveJob, request: ImportRequest, results: Results, progress: Progress
+    ) -> Snapshot:
+        """Return the snapshot at the commit of the first step."""
+        if live.snapshot is None:
             reference, places = parse(request.reference, request.revision), self._settings.places
-            pinned = replace(reference, revision=said["resolve"]["commit"]) if reference.repo else reference
-            held.snapshot = Pace(progress).keep(lambda: resolve(pinned, places))
-        return held.snapshot
+            pinned = (
+                replace(reference, revision=results["resolve"]["commit"]) if reference.repo else reference
+            )
+            live.snapshot = Pace(progress).keep(lambda: resolve(pinned, places))
+        return live.snapshot
 
 
 def need_choice(studied: Studied, settings: Settings) -> None:

@@ -66,16 +66,26 @@ answers = Table(
 )
 
 # ``root`` is the job that a list was asked for, else the job itself; its ``events`` number the events.
-# ``device`` is the one that has claimed a validation, ``memory`` the bytes it needs.
+# ``device`` is the one that has claimed a validation, ``memory`` the bytes it needs. ``executor`` is the
+# process that runs it, ``claims`` how often one has begun this attempt, ``version`` that of its steps.
 jobs = Table(
     "jobs",
     METADATA,
     Column("id", Text, primary_key=True),
     *(Column(name, Text) for name in ("kind", "root", "state", "step", "says", "request", "result", "error")),
-    *(Column(name, Text) for name in ("by", "config", "engine", "device")),
+    *(Column(name, Text) for name in ("by", "config", "engine", "device", "executor", "version")),
     *(Column(name, Text) for name in ("created_at", "started_at", "ended_at")),
     Column("memory", BigInteger),
-    *(Column(name, Integer) for name in ("place", "attempt", "events", "enqueued")),
+    *(Column(name, Integer) for name in ("place", "attempt", "events", "claims")),
+)
+
+# Results of finished steps as JSON, until the job ends.
+steps = Table(
+    "steps",
+    METADATA,
+    Column("job", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("result", Text),
 )
 
 events = Table(

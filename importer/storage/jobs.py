@@ -1,4 +1,4 @@
-"""Jobs and their events as rows: what was asked for, how far it is, what came of it."""
+"""Jobs and their events as rows: the request, the progress, the result."""
 
 from __future__ import annotations
 
@@ -7,23 +7,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
 
-from importer.app.import_ import now
+from importer.config import now
 from importer.errors import ServiceError
-from importer.gallery import tables
-from importer.gallery.ids import fresh
+from importer.storage import tables
+from importer.storage.ids import fresh
 
 Kind = Literal["import", "imports", "validation"]
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 OPEN = ("queued", "running")
 ENDED = ("succeeded", "failed", "cancelled")
-J, E = tables.jobs.c, tables.events.c
+J, E, S = tables.jobs.c, tables.events.c, tables.steps.c
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One job; ``root`` is the list it belongs to, or itself."""
+    """One job; ``root`` is the list it belongs to, or itself.
+
+    ``executor`` is the process that runs it, ``claims`` how often this attempt was begun by one.
+    """
 
     id: str
     kind: Kind
@@ -40,16 +43,14 @@ class Job:
     engine: str | None
     memory: int | None
     device: str | None
+    executor: str | None
+    version: str | None
     attempt: int
+    claims: int
     events: int
     created_at: str
     started_at: str | None
     ended_at: str | None
-
-    @property
-    def workflow(self) -> str:
-        """The id of the durable workflow that does it; each attempt is one of its own."""
-        return f"{self.id}.{self.attempt}"
 
 
 COLUMNS = [J[f.name] for f in fields(Job)]
@@ -68,12 +69,12 @@ def create(
     memory: int | None = None,
     says: str | None = None,
 ) -> Job:
-    """A new job that waits, alone or as one of the list ``root``; ``says`` is what it waits for."""
+    """Add a job that waits, alone or as one of the list ``root``; ``says`` is what it waits for."""
     ident = fresh()
     row = {
         "id": ident, "kind": kind, "root": root.id if root else ident, "place": place, "state": "queued",
         "request": json.dumps(request), "says": says, "by": by, "config": config, "engine": engine,
-        "memory": memory, "attempt": 1, "events": 0, "enqueued": int(kind == "imports"), "created_at": now(),
+        "memory": memory, "attempt": 1, "claims": 0, "events": 0, "created_at": now(),
     }  # fmt: skip
     connection.execute(insert(tables.jobs).values(**row))
     job = get(connection, ident)
@@ -83,7 +84,7 @@ def create(
 
 
 def get(connection: Connection, ident: str) -> Job:
-    """Raises ServiceError("no-such-job")."""
+    """Return a job; raises ServiceError("no-such-job")."""
     row = connection.execute(select(*COLUMNS).where(J.id == ident)).mappings().first()
     if row is None:
         raise ServiceError("no-such-job", job=ident)
@@ -94,8 +95,9 @@ def page(
     connection: Connection, limit: int, *, before: str | None = None, states: Sequence[str] = (),
     kind: str | None = None, config: str | None = None, root: str | None = None,
 ) -> list[Job]:  # fmt: skip
-    """The newest jobs, those before an id, of lists only where a document is named; of ``root`` its own ones
-    in their order.
+    """Return the newest jobs, those before an id; of ``root`` its own ones in their order.
+
+    Jobs of lists are left out, unless a document is named.
     """
     query = select(*COLUMNS)
     if root is None:
@@ -111,34 +113,37 @@ def page(
 
 
 def newest(connection: Connection, kind: Kind, limit: int) -> list[Job]:
-    """The newest jobs of a kind, those of lists, too."""
+    """Return the newest jobs of a kind, those of lists included."""
     query = select(*COLUMNS).where(J.kind == kind).order_by(J.id.desc()).limit(limit)
     return [read(row) for row in connection.execute(query).mappings()]
 
 
 def counts(connection: Connection, root: str) -> dict[str, int]:
-    """How many jobs of a list are in which state."""
+    """Return how many jobs of a list are in which state."""
     query = select(J.state, func.count()).where(J.root == root, J.id != root).group_by(J.state)
     return {row[0]: row[1] for row in connection.execute(query)}
 
 
+def leased(job: Job) -> list[ColumnElement[bool]]:
+    """Return what holds of the row while the job is open and nobody else has claimed or released it."""
+    executor = J.executor.is_(None) if job.executor is None else J.executor == job.executor
+    return [J.id == job.id, J.attempt == job.attempt, J.claims == job.claims, executor, J.state.in_(OPEN)]
+
+
 def begin(connection: Connection, job: Job, step: str) -> bool:
-    """Let a job go on with a step; false where it was cancelled or is of another attempt by now."""
-    mine = update(tables.jobs).where(J.id == job.id, J.attempt == job.attempt, J.state.in_(OPEN))
+    """Record that a step begins; false where the job is no longer leased to its process."""
     started = func.coalesce(J.started_at, now())
-    if (
-        connection.execute(mine.values(state="running", step=step, says=None, started_at=started)).rowcount
-        == 0
-    ):
+    row = {"state": "running", "step": step, "says": None, "started_at": started}
+    if connection.execute(update(tables.jobs).where(*leased(job)).values(row)).rowcount == 0:
         return False
     note(connection, job, "step", {"step": step})
     _root_begins(connection, job)
     return True
 
 
-def say(connection: Connection, job: Job, says: str) -> None:
-    """Progress within a step."""
-    mine = update(tables.jobs).where(J.id == job.id, J.attempt == job.attempt, J.state == "running")
+def report(connection: Connection, job: Job, says: str) -> None:
+    """Record progress within a step."""
+    mine = update(tables.jobs).where(*leased(job), J.state == "running")
     if connection.execute(mine.values(says=says)).rowcount:
         note(connection, job, "progress", {"says": says})
 
@@ -152,45 +157,56 @@ def end(
     error: Mapping[str, Any] | None = None,
     config: str | None = None,
 ) -> bool:
-    """End a job once; false where it has ended before, or is of another attempt by now."""
+    """End a job once; false where it has ended before, or is no longer leased to its process."""
     row = {
-        "state": state, "ended_at": now(), "says": None,
         "result": None if result is None else json.dumps(result),
         "error": None if error is None else json.dumps(error),
     }  # fmt: skip
     if config is not None:
         row["config"] = config
-    mine = update(tables.jobs).where(J.id == job.id, J.attempt == job.attempt, J.state.in_(OPEN))
-    if connection.execute(mine.values(row)).rowcount == 0:
+    data = {"result": result} if result is not None else {"error": error} if error is not None else {}
+    return _end(connection, job, leased(job), state, row, data)
+
+
+def _end(
+    connection: Connection, job: Job, conditions: Sequence[ColumnElement[bool]], state: State,
+    row: Mapping[str, Any], data: Mapping[str, Any],
+) -> bool:  # fmt: skip
+    ended = {"state": state, "ended_at": now(), "says": None, "executor": None, **row}
+    if connection.execute(update(tables.jobs).where(*conditions).values(ended)).rowcount == 0:
         return False
-    told = {"result": result} if result is not None else {"error": error} if error is not None else {}
-    note(connection, job, state, told)
+    connection.execute(delete(tables.steps).where(S.job == job.id))
+    note(connection, job, state, data)
     _root_ends(connection, job)
     return True
 
 
 def cancel(connection: Connection, job: Job) -> list[Job]:
-    """End a job, or all of a list that have not ended yet; those that were."""
-    found = inside(connection, job, OPEN) if job.kind == "imports" else []
-    return [one for one in found or [job] if end(connection, one, "cancelled")]
+    """Cancel a job, or all of a list that have not ended yet, whoever runs them; returns those it ended."""
+    members = inside(connection, job, OPEN) if job.kind == "imports" else []
+    return [one for one in members or [job] if _cancel(connection, one)]
+
+
+def _cancel(connection: Connection, job: Job) -> bool:
+    """End this attempt, whatever process claims it at this moment."""
+    attempt = [J.id == job.id, J.attempt == job.attempt, J.state.in_(OPEN)]
+    return _end(connection, job, attempt, "cancelled", {"result": None, "error": None}, {})
 
 
 def inside(connection: Connection, root: Job, states: Sequence[str]) -> list[Job]:
-    """The jobs of a list that are in some states, in its order."""
+    """Return the jobs of a list that are in some states, in its order, locked until the transaction ends.
+
+    Whoever writes events of several jobs of a list locks these before the list, as their processes do.
+    """
     rows = select(*COLUMNS).where(J.root == root.id, J.id != root.id, J.state.in_(states)).order_by(J.place)
-    return [read(row) for row in connection.execute(rows).mappings()]
-
-
-def ended(connection: Connection, idents: Sequence[str]) -> list[str]:
-    """Which of some jobs have ended."""
-    return [*connection.execute(select(J.id).where(J.id.in_(idents), J.state.in_(ENDED))).scalars()]
+    return [read(row) for row in connection.execute(rows.with_for_update()).mappings()]
 
 
 def again(connection: Connection, job: Job, request: Mapping[str, Any]) -> Job:
-    """A new attempt of a job that has ended; raises ServiceError("not-ended")."""
+    """Begin another attempt of a job that has ended; raises ServiceError("not-ended")."""
     fresh_row = {
         "state": "queued", "step": None, "says": None, "result": None, "error": None, "started_at": None,
-        "ended_at": None, "device": None, "attempt": J.attempt + 1, "enqueued": 0,
+        "ended_at": None, "device": None, "version": None, "attempt": J.attempt + 1, "claims": 0,
         "request": json.dumps(request),
     }  # fmt: skip
     mine = update(tables.jobs).where(J.id == job.id, J.state.in_(ENDED), J.attempt == job.attempt)
@@ -204,16 +220,16 @@ def again(connection: Connection, job: Job, request: Mapping[str, Any]) -> Job:
 
 
 def note(connection: Connection, job: Job, kind: str, data: Mapping[str, Any]) -> None:
-    """Append an event; its number is the next one of the root, in the order of commits."""
+    """Add an event; its number is the next one of the root, in the order of commits."""
     grown = update(tables.jobs).where(J.id == job.root).values(events=J.events + 1).returning(J.events)
     number = connection.execute(grown).scalar_one()
-    told = json.dumps({"attempt": job.attempt, **data})
-    row = {"root": job.root, "number": number, "job": job.id, "type": kind, "data": told}
+    text = json.dumps({"attempt": job.attempt, **data})
+    row = {"root": job.root, "number": number, "job": job.id, "type": kind, "data": text}
     connection.execute(insert(tables.events).values(**row, at=now()))
 
 
 def events(connection: Connection, job: Job, after: int, limit: int) -> list[dict[str, Any]]:
-    """Events behind a number; of a list those of all its jobs."""
+    """Return the events behind a number; of a list those of all its jobs."""
     query = select(tables.events).where(E.root == job.root, E.number > after)
     query = query if job.id == job.root else query.where(E.job == job.id)
     rows = connection.execute(query.order_by(E.number).limit(limit)).mappings()
@@ -221,7 +237,7 @@ def events(connection: Connection, job: Job, after: int, limit: int) -> list[dic
 
 
 def before(connection: Connection, job: Job) -> int:
-    """The number of the event before a job's latest attempt; 0 where it has one, and for a list."""
+    """Return the number of the event before a job's latest attempt; 0 for its only one, and for a list."""
     if job.attempt == 1:
         return 0
     query = select(func.max(E.number)).where(E.root == job.root, E.job == job.id, E.type == "queued")
@@ -229,7 +245,7 @@ def before(connection: Connection, job: Job) -> int:
 
 
 def heads(connection: Connection, roots: Sequence[str]) -> dict[str, int]:
-    """The number of the newest event of each."""
+    """Return the number of the newest event of each."""
     query = select(J.id, J.events).where(J.id.in_(roots))
     return {row[0]: row[1] for row in connection.execute(query)}
 
@@ -241,20 +257,20 @@ def _root_begins(connection: Connection, job: Job) -> None:
 
 
 def _root_ends(connection: Connection, job: Job) -> None:
-    """A list ends with its last job; the event before has locked its row, so one of two sees the other."""
+    """End a list with its last job; the event before has locked its row, so one of two sees the other."""
     if job.root == job.id:
         return
-    found = counts(connection, job.root)
-    if any(found.get(state) for state in OPEN):
+    states = counts(connection, job.root)
+    if any(states.get(state) for state in OPEN):
         return
-    worst: State = next((s for s in ("failed", "cancelled") if found.get(s)), "succeeded")
+    worst: State = next((s for s in ("failed", "cancelled") if states.get(s)), "succeeded")
     root = get(connection, job.root)
     mine = update(tables.jobs).where(J.id == root.id, J.state.in_(OPEN))
-    connection.execute(mine.values(state=worst, ended_at=now(), result=json.dumps(found)))
-    note(connection, root, worst, {"result": found})
+    connection.execute(mine.values(state=worst, ended_at=now(), result=json.dumps(states)))
+    note(connection, root, worst, {"result": states})
 
 
 def read(row: Mapping[str, Any] | Any) -> Job:
-    """A job from a row of ``COLUMNS``."""
-    told = {key: None if row[key] is None else json.loads(row[key]) for key in ("request", "result", "error")}
-    return Job(**{f.name: row[f.name] for f in fields(Job)} | told)
+    """Return the job of a row of ``COLUMNS``."""
+    data = {key: None if row[key] is None else json.loads(row[key]) for key in ("request", "result", "error")}
+    return Job(**{f.name: row[f.name] for f in fields(Job)} | data)

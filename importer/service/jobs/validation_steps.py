@@ -16,41 +16,46 @@ from importer.app.decide import Progress
 from importer.app.validate import run_document, weights_of
 from importer.config_file.store import StoredDocument
 from importer.engines import get, install
-from importer.gallery import jobs
-from importer.gallery.act import Act
-from importer.gallery.checkout import Checkout
-from importer.gallery.gallery import Gallery
-from importer.gallery.jobs import Job
 from importer.hub.local import AllowedFolders
 from importer.hub.weights import readable
-from importer.service.jobs.memory import Held, Stopped
+from importer.service.gallery import Checkout, Gallery
+from importer.service.jobs.live_jobs import LiveJob, Stopped
+from importer.service.jobs.steps import Results, Step
 from importer.service.security.grants import need_approval
+from importer.storage import jobs
+from importer.storage.audit import AuditContext
+from importer.storage.jobs import Job
 
-Said = Mapping[str, Any]
 LOOK = 0.2  # seconds between two looks at a device that another process has
 
 
-class Validating:
-    """The steps of a validation job. Each may be done again: the last report counts."""
+class ValidationSteps:
+    """The steps of a validation job. Each may be run again: the last report counts."""
 
-    def __init__(self, gallery: Gallery, device: str, held: Held, places: AllowedFolders) -> None:
-        self._gallery, self._device, self._held, self._places = gallery, device, held, places
+    def __init__(self, gallery: Gallery, device: str, places: AllowedFolders) -> None:
+        self._gallery, self._device, self._places = gallery, device, places
 
-    def weights(self, job: Job, _: Said, progress: Progress) -> Said:
-        """Have the weights on this disk."""
+    @property
+    def steps(self) -> Mapping[str, Step]:
+        """The steps by name, in their order."""
+        return {"weights": self.weights, "run": self.run, "store": self.store}
+
+    def weights(self, live: LiveJob, _: Results, progress: Progress) -> Results:
+        """Find the weights on this disk, or fetch them."""
+        job = live.job
         install.need(get(str(job.engine)))
         with self._gallery.checkout() as folder:
             stored = _admitted(folder, job)
             found = self._weights(stored, job, progress)
         return {"weights": str(found), "digest": stored.digest}
 
-    def run(self, job: Job, said: Said, progress: Progress) -> Said:
+    def run(self, live: LiveJob, results: Results, progress: Progress) -> Results:
         """Serve and probe on the device, which is this job's alone meanwhile."""
-        running = self._held.get(job.id)
-        with device(self._device, progress, running.check) as lock, self._gallery.checkout() as folder:
+        job, known = live.job, results["weights"]
+        with device(self._device, progress, live.check) as lock, self._gallery.checkout() as folder:
             stored = _admitted(folder, job)
-            found = readable(Path(said["weights"]["weights"]), self._places)
-            if found is None or stored.digest != said["weights"]["digest"]:  # another process, or an edit
+            found = readable(Path(known["weights"]), self._places)
+            if found is None or stored.digest != known["digest"]:  # another process, or an edit
                 found = self._weights(stored, job, progress)
             report = run_document(
                 stored,
@@ -59,20 +64,21 @@ class Validating:
                 self._places,
                 port=None,
                 progress=progress,
-                watch=running.serves,
+                watch=live.serves,
                 hold=[lock],
             )
-        running.check()
+        live.check()
         return {"digest": stored.digest, "report": report}
 
     def _weights(self, stored: StoredDocument, job: Job, progress: Progress) -> Path:
         fetch = bool(job.request["fetch"])
         return weights_of(stored, None, self._places, fetch=fetch, progress=progress)
 
-    def store(self, job: Job, said: Said, _: Progress) -> Said:
-        """The report in the receipt and the job's end, in one transaction."""
-        name, report, digest = str(job.config), said["run"]["report"], said["run"]["digest"]
-        with self._gallery.change(Act(job.by, "validate", None, job.id)) as change:
+    def store(self, live: LiveJob, results: Results, _: Progress) -> Results:
+        """Write the report to the receipt and end the job, in one transaction."""
+        job, report, digest = live.job, results["run"]["report"], results["run"]["digest"]
+        name = str(job.config)
+        with self._gallery.change(AuditContext(job.by, "validate", None, job.id)) as change:
             change.checkout.amend(name, lambda receipt: receipt.with_validation(report, digest))
             saved = change.save(name)
             result = {

@@ -1,4 +1,4 @@
-"""Where a process runs: which others are beside it, and whether one of them is still there."""
+"""Identify processes across machines, and see whether one of this machine has exited."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ PROC = Path("/proc")
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
-    """The process that asks: ``place`` is the same for all that see one another's process ids."""
+class ProcessIdentity:
+    """A process; ``place`` is the same for all that see one another's process ids."""
 
     place: str
     host: str
     pid: int
-    born: str
+    start_time: str
 
 
 @cache
-def here() -> Here:
-    """The process that asks, as others can look for it."""
+def this_process() -> ProcessIdentity:
+    """Return the identity of this process."""
     pid = os.getpid()
-    return Here(_place(), platform.node() or "localhost", pid, born(pid) or "0")
+    return ProcessIdentity(_place(), platform.node() or "localhost", pid, start_time(pid) or "0")
 
 
-def gone(place: str, pid: int, since: str) -> bool:
-    """Whether a process of this place has ended; one of another place may be there."""
-    return place == here().place and born(pid) != since
+def has_exited(place: str, pid: int, since: str) -> bool:
+    """Return whether a process of this place has ended; one of another place may be there."""
+    return place == this_process().place and start_time(pid) != since
 
 
-def born(pid: int) -> str | None:
-    """When a process was started, in the kernel's ticks; ``None`` where there is none, or only its corpse."""
+def start_time(pid: int) -> str | None:
+    """Return when a process was started, in the kernel's ticks; ``None`` for none, or for a zombie."""
     try:
         state, *rest = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except (OSError, ValueError):

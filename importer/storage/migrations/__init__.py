@@ -7,12 +7,34 @@ from types import ModuleType
 from typing import cast
 
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
 
 from importer.errors import ServiceError
-from importer.gallery.database import MIGRATIONS, Database
+from importer.storage.database import MIGRATIONS, Database, driver_message
 
 # One module for each, with its ``STATEMENTS`` and ``SQLITE``; what has been released is never edited.
-NUMBERED = {1: "m0001_first", 2: "m0002_versions", 3: "m0003_listed"}
+NUMBERED = {1: "m0001_first", 2: "m0002_versions", 3: "m0003_listed", 4: "m0004_queue"}
+
+
+def open_database(url: str) -> Database:
+    """Return the database at a URL, brought up to date.
+
+    Raises UsageError("bad-value") for another kind of URL, ServiceError: "no-gallery" where it cannot be
+    used, "newer-gallery" where a newer importer has changed it.
+    """
+    try:
+        database = Database(url)
+    except OSError as error:
+        raise ServiceError("no-gallery", place=error.filename, problem=error.strerror) from None
+    try:
+        migrate(database)
+    except DBAPIError as error:
+        database.close()
+        raise ServiceError("no-gallery", place=database.place, problem=driver_message(error)) from None
+    except BaseException:
+        database.close()
+        raise
+    return database
 
 
 def migrate(database: Database) -> list[int]:

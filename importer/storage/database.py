@@ -9,18 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from importer.errors import Setting, UsageError
 from importer.reasons import Reason
 
-THREADS = 48  # connections to an SQLite file that are kept: one for each thread that may ask
+THREADS = 48  # connections to an SQLite file that are kept: one for each thread that may query
 PATIENCE = 30  # seconds that a writer waits for another one
-# libpq's: seconds to connect, milliseconds that what was sent may go unheard, where the system can.
+# libpq's: seconds to connect, milliseconds without an acknowledgement, where the system can.
 NETWORK = {"connect_timeout": 10, "tcp_user_timeout": 1000 * PATIENCE}
 CHANGES = 0x696D706F  # PostgreSQL's number for the lock that changes of the gallery hold
 MIGRATIONS = 0x6D696772
-CLAIMS = 0x636C6169  # claims of devices, and what is taken back from those that are gone
 
 
 class DatabaseReason(StrEnum):
@@ -42,44 +41,44 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """One consistent look at the data."""
+        """Open a transaction that reads one consistent state."""
         with self.engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """One change: all of it or nothing. In SQLite writers come one after the other."""
+        """Open a transaction that writes all or nothing. In SQLite writers come one after the other."""
         with self.engine.connect().execution_options(importer_writes=True) as connection, connection.begin():
             yield connection
 
     def alone(self, connection: Connection, number: int = CHANGES) -> None:
-        """Keep other transactions that ask for the same out until this one ends."""
+        """Keep out other transactions that need the same lock until this one ends."""
         if not self.sqlite:
             connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": number})
 
     @property
     def place(self) -> str:
-        """Where it is, for eyes: the file, or host and name."""
+        """The file, or host and name, to show."""
         return (
             str(self.url.database) if self.sqlite else f"{self.url.host or 'localhost'}/{self.url.database}"
         )
 
     def close(self) -> None:
-        """Give back all connections."""
+        """Close all connections."""
         self.engine.dispose()
 
 
 def parsed(url: str) -> URL:
     """``sqlite:///FILE`` or ``postgresql://…``; raises UsageError("bad-value")."""
     try:
-        found = make_url(url)
-        kind = found.get_backend_name()
+        parts = make_url(url)
+        kind = parts.get_backend_name()
     except (ArgumentError, ValueError):
         kind = ""
-    if kind == "sqlite" and found.database not in (None, "", ":memory:"):
-        return found
+    if kind == "sqlite" and parts.database not in (None, "", ":memory:"):
+        return parts
     if kind == "postgresql":
-        return found.set(drivername="postgresql+psycopg")
+        return parts.set(drivername="postgresql+psycopg")
     raise UsageError("bad-value", setting=Setting.DATABASE, problem=Reason(DatabaseReason.FORM))
 
 
@@ -103,3 +102,10 @@ def _sqlite(url: URL) -> Engine:
 
 def _postgres(url: URL) -> Engine:
     return create_engine(url, pool_size=10, max_overflow=20, pool_pre_ping=True, connect_args=NETWORK)
+
+
+def driver_message(error: Exception) -> str:
+    """Return the first line of the driver's own message, without its advice."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    lines = str(cause).strip().splitlines()
+    return lines[0].rstrip(". ") if lines else type(cause).__name__

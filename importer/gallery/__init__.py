@@ -1,1 +1,0 @@
-"""The gallery: every version of every document, what was said of it, and what is published."""

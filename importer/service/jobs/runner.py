@@ -1,0 +1,274 @@
+"""Run jobs: claim what this process has room for, and give back the jobs of processes that died."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
+
+from importer.app.decide import Studied
+from importer.app.session import ImportSession
+from importer.config import now
+from importer.engines import CHOSEN, ENGINES, get, install
+from importer.engines.machine import this_machine
+from importer.errors import EngineError, ServiceError
+from importer.memory import devices
+from importer.memory.devices import Device
+from importer.sandbox import Sandbox
+from importer.service.api.problems import problem
+from importer.service.gallery import Gallery
+from importer.service.jobs.import_steps import ImportSteps
+from importer.service.jobs.live_jobs import LiveJob, LiveJobs
+from importer.service.jobs.process_identity import has_exited, this_process
+from importer.service.jobs.steps import JobRun, Step, fail
+from importer.service.jobs.validation_steps import ValidationSteps
+from importer.service.settings import Settings
+from importer.storage import executors, idempotency_store, queue
+from importer.storage.database import driver_message
+from importer.storage.executors import Executor, LeaseMonitor
+from importer.storage.jobs import Job, Kind
+
+LOG = logging.getLogger(__name__)
+VERSION = "2"  # of the steps: grows when one cannot go on with the results of another version
+HEARTBEAT = 1.0  # seconds between two heartbeats
+POLL = 0.2  # seconds between two looks at the queue
+REVIEW = 10.0  # seconds between two looks for jobs that no process will end
+EXPIRE = 3600.0  # seconds between two looks for stored responses that are old
+PATIENCE = 5.0  # seconds that jobs have to end when the process does
+
+
+class Runner:
+    """The jobs of one process. A context manager: afterwards what was under way waits for another process."""
+
+    def __init__(self, gallery: Gallery, settings: Settings) -> None:
+        self.gallery, self.settings, self.live = gallery, settings, LiveJobs()
+        # A job or a preview each asks one child at a time, so none of them waits for another.
+        self.bench = ImportSession(sandbox=Sandbox(settings.imports + settings.previews or 1))
+        me = this_process()
+        own = this_machine("vllm")
+        self.device = f"{me.host}/{settings.device or own.kind}" if settings.validate else None
+        self.me = Executor(
+            f"{me.host}-{me.pid}-{me.start_time}", me.place, me.host, me.pid, now(), time.time(),
+            device=self.device, engines=self._engines(), memory=self._memory(own), version=VERSION,
+        )  # fmt: skip
+        self._room: Mapping[Kind, int] = {"import": settings.imports, "validation": int(settings.validate)}
+        imports = ImportSteps(gallery, self.bench, settings)
+        validations = ValidationSteps(gallery, self.device or me.host, settings.places)
+        self._steps: Mapping[Kind, Mapping[str, Step]] = {
+            "import": imports.steps, "validation": validations.steps,
+        }  # fmt: skip
+        self._ending, self._new = threading.Event(), threading.Event()
+        self._leases, self._seen = LeaseMonitor(), time.monotonic()
+        self._next_review = self._next_expiry = self._next_sweep = 0.0
+        work = {"heartbeat": self._keep_alive, "dispatcher": self._dispatch}
+        self._threads = [threading.Thread(target=w, name=n, daemon=True) for n, w in work.items()]
+
+    def __enter__(self) -> Runner:
+        self.bench.__enter__()
+        self._heartbeat()
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ending.set()
+        self._new.set()
+        for thread in self._threads:
+            thread.join(PATIENCE)  # a database that does not answer is not waited for
+        for thread in _stop_all([*self.live.all().values()]):
+            thread.join()
+        self.bench.sandbox.close()  # what a job asks it ends now, and the job goes on elsewhere
+        deadline = time.monotonic() + PATIENCE
+        while self.live.all() and time.monotonic() < deadline:
+            time.sleep(POLL)
+        try:
+            self._release_own(keep=())
+        except SQLAlchemyError as error:  # others find out when its lease has expired
+            LOG.warning("jobs could not be given back: %s", driver_message(error))
+        self.bench.__exit__(None, None, None)
+
+    @property
+    def well(self) -> bool:
+        """Whether its threads live and its last heartbeat is not old."""
+        alive = all(thread.is_alive() for thread in self._threads)
+        return alive and time.monotonic() - self._seen < executors.LEASE
+
+    # For those who create and cancel jobs
+
+    def hurry(self) -> None:
+        """Look at the queue now; without it, a new job waits for the next look."""
+        self._new.set()
+
+    def bring(self, job: Job, studied: Studied) -> None:
+        """Keep the analysis that was made before the job was created, if this process is to run it."""
+        self.live.keep(job, studied)
+        self.hurry()
+
+    def cancelled(self, found: Sequence[Job]) -> None:
+        """Stop jobs that were cancelled: here at once, elsewhere at that process's next heartbeat."""
+        live = self.live.all()
+        _stop_all([live[job.id] for job in found if job.id in live])
+
+    # The dispatcher: one thread claims, and starts a thread for each job
+
+    def _dispatch(self) -> None:
+        while not self._ending.is_set():
+            self._new.wait(POLL)
+            self._new.clear()
+            try:
+                self._sweep()
+                for kind in self._room:
+                    while self._has_room(kind) and (job := self._claim(kind)) is not None:
+                        self._start(job)
+            except OperationalError as error:  # the next look tries again
+                LOG.warning("the database does not answer: %s", driver_message(error))
+            except Exception:
+                LOG.exception("no job could be claimed")
+
+    def _has_room(self, kind: Kind) -> bool:
+        live = sum(one.job.kind == kind for one in self.live.all().values())
+        return live < self._room[kind] and not self._ending.is_set()
+
+    def _claim(self, kind: Kind) -> Job | None:
+        with self.gallery.database.reading() as connection:  # most looks find nothing, and hold up no writer
+            if not queue.waiting(connection, self.me, kind):
+                return None
+        with self.gallery.database.writing() as connection:
+            return queue.claim(connection, self.me, kind)
+
+    def _start(self, job: Job) -> None:
+        live = self.live.add(job)
+        threading.Thread(target=self._run, args=(live,), name=f"job-{job.id}", daemon=True).start()
+
+    def _run(self, live: LiveJob) -> None:
+        try:
+            JobRun(self.gallery.database, live).run(self._steps[live.job.kind])
+        except Exception:
+            LOG.exception("job %s could not be run", live.job.id)
+        finally:
+            self.live.remove(live)
+            self.hurry()  # there is room for another one
+
+    def _sweep(self) -> None:
+        """Give back jobs that are leased to this process and do not run: their last word was not written.
+
+        The thread that claims does it, so that no job is between its claim and its start.
+        """
+        if time.monotonic() >= self._next_sweep:
+            self._next_sweep = time.monotonic() + REVIEW
+            self._release_own(keep=[*self.live.all()])
+
+    def _release_own(self, keep: Sequence[str]) -> None:
+        with self.gallery.database.writing() as connection:
+            queue.release(connection, [self.me.id], keep)
+
+    # The heartbeat: what goes on beside the jobs
+
+    def _keep_alive(self) -> None:
+        duties = (self._heartbeat, self._stop_lost, self._take_over, self._review, self._expire_responses)
+        while not self._ending.wait(HEARTBEAT):
+            for duty in duties:
+                try:
+                    duty()
+                except OperationalError as error:  # the next heartbeat tries again
+                    LOG.warning("%s: the database does not answer: %s", duty.__name__, driver_message(error))
+                except Exception:
+                    LOG.exception("%s", duty.__name__)
+
+    def _heartbeat(self) -> None:
+        with self.gallery.database.writing() as connection:
+            new = executors.heartbeat(connection, self.me)
+        self._seen = time.monotonic()
+        if new:  # others took this process for dead, and have its jobs
+            _stop_all([*self.live.all().values()])
+
+    def _stop_lost(self) -> None:
+        """Stop what was cancelled through another process, or taken over by one."""
+        live = self.live.all()
+        if not live:
+            return
+        with self.gallery.database.reading() as connection:
+            lost = queue.lost(connection, [one.job for one in live.values()])
+        _stop_all([live[ident] for ident in lost])
+
+    def _take_over(self) -> None:
+        """Give back the jobs of processes that are gone: here, or wherever there is room, they go on."""
+        with self.gallery.database.reading() as connection:
+            others = [one for one in executors.all_executors(connection) if one.id != self.me.id]
+        expired = self._leases.expired(others)
+        dead = [one.id for one in others if one.id in expired or _exited(one)]
+        if not dead:
+            return
+        with self.gallery.database.writing() as connection:
+            executors.remove(connection, expired)
+            released = queue.release(connection, dead)
+        if released:
+            self.hurry()
+        if expired:  # a device may come back: its jobs stay with it until its lease has expired
+            self._restart()
+
+    def _review(self) -> None:
+        """End or restart jobs that no process will claim as they are."""
+        if time.monotonic() < self._next_review:
+            return
+        self._next_review = time.monotonic() + REVIEW
+        self._restart()
+        with self.gallery.database.reading() as connection:
+            exhausted = queue.exhausted(connection)
+        for job in exhausted:
+            details = problem(ServiceError("gave-up", job=job.id, times=job.claims))
+            fail(self.gallery.database, job, details)
+
+    def _restart(self) -> None:
+        """Begin jobs anew whose device or whose version of the steps is gone."""
+        with self.gallery.database.reading() as connection:
+            there = executors.all_executors(connection)
+            versions = {one.version for one in there if not _exited(one)}
+            orphaned = queue.orphaned(connection, [one.device for one in there if one.device])
+            outdated = queue.outdated(connection, versions)
+        found = {job.id: (job, f"version {job.version} of its workflow is gone") for job in outdated}
+        found |= {job.id: (job, f"{job.device} is gone") for job in orphaned}
+        if not found:
+            return
+        with self.gallery.database.writing() as connection:
+            for job, says in found.values():
+                queue.restart(connection, job, says)
+        self.hurry()
+
+    def _expire_responses(self) -> None:
+        if time.monotonic() < self._next_expiry:
+            return
+        self._next_expiry = time.monotonic() + EXPIRE
+        with self.gallery.database.writing() as connection:
+            idempotency_store.delete_expired(connection)
+
+    # What this process can do
+
+    def _engines(self) -> tuple[str, ...]:
+        installed = (name for name in (*ENGINES, *CHOSEN) if _installed(name))
+        return tuple(installed) if self.settings.validate else ()
+
+    def _memory(self, own: Device) -> int | None:
+        return devices.size(self.settings.memory) if self.settings.memory else own.memory
+
+
+def _exited(one: Executor) -> bool:
+    return has_exited(one.place, one.pid, one.born)
+
+
+def _installed(name: str) -> bool:
+    try:
+        return install.find(get(name)) is not None
+    except EngineError:
+        return False
+
+
+def _stop_all(found: Sequence[LiveJob]) -> list[threading.Thread]:
+    """Stop jobs side by side: an engine may take seconds to end."""
+    threads = [threading.Thread(target=one.stop, daemon=True) for one in found]
+    for thread in threads:
+        thread.start()
+    return threads

@@ -1,0 +1,134 @@
+"""Run the steps of a job in order: the result of each is recorded, and a recorded step is not run again."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
+
+from importer.app.decide import Progress
+from importer.errors import ImporterError, InternalError
+from importer.service import telemetry
+from importer.service.api.problems import problem
+from importer.service.jobs.live_jobs import LiveJob, Stopped
+from importer.storage import jobs, queue
+from importer.storage.database import Database, driver_message
+
+T = TypeVar("T")
+Results = Mapping[str, Any]
+Step = Callable[[LiveJob, Results, Progress], Results]
+INTERVAL = 0.25  # seconds between two events of progress
+PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds between two tries while the database does not answer
+LOG = logging.getLogger(__name__)
+
+
+class ProgressReporter:
+    """Progress of one step: an event at most every ``INTERVAL``, and the place where a stopped job ends."""
+
+    def __init__(self, database: Database, live: LiveJob) -> None:
+        self._database, self._live = database, live
+        self._lock, self._last, self._text = threading.Lock(), 0.0, ""
+
+    def __call__(self, text: str) -> None:
+        """Record a text, unless one was recorded just now; raises Stopped."""
+        self._live.check()
+        with self._lock:
+            if text == self._text or time.monotonic() - self._last < INTERVAL:
+                return
+            self._last, self._text = time.monotonic(), text
+        try:
+            with self._database.writing() as connection:
+                jobs.report(connection, self._live.job, text)
+        except SQLAlchemyError:  # no reason to end a job
+            LOG.warning("progress of job %s could not be recorded", self._live.job.id)
+
+
+class JobRun:
+    """One job that this process has claimed."""
+
+    def __init__(self, database: Database, live: LiveJob) -> None:
+        self._database, self._live, self._job = database, live, live.job
+
+    def run(self, steps: Mapping[str, Step]) -> None:
+        """Run the steps that are not recorded; what fails ends the job.
+
+        Leaves the job leased where the database is away for long: the runner gives it back.
+        """
+        with telemetry.of_job(self._job.id):
+            try:
+                results = self._retry(self._results)
+                for name, step in steps.items():
+                    if name not in results and not self._run(name, step, results):
+                        return
+            except Stopped:
+                LOG.debug("stopped")
+            except OperationalError as error:
+                LOG.warning("the database does not answer: %s", driver_message(error))
+
+    def _run(self, name: str, step: Step, results: dict[str, Any]) -> bool:
+        """Run one step; false where the job does not go on."""
+        self._live.check()
+        if not self._retry(lambda: self._begin(name)):
+            return False
+        started = time.monotonic()
+        try:
+            results[name] = self._retry(lambda: self._perform(name, step, results))
+            recorded = self._retry(lambda: self._record(name, results[name]))
+        except OperationalError:
+            raise
+        except Exception as error:  # one job must not take the others with it
+            self._log(name, started, self._fail(error))
+            return False
+        self._log(name, started, None)
+        return recorded
+
+    def _results(self) -> dict[str, Any]:
+        with self._database.reading() as connection:
+            return queue.results(connection, self._job)
+
+    def _begin(self, name: str) -> bool:
+        with self._database.writing() as connection:
+            return jobs.begin(connection, self._job, name)
+
+    def _perform(self, _name: str, step: Step, results: Results) -> Results:
+        self._live.check()
+        return step(self._live, results, ProgressReporter(self._database, self._live))
+
+    def _record(self, name: str, result: Results) -> bool:
+        with self._database.writing() as connection:
+            return queue.record(connection, self._job, name, result)
+
+    def _fail(self, error: Exception) -> str:
+        """End the job with a problem; a failure that comes of being stopped is none."""
+        self._live.check()
+        known = isinstance(error, ImporterError)
+        if not known:
+            LOG.error("job %s failed", self._job.id, exc_info=error)
+        internal = InternalError("internal", problem=f"{type(error).__name__}: {error}")
+        details = problem(error if isinstance(error, ImporterError) else internal)
+        self._retry(lambda: fail(self._database, self._job, details))
+        return str(details["kind"])
+
+    def _retry(self, work: Callable[[], T]) -> T:
+        """Return the result of ``work``, tried again while the database is away for a moment."""
+        for pause in PAUSES:
+            try:
+                return work()
+            except OperationalError:
+                self._live.check()
+                time.sleep(pause)
+        return work()
+
+    def _log(self, name: str, started: float, ended: str | None) -> None:
+        seconds = round(time.monotonic() - started, 3)
+        LOG.info("%s", name, extra={"said": {"step": name, "seconds": seconds, "ended": ended}})
+
+
+def fail(database: Database, job: jobs.Job, details: Mapping[str, Any]) -> None:
+    """End a job with a problem."""
+    with database.writing() as connection:
+        jobs.end(connection, job, "failed", error=details)

@@ -1,0 +1,43 @@
+"""The audit log: every change, by whom, when, on which request, from which address."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, insert, select
+
+from importer.config import now
+from importer.storage.tables import audit
+
+
+@dataclass(frozen=True, slots=True)
+class AuditContext:
+    """Who changes something, the name of the action, why, the request that it belongs to, and from where."""
+
+    who: str
+    action: str
+    why: str | None = None
+    request: str | None = None
+    address: str | None = None
+
+
+def record(
+    connection: Connection, context: AuditContext, subject: str | None, details: Mapping[str, Any]
+) -> None:
+    """Add an entry, in the transaction of the change itself."""
+    beside = {"why": context.why, "address": context.address}
+    data = dict(details) | {key: value for key, value in beside.items() if value is not None}
+    row = {"who": context.who, "action": context.action, "subject": subject, "request": context.request}
+    connection.execute(insert(audit).values(**row, at=now(), details=json.dumps(data, ensure_ascii=False)))
+
+
+def page(connection: Connection, limit: int, before: int | None = None) -> list[dict[str, Any]]:
+    """Return the newest entries, those before an id."""
+    query = select(audit).order_by(audit.c.id.desc()).limit(limit)
+    if before is not None:
+        query = query.where(audit.c.id < before)
+    rows = connection.execute(query).mappings()
+    return [{**row, "details": json.loads(row["details"])} for row in rows]

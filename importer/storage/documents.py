@@ -1,0 +1,176 @@
+"""Documents and their versions as rows: lists, counts, and one more version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from threading import Lock
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, func, insert, select, update
+
+from importer.storage.tables import configs, marks, versions
+
+T, V = configs.c, versions.c
+MARK = "configs"
+MAX_COUNTS = 500  # filters whose counts are kept
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A document in a list; ``reason`` is why it is not published."""
+
+    name: str
+    version: int
+    digest: str
+    model: str | None
+    revision: str | None
+    backend: str | None
+    family: str | None
+    kind: str | None
+    state: str
+    review: str
+    validation: str
+    reason: str | None
+    created_at: str
+    updated_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version's files, the text's ``data`` as JSON, and who made it when, by which action and why."""
+
+    name: str
+    number: int
+    action: str
+    text: str
+    data: str
+    receipt: str | None
+    template: str | None
+    digest: str
+    state: str
+    by: str
+    at: str
+    why: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which documents a list has; ``q`` is part of a name, model or family."""
+
+    state: Sequence[str] = ()
+    family: str | None = None
+    backend: str | None = None
+    q: str | None = None
+
+
+SUMMARY = [T[f.name] for f in fields(Summary)]
+VERSION = [V[f.name] for f in fields(Version)]
+
+
+def page(connection: Connection, filters: Filters, limit: int, after: str = "") -> list[Summary]:
+    """Return documents by name, those behind ``after``."""
+    query = select(*SUMMARY).where(T.deleted_at.is_(None), T.name > after, *_conditions(filters))
+    return [Summary(**row) for row in connection.execute(query.order_by(T.name).limit(limit)).mappings()]
+
+
+def summary(connection: Connection, name: str) -> Summary | None:
+    """Return a document's row of the list, if it is there."""
+    query = select(*SUMMARY).where(T.name == name, T.deleted_at.is_(None))
+    row = connection.execute(query).mappings().first()
+    return None if row is None else Summary(**row)
+
+
+def last_number(connection: Connection, name: str) -> int:
+    """Return the number of the newest version, also of a deleted document; 0 where there is none."""
+    return connection.execute(select(T.version).where(T.name == name)).scalar() or 0
+
+
+def newest(connection: Connection, name: str) -> Version:
+    """Return the newest version of a document that is there."""
+    return Version(**connection.execute(_versions(name).limit(1)).mappings().one())
+
+
+def history(connection: Connection, name: str) -> list[Version]:
+    """Return every version, the newest first."""
+    return [Version(**row) for row in connection.execute(_versions(name)).mappings()]
+
+
+def version(connection: Connection, name: str, number: int) -> Version | None:
+    """Return one version, if there is one of this number."""
+    row = connection.execute(_versions(name).where(V.number == number)).mappings().first()
+    return None if row is None else Version(**row)
+
+
+def add(connection: Connection, new: Version, listed: Mapping[str, Any]) -> None:
+    """Add a version, and the columns of the list that follow from it."""
+    connection.execute(insert(versions).values(asdict(new)))
+    words = filter(None, (new.name, listed["model"], listed["family"]))
+    row = {
+        **listed, "version": new.number, "digest": new.digest, "state": new.state, "updated_at": new.at,
+        "deleted_at": None, "search": "\n".join(words).lower(),
+    }  # fmt: skip
+    if connection.execute(update(configs).where(T.name == new.name).values(row)).rowcount == 0:
+        connection.execute(insert(configs).values(row | {"name": new.name, "created_at": new.at}))
+    changed(connection)
+
+
+def delete(connection: Connection, gone: Version) -> None:
+    """Add the version that records a deletion, and take the document off the list."""
+    connection.execute(insert(versions).values(asdict(gone)))
+    row = {"version": gone.number, "deleted_at": gone.at, "updated_at": gone.at, "state": gone.state}
+    connection.execute(update(configs).where(T.name == gone.name).values(row))
+    changed(connection)
+
+
+class CountCache:
+    """How many documents filters leave: counted again only after a document has changed."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._counts: dict[Hashable, tuple[int, int]] = {}
+
+    def count(self, connection: Connection, filters: Filters) -> int:
+        """Return the number of documents that a list has in all."""
+        every = select(func.count()).select_from(configs)
+        query = every.where(T.deleted_at.is_(None), *_conditions(filters))
+        key = (tuple(filters.state), filters.family, filters.backend, filters.q)
+        return self._get(key, _mark(connection), lambda: connection.execute(query).scalar_one())
+
+    def _get(self, key: Hashable, mark: int, count: Callable[[], int]) -> int:
+        with self._lock:
+            known = self._counts.get(key)
+        if known is not None and known[0] == mark:
+            return known[1]
+        number = count()
+        with self._lock:
+            self._counts.pop(key, None)
+            self._counts[key] = (mark, number)
+            while len(self._counts) > MAX_COUNTS:
+                del self._counts[next(iter(self._counts))]
+        return number
+
+
+def changed(connection: Connection) -> None:
+    """Record that a document has changed, so that counts are made anew."""
+    grown = update(marks).where(marks.c.key == MARK).values(value=marks.c.value + 1)
+    if connection.execute(grown).rowcount == 0:
+        connection.execute(insert(marks).values(key=MARK, value=1))
+
+
+def _mark(connection: Connection) -> int:
+    return connection.execute(select(marks.c.value).where(marks.c.key == MARK)).scalar() or 0
+
+
+def _versions(name: str) -> Select[Any]:
+    return select(*VERSION).where(V.name == name).order_by(V.number.desc())
+
+
+def _conditions(filters: Filters) -> Iterator[ColumnElement[bool]]:
+    if filters.state:
+        yield T.state.in_(filters.state)
+    for column, value in ((T.family, filters.family), (T.backend, filters.backend)):
+        if value is not None:
+            yield column == value
+    if filters.q:
+        yield T.search.contains(filters.q.lower(), autoescape=True)

@@ -1,0 +1,94 @@
+"""The processes that run jobs: which are there, what each can validate, which have not been seen for long."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Row, delete, insert, select, update
+
+from importer.config import now
+from importer.storage.tables import executors
+
+LEASE = 30.0  # seconds without a heartbeat after which a process counts as dead
+X = executors.c
+
+
+@dataclass(frozen=True, slots=True)
+class Executor:
+    """A process; ``device`` is where it validates, ``None`` if it does not; ``memory`` in bytes.
+
+    ``version`` is that of its workflows: it runs no job that was begun by another version.
+    """
+
+    id: str
+    place: str
+    host: str
+    pid: int
+    started_at: str
+    seen: float
+    device: str | None = None
+    engines: tuple[str, ...] = ()
+    memory: int | None = None
+    version: str | None = None
+
+    @property
+    def born(self) -> str:
+        """The start time of the process, from its id."""
+        return self.id.rpartition("-")[2]
+
+    def can(self, engine: str | None, memory: int | None) -> bool:
+        """Return whether it can run a validation; ``queue.claim`` selects by the same conditions."""
+        return engine in self.engines and (memory is None or self.memory is None or memory <= self.memory)
+
+
+def heartbeat(connection: Connection, executor: Executor) -> bool:
+    """Record that a process is alive; true where it is new, or was taken for dead."""
+    row = {"engines": json.dumps(executor.engines), "memory": executor.memory, "seen": time.time()}
+    if connection.execute(update(executors).where(X.id == executor.id).values(row)).rowcount:
+        return False
+    fixed = {name: getattr(executor, name) for name in ("id", "place", "host", "pid", "device", "version")}
+    connection.execute(insert(executors).values(**fixed, **row, started_at=now()))
+    return True
+
+
+def all_executors(connection: Connection) -> list[Executor]:
+    """Return all processes with a row, dead ones that nobody has deleted yet included."""
+    return [_executor(row) for row in connection.execute(select(executors))]
+
+
+def remove(connection: Connection, idents: Collection[str]) -> None:
+    """Delete the rows of dead processes."""
+    connection.execute(delete(executors).where(X.id.in_(idents)))
+
+
+def overdue(executor: Executor) -> bool:
+    """Return whether a process has been silent for longer than its lease, if its clock is right."""
+    return time.time() - executor.seen > LEASE
+
+
+class LeaseMonitor:
+    """Finds expired leases by the clock of the process that looks: those of others may differ."""
+
+    def __init__(self) -> None:
+        self._heartbeats: dict[str, tuple[float, float]] = {}
+        self._looked = time.monotonic()
+
+    def expired(self, found: Sequence[Executor]) -> set[str]:
+        """Return the ids of those whose newest heartbeat was known ``LEASE`` seconds ago already."""
+        now = time.monotonic()
+        # A process that was away for that long itself, or whose database was, knows nothing of the others.
+        old = self._heartbeats if now - self._looked < LEASE else {}
+        self._looked = now
+        self._heartbeats = {
+            one.id: old[one.id] if old.get(one.id, (None,))[0] == one.seen else (one.seen, now)
+            for one in found
+        }
+        return {ident for ident, (_, since) in self._heartbeats.items() if now - since > LEASE}
+
+
+def _executor(row: Row[tuple[object, ...]]) -> Executor:
+    data = dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's public name for it
+    return Executor(**{**data, "engines": tuple(json.loads(data["engines"] or "[]"))})

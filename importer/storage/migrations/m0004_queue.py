@@ -1,0 +1,19 @@
+"""The jobs table becomes the queue: who runs a job, how often it was claimed, and results of its steps.
+
+Jobs in flight belong to workflows of version 1. A process of that version ends those that it runs; the others
+begin anew once no such process is left. It begins and creates no further ones: ``enqueued`` is gone.
+"""
+
+from __future__ import annotations
+
+STATEMENTS = (
+    "ALTER TABLE jobs ADD COLUMN executor TEXT",
+    "ALTER TABLE jobs ADD COLUMN claims INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE jobs ADD COLUMN version TEXT",
+    """UPDATE jobs SET version = '1'
+        WHERE kind <> 'imports' AND state IN ('queued', 'running')
+        AND (enqueued = 1 OR device IS NOT NULL)""",
+    "ALTER TABLE jobs DROP COLUMN enqueued",
+    """CREATE TABLE steps (
+        job TEXT NOT NULL, name TEXT NOT NULL, result TEXT NOT NULL, PRIMARY KEY (job, name))""",
+)

@@ -1,0 +1,134 @@
+"""The queue: jobs that wait are claimed, run under a lease, and come back when their process dies.
+
+A process holds a job while the row names it as ``executor`` under the same attempt and number of claims, and
+while its own row in ``executors`` has a heartbeat. Whatever it writes of the job is refused otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, update
+
+from importer.storage import jobs, tables
+from importer.storage.executors import Executor
+from importer.storage.jobs import COLUMNS, OPEN, Job, Kind
+
+J, S, X = tables.jobs.c, tables.steps.c, tables.executors.c
+MAX_CLAIMS = 100  # of one attempt: a job that kills its process that often is given up
+
+
+def waiting(connection: Connection, executor: Executor, kind: Kind) -> bool:
+    """Return whether a claim is likely to get a job; locks nothing."""
+    query = select(J.id).where(*_claimable(executor, kind)).limit(1)
+    return connection.execute(query).first() is not None
+
+
+def claim(connection: Connection, executor: Executor, kind: Kind) -> Job | None:
+    """Lease the oldest job of a kind that a process can run to it; its device runs one at a time.
+
+    In SQLite the transaction is the only writer. In PostgreSQL the rows of the processes that share the
+    device are locked first, and a job that another one claims at this moment is skipped.
+    """
+    mine = (
+        X.id == executor.id
+        if executor.device is None
+        else or_(X.id == executor.id, X.device == executor.device)
+    )
+    sharing = connection.execute(select(X.id).where(mine).order_by(X.id).with_for_update()).scalars().all()
+    if executor.id not in sharing:  # taken for dead: its next heartbeat comes first
+        return None
+    query = select(J.id).where(*_claimable(executor, kind)).order_by(J.device.is_(None), J.id).limit(1)
+    ident = connection.execute(query.with_for_update(skip_locked=True)).scalar()
+    if ident is None:
+        return None
+    leased: dict[str, Any] = {"executor": executor.id, "version": executor.version, "claims": J.claims + 1}
+    if kind == "validation":
+        leased["device"] = executor.device
+    connection.execute(update(tables.jobs).where(J.id == ident).values(leased))
+    return jobs.get(connection, ident)
+
+
+def _claimable(executor: Executor, kind: Kind) -> list[ColumnElement[bool]]:
+    """Jobs that nobody runs, of this version, that have not killed too many processes."""
+    free = [
+        J.kind == kind, J.state.in_(OPEN), J.executor.is_(None), J.claims < MAX_CLAIMS,
+        or_(J.version.is_(None), J.version == executor.version),
+    ]  # fmt: skip
+    return [*free, _on_device(executor)] if kind == "validation" else free
+
+
+def _on_device(executor: Executor) -> ColumnElement[bool]:
+    """What the device has begun; else, if it has nothing, what it has the engine and the memory for."""
+    other = tables.jobs.alias()
+    busy = select(other.c.id).where(other.c.device == executor.device, other.c.state.in_(OPEN)).exists()
+    new = J.device.is_(None) & J.engine.in_(executor.engines) & ~busy
+    if executor.memory is not None:
+        new &= or_(J.memory.is_(None), J.memory <= executor.memory)
+    return or_(J.device == executor.device, new)
+
+
+def lost(connection: Connection, held: Collection[Job]) -> list[str]:
+    """Return the ids of jobs that are no longer leased to their process: ended, cancelled or another's."""
+    query = select(J.id, J.executor, J.attempt, J.claims).where(
+        J.id.in_([job.id for job in held]), J.state.in_(OPEN)
+    )
+    there = {(row.id, row.executor, row.attempt, row.claims) for row in connection.execute(query)}
+    return [job.id for job in held if (job.id, job.executor, job.attempt, job.claims) not in there]
+
+
+def results(connection: Connection, job: Job) -> dict[str, Any]:
+    """Return the results of the steps that this attempt has finished."""
+    rows = connection.execute(select(S.name, S.result).where(S.job == job.id))
+    return {row.name: json.loads(row.result) for row in rows}
+
+
+def record(connection: Connection, job: Job, step: str, result: Mapping[str, Any]) -> bool:
+    """Record the result of a finished step; false where the job is no longer leased to its process."""
+    if connection.execute(update(tables.jobs).where(*jobs.leased(job)).values(step=step)).rowcount == 0:
+        return False
+    connection.execute(insert(tables.steps).values(job=job.id, name=step, result=json.dumps(result)))
+    return True
+
+
+def release(connection: Connection, executors: Collection[str], keep: Collection[str] = ()) -> int:
+    """Give back the jobs of some processes but those to ``keep``; steps that are recorded stay."""
+    theirs = (J.executor.in_(executors), J.state.in_(OPEN), J.id.not_in(keep))
+    if connection.execute(select(J.id).where(*theirs).limit(1)).first() is None:
+        return 0
+    return connection.execute(update(tables.jobs).where(*theirs).values(executor=None)).rowcount
+
+
+def orphaned(connection: Connection, devices: Collection[str]) -> list[Job]:
+    """Return the validations of devices that no process serves any more."""
+    return _select(connection, J.device.is_not(None), J.device.not_in(devices), J.executor.is_(None))
+
+
+def outdated(connection: Connection, versions: Collection[str | None]) -> list[Job]:
+    """Return the jobs that were begun by a version that no process runs any more."""
+    running = [version for version in versions if version is not None]
+    return _select(connection, J.version.is_not(None), J.version.not_in(running), J.executor.is_(None))
+
+
+def exhausted(connection: Connection) -> list[Job]:
+    """Return the jobs that have killed too many processes."""
+    return _select(connection, J.claims >= MAX_CLAIMS, J.executor.is_(None))
+
+
+def restart(connection: Connection, job: Job, says: str) -> bool:
+    """Let a job that nobody runs begin from its first step as another attempt; false where it cannot."""
+    free = (J.id == job.id, J.attempt == job.attempt, J.executor.is_(None), J.state.in_(OPEN))
+    row = {"device": None, "version": None, "claims": 0, "state": "queued", "step": None, "says": None}
+    again = update(tables.jobs).where(*free).values(**row, attempt=job.attempt + 1)
+    if connection.execute(again).rowcount == 0:
+        return False
+    connection.execute(delete(tables.steps).where(S.job == job.id))
+    jobs.note(connection, job, "queued", {"attempt": job.attempt + 1, "says": says})
+    return True
+
+
+def _select(connection: Connection, *conditions: ColumnElement[bool]) -> list[Job]:
+    query = select(*COLUMNS).where(J.kind != "imports", J.state.in_(OPEN), *conditions).order_by(J.id)
+    return [jobs.read(row) for row in connection.execute(query).mappings()]
