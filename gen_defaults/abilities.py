@@ -45,7 +45,7 @@ def _read(index: Index, engine: str, release: Release) -> tuple[list[Release], d
 
 
 def read(index: Index, engine: str, release: Release) -> tuple[list[Release], dict[str, Any]]:
-    """The releases that were read beside this one, and what they say. Raises IndexFailure."""
+    """Return the releases that were read beside this one, and what they say. Raises IndexFailure."""
     if engine != "vllm":
         package = release.package.replace("-", "_")
         sources = index.texts(release, lambda path: mlx_source.wanted(package, path))
@@ -65,7 +65,7 @@ def read(index: Index, engine: str, release: Release) -> tuple[list[Release], di
 
 
 def render(engine: str, release: Release, beside: list[Release], found: Mapping[str, Any]) -> str:
-    """The file's text; raises IndexFailure where something that every version has is missing."""
+    """Return the file's text; raises IndexFailure where something that every version has is missing."""
     empty = [key for key, value in found.items() if value in ([], {}) and key not in MAY_BE_EMPTY]
     if empty:
         raise IndexFailure(f"{release.file} has no {', '.join(empty)} where they were looked for")
@@ -79,7 +79,7 @@ MAY_BE_EMPTY = ("removed", "deprecated", "formats", "fp8_types")
 
 
 def _text(value: Any) -> str:
-    """A map with a line for each entry, and everything else on one."""
+    """Return a map with a line for each entry, and everything else on one."""
     if isinstance(value, dict) and value:
         return "{\n" + ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in value.items()) + "\n }"
     return json.dumps(value)

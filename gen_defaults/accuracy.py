@@ -76,7 +76,7 @@ class AccuracyChange:
         return found
 
     def lines(self) -> Iterator[str]:
-        """Every family that changed, then the totals."""
+        """Yield every family that changed, then the totals."""
         for family in sorted(self.after.parsers.families):
             told = [f"{what} {was} → {now}" for what, was, now, _ in self._changes(family)]
             if told:
@@ -85,7 +85,7 @@ class AccuracyChange:
         yield f"sampling: {total(self.before.sampling)} → {total(self.after.sampling)} of the vendors' values"
 
     def _changes(self, family: str) -> Iterator[tuple[str, str, str, bool]]:
-        """What differs: the measure, before, after, and whether that is worse."""
+        """Yield what differs: the measure, before, after, and whether that is worse."""
         (was, models), (now, _) = (m.parsers.families[family] for m in (self.before, self.after))
         if was != now:
             yield "parsers", f"{was}/{models}", f"{now}/{models}", now < was
@@ -98,7 +98,7 @@ class AccuracyChange:
 def compare(
     folder: Path, before: ScoredTables, after: ScoredTables, *, proves: bool = False
 ) -> AccuracyChange:
-    """Both measured on the same models; ``proves`` asks the parsers of the installed vLLM.
+    """Return both measured on the same models; ``proves`` asks the parsers of the installed vLLM.
 
     Raises OSError and ValueError where the folder holds no truth that can be read.
     """
@@ -114,7 +114,7 @@ def compare(
 
 
 def measure(truths: Sequence[Truth], files: Files, standing: ScoredTables) -> Measured:
-    """Parsers by files where a model has some, else by name; sampling by the vendors' files."""
+    """Return parsers by files where a model has some, else by name; sampling by the vendors' files."""
     by_files = files.predictor(standing.parsers)
 
     def predict(model_id: str) -> Prediction:
@@ -126,7 +126,7 @@ def measure(truths: Sequence[Truth], files: Files, standing: ScoredTables) -> Me
 
 
 def sampling(truths: Sequence[Truth], files: Files, standing: ScoredTables) -> dict[str, Counter[str]]:
-    """What the table says where the vendor's ``generation_config.json`` states a value."""
+    """Return what the table says where the vendor's ``generation_config.json`` states a value."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for truth in truths:
         row = vendor.row_for(truth.model_id, standing.parsers, standing.sampling)
@@ -147,5 +147,5 @@ def _both(score: Score) -> str:
 
 
 def total(found: Mapping[str, Counter[str]]) -> str:
-    """All families together, in words."""
+    """Return all families together, in words."""
     return _counts(sum(found.values(), Counter()))

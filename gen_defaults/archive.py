@@ -51,12 +51,12 @@ class Texts:
     whole: bool
 
     def only(self, wanted: Wanted) -> Texts:
-        """Some of them."""
+        """Return some of them."""
         return Texts({path: text for path, text in self.texts.items() if wanted(path)}, self.whole)
 
     @property
     def digest(self) -> str:
-        """One SHA-256 over the paths and contents of everything that was read."""
+        """Return one SHA-256 over the paths and contents of everything that was read."""
         total = hashlib.sha256()
         for path, text in sorted(self.texts.items()):
             total.update(f"{path}\0{hashlib.sha256(text.encode()).hexdigest()}\n".encode())
@@ -64,7 +64,7 @@ class Texts:
 
 
 def whole(web: Web, url: str, file: str, sha256: str, wanted: Wanted, *, thorough: bool = False) -> Texts:
-    """The wanted files, after the digest of the whole archive. Raises IndexFailure.
+    """Return the wanted files, after the digest of the whole archive. Raises IndexFailure.
 
     ``thorough``  nobody names the digest: everything in the archive is read and compared with what it says.
     """
@@ -81,7 +81,7 @@ def whole(web: Web, url: str, file: str, sha256: str, wanted: Wanted, *, thoroug
 def part(
     web: Web, url: str, file: str, sha256: str, wanted: Wanted, last: str, *, thorough: bool = False
 ) -> Texts:
-    """The wanted files without the rest, as far as that is possible. Raises IndexFailure."""
+    """Return the wanted files without the rest, as far as that is possible. Raises IndexFailure."""
     if local(url) is not None:
         return whole(web, url, file, sha256, wanted, thorough=thorough)
     if file.endswith(".whl"):
@@ -127,7 +127,7 @@ def _streamed(web: Web, url: str, file: str, sha256: str, wanted: Wanted, last: 
 
 
 def _from_wheel(wheel: zipfile.ZipFile, file: str, wanted: Wanted) -> dict[str, str]:
-    """The wanted files, each compared with the wheel's list of digests."""
+    """Return the wanted files, each compared with the wheel's list of digests."""
     names = [name for name in wheel.namelist() if wanted(name)]
     listed = _record(wheel, file) if names else {}
     texts = _Texts(file)
@@ -174,7 +174,7 @@ def _record(wheel: zipfile.ZipFile, file: str) -> dict[str, str]:
 
 
 def _from_sdist(data: IO[bytes], file: str, wanted: Wanted, last: str) -> dict[str, str]:
-    """The wanted files, until the sorted archive is past the folder that is the last needed."""
+    """Return the wanted files, until the sorted archive is past the folder that is the last needed."""
     texts, unpacked = _Texts(file), _Unpacked(data, file)
     sorted_so_far, before = True, ""
     with tarfile.open(fileobj=cast("IO[bytes]", unpacked), mode="r|") as sdist:
@@ -225,7 +225,7 @@ class _Unpacked:
         self._stream, self._file, self._left = gzip.GzipFile(fileobj=packed, mode="rb"), file, UNPACKED
 
     def read(self, size: int) -> bytes:
-        """The next bytes. Raises IndexFailure where there are too many."""
+        """Return the next bytes. Raises IndexFailure where there are too many."""
         data = self._stream.read(size)
         self._left -= len(data)
         if self._left < 0:

@@ -78,11 +78,11 @@ class Index:
         return [place for place in self._archives if place not in self._used]
 
     def given(self, package: str) -> bool:
-        """Whether a person gave the files of this package, in place of what an index has."""
+        """Return whether a person gave the files of this package, in place of what an index has."""
         return self._folder is not None or any(_given(package, place) for place in self._archives)
 
     def files(self, package: str) -> list[Release]:
-        """Every file of a final version, the oldest version first. Raises IndexFailure."""
+        """Return every file of a final version, the oldest version first. Raises IndexFailure."""
         if package not in self._files:
             self._files[package] = self._look_up(package)
         return self._files[package]
@@ -111,15 +111,17 @@ class Index:
         raise IndexFailure(f"no index has {package}; asked were {places or 'none, as pip is set'}")
 
     def releases(self, package: str) -> dict[str, Release]:
-        """Every final version with its sdist, or a wheel where it has none. Raises IndexFailure."""
+        """Return every final version with its sdist, or a wheel where it has none. Raises IndexFailure."""
         return self._one_each(package, lambda release: (not release.file.endswith(SDIST), *release.turn))
 
     def wheels(self, package: str) -> dict[str, Release]:
-        """Every final version with its wheel, or the sdist where it has none. Raises IndexFailure."""
+        """Return every final version with its wheel, or the sdist where it has none. Raises IndexFailure."""
         return self._one_each(package, lambda release: (release.file.endswith(SDIST), *release.turn))
 
     def dated(self, release: Release) -> Release:
-        """The release with the day it came out, where the index tells: on its page, or in the older JSON."""
+        """Return the release with the day it came out, where the index tells: on its page, or in the older
+        JSON.
+        """
         if release.released or not self._bases:
             return release
         if release.package not in self._days:
@@ -127,14 +129,15 @@ class Index:
         return replace(release, released=self._days[release.package].get(release.file, ""))
 
     def texts(self, release: Release, wanted: Callable[[str], bool]) -> dict[str, str]:
-        """The wanted files of a whole release, by path in the package. Raises IndexFailure."""
+        """Return the wanted files of a whole release, by path in the package. Raises IndexFailure."""
         found = archive.whole(
             self.web, release.url, release.file, release.sha256, wanted, thorough=not release.named
         )
         return dict(found.texts)
 
     def part(self, release: Release, wanted: Callable[[str], bool], last: str = "") -> Texts:
-        """The wanted files without the rest of the archive, as far as that is possible. Raises IndexFailure.
+        """Return the wanted files without the rest of the archive, as far as that is possible. Raises
+        IndexFailure.
 
         ``last``  the top folder behind which no wanted file is, for an archive that can only be read through.
         """
@@ -168,7 +171,9 @@ def order(version: str) -> tuple[int, ...]:
 
 
 def _from_page(package: str, page: str, body: bytes) -> Iterator[Release]:
-    """The files that a page lists, in either of its forms; those without a SHA-256 cannot be checked."""
+    """Yield the files that a page lists, in either of its forms; those without a SHA-256 cannot be
+    checked.
+    """
     text = body.decode("utf-8", "replace")
     if text.lstrip().startswith("{"):
         yield from _from_json(package, page, text)
@@ -205,7 +210,9 @@ def _from_folder(package: str, folder: Path) -> Iterator[Release]:
 
 
 def _given(package: str, place: str) -> Release | None:
-    """An archive of this package at a path, or at an address with ``#sha256=``. Raises IndexFailure."""
+    """Return an archive of this package at a path, or at an address with ``#sha256=``. Raises
+    IndexFailure.
+    """
     url, fragment = urllib.parse.urldefrag(place)
     web = "://" in url
     file = urllib.parse.unquote(url.rsplit("/", 1)[-1]) if web else Path(place).name
@@ -230,7 +237,7 @@ def _on_disk(package: str, version: str, path: Path) -> Release:
 
 
 def _version(package: str, file: str) -> str:
-    """The final version that a file name tells, or an empty text."""
+    """Return the final version that a file name tells, or an empty text."""
     stem = re.sub(r"[-_.]+", "[-_.]", package)
     match = re.fullmatch(rf"{stem}-(\d+(?:\.\d+)+)(\.tar\.gz|-[^/]*\.whl)", file, re.IGNORECASE)
     return match[1] if match else ""
@@ -259,7 +266,7 @@ def _is_on(setting: str) -> bool:
 
 
 def _pip() -> Mapping[str, str]:
-    """What pip is set to: its files first, then the environment, which wins."""
+    """Return what pip is set to: its files first, then the environment, which wins."""
     try:
         told = launcher.run([*PIP, "config", "list"], Purpose.INSTALL, seconds=PIP_SECONDS).output
     except OSError as error:

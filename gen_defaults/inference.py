@@ -63,7 +63,7 @@ def _rule(name: str, groups: Groups) -> Rule:
 
 
 def _groups(test: ast.expr, tree: ast.Module) -> Groups:
-    """The test as alternatives; none where it is about something else."""
+    """Return the test as alternatives; none where it is about something else."""
     if isinstance(test, ast.BoolOp):
         parts = [_groups(value, tree) for value in test.values]
         if isinstance(test.op, ast.Or):

@@ -31,16 +31,16 @@ class Result:
 
     @property
     def changed(self) -> dict[Path, str]:
-        """The files that would be written."""
+        """Return the files that would be written."""
         return changed(self.files)
 
     @property
     def fails(self) -> bool:
-        """Whether nothing may be written."""
+        """Return whether nothing may be written."""
         return any(finding.fails for finding in self.findings)
 
     def data(self, path: Path) -> dict[str, Any]:
-        """A file as it would be."""
+        """Return a file as it would be."""
         found: dict[str, Any] = json.loads(self.files[path]) if path in self.files else load(path)
         return found
 
@@ -79,7 +79,7 @@ class _Said:
     files: Mapping[Path, str] = field(default_factory=dict)
 
     def load(self, path: Path) -> dict[str, Any]:
-        """A file's data."""
+        """Return a file's data."""
         found: dict[str, Any] = json.loads(self.files[path]) if path in self.files else load(path)
         return found
 
@@ -94,7 +94,7 @@ class _Said:
 
 
 def derived(said: _Said) -> Iterator[tuple[Path, str]]:
-    """The files that are made from others of ours alone."""
+    """Yield the files that are made from others of ours alone."""
     place = said.place
     unsloth, vendors = said.load(place.upstream("unsloth")), said.load(place.upstream("vendors"))
     yield place.sampling, sampling.render(sampling.table(load(place.rows), unsloth, vendors))
@@ -108,7 +108,7 @@ def subject(
     upstream: tuple[Upstream, ...] = (),
     modules: Mapping[str, str] = {},
 ) -> CheckSubject:
-    """What the checks are asked about."""
+    """Return what the checks are asked about."""
     repositories = said.load(said.place.upstream("vendors")).get("repositories", {})
     return CheckSubject(
         parsers=load(said.place.parsers),

@@ -13,12 +13,12 @@ LOADING = ("utils.py", "fp8.py", "quantization/checkpoint.py")
 
 
 def wanted(package: str, path: str) -> bool:
-    """Whether the file is needed."""
+    """Return whether the file is needed."""
     return path.startswith(f"{package}/models/") or path in {f"{package}/{name}" for name in LOADING}
 
 
 def abilities(package: str, sources: Sources) -> dict[str, Any]:
-    """Everything, in the order in which it is written."""
+    """Return everything, in the order in which it is written."""
     loading = [sources[f"{package}/{name}"] for name in LOADING if f"{package}/{name}" in sources]
     return {
         "model_types": sorted(models(package, sources)),
@@ -41,7 +41,7 @@ def models(package: str, sources: Sources) -> dict[str, str]:
 
 
 def _has_model(source: str) -> bool:
-    """Whether a module, or one of a package's, brings the class ``Model`` that is loaded by name."""
+    """Return whether a module, or one of a package's, brings the class ``Model`` that is loaded by name."""
     for node in ast.walk(ast.parse(source)):
         names = [node.name] if isinstance(node, ast.ClassDef) else []
         if isinstance(node, ast.ImportFrom):
@@ -54,7 +54,9 @@ def _has_model(source: str) -> bool:
 
 
 def _methods(source: str) -> set[str]:
-    """Names that ``quant_method`` is compared with, but for those that only bring a word in the log."""
+    """Return names that ``quant_method`` is compared with, but for those that only bring a word in the
+    log.
+    """
     tree = ast.parse(source)
     refused = {
         name

@@ -64,7 +64,7 @@ def _lazily_registered(source: str, path: str) -> Iterator[Row]:
 
 
 def state_markers(source: str) -> list[tuple[str, str]]:
-    """The pairs that mlx-vlm's server splits at, in the order it tries them."""
+    """Return the pairs that mlx-vlm's server splits at, in the order it tries them."""
     return [*syntax.table(source, _file(STATE), "_DEFAULT_OPEN_CLOSE_MARKERS", ())]
 
 
@@ -83,16 +83,16 @@ class Modules:
     rules: Callable[[str], list[Rule]]
 
     def wanted(self, path: str) -> bool:
-        """Whether the file is needed."""
+        """Return whether the file is needed."""
         named = path in {_file(self.markers), _file(self.chooses)}
         return named or _module_in(path, self.tools) is not None
 
     def inference(self, sources: Sources) -> list[Rule]:
-        """Its rules; none where the module has moved."""
+        """Return its rules; none where the module has moved."""
         return self.rules(sources.get(_file(self.chooses), ""))
 
     def rows(self, sources: Sources) -> Rows:
-        """Its tool parser modules, and the thinking markers that it tries."""
+        """Return its tool parser modules, and the thinking markers that it tries."""
         tools = []
         for path, source in sources.items():
             name = _module_in(path, self.tools)
@@ -157,13 +157,13 @@ def _init(package: str) -> str:
 
 
 def _module_in(path: str, package: str) -> str | None:
-    """The name of the module directly in the package, or ``None``."""
+    """Return the name of the module directly in the package, or ``None``."""
     name = path.removeprefix(f"{package.replace('.', '/')}/").removesuffix(".py")
     return name if name.isidentifier() and path == _file(f"{package}.{name}") else None
 
 
 def _home(source: str, module: str) -> str:
-    """The module that defines the parser: some only hand on another's."""
+    """Return the module that defines the parser: some only hand on another's."""
     for node in ast.parse(source).body:
         if isinstance(node, ast.ImportFrom) and any(a.name == MLX_FUNCTION for a in node.names):
             return f"{module.rpartition('.')[0]}.{node.module}" if node.level else str(node.module)

@@ -23,36 +23,38 @@ class Place:
 
     @property
     def parsers(self) -> Path:
-        """The parser table: a person's, never written."""
+        """Return the parser table: a person's, never written."""
         return self.root / "parser_defaults.json"
 
     @property
     def sampling(self) -> Path:
-        """The sampling table."""
+        """Return the sampling table."""
         return self.root / "inference_defaults.json"
 
     @property
     def rows(self) -> Path:
-        """Which source each row of the sampling table is taken from, and the rows that no source has."""
+        """Return which source each row of the sampling table is taken from, and the rows that no source
+        has.
+        """
         return self.root / "gen_defaults" / "sampling_rows.json"
 
     @property
     def proposal(self) -> Path:
-        """What a person may want to change in the parser table."""
+        """Return what a person may want to change in the parser table."""
         return self.root / "gen_defaults" / "parser_proposal.json"
 
     @property
     def registries(self) -> Path:
-        """The folder of the engines' registries."""
+        """Return the folder of the engines' registries."""
         return self.root / FOLDER.relative_to(ROOT)
 
     def upstream(self, source: str) -> Path:
-        """What a source said last, in our words."""
+        """Return what a source said last, in our words."""
         return self.root / "gen_defaults" / "upstream" / f"{source}.json"
 
 
 def load(path: Path) -> dict[str, Any]:
-    """A file of ours as data; empty where there is none. Raises ValueError."""
+    """Return a file of ours as data; empty where there is none. Raises ValueError."""
     try:
         data = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     except (ValueError, RecursionError) as error:
@@ -63,7 +65,7 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def changed(files: Mapping[Path, str]) -> dict[Path, str]:
-    """The files whose text is another than what is there."""
+    """Return the files whose text is another than what is there."""
     return {p: t for p, t in files.items() if not p.is_file() or p.read_text(encoding="utf-8") != t}
 
 
@@ -96,7 +98,7 @@ def _replace(new: Path, path: Path) -> None:
 
 
 def _beside(path: Path, text: str, stack: ExitStack) -> Path:
-    """The text in a folder of its own on the same disk, gone with the stack. Raises OSError."""
+    """Return the text in a folder of its own on the same disk, gone with the stack. Raises OSError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         folder = stack.enter_context(tempfile.TemporaryDirectory(dir=path.parent))

@@ -20,7 +20,7 @@ Row = Mapping[str, Any]
 
 
 def proposal(docs: Row, registries: tuple[Registry, ...], table: Table) -> str:
-    """The proposal as text; ``registries`` are of vLLM, the oldest first."""
+    """Return the proposal as text; ``registries`` are of vLLM, the oldest first."""
     recommended = recommendations(docs)
     steps = {f"{old.version} to {new.version}": dict(step(old, new)) for old, new in pairwise(registries)}
     newest = registries[-1]
@@ -32,7 +32,7 @@ def proposal(docs: Row, registries: tuple[Registry, ...], table: Table) -> str:
 
 
 def step(old: Registry, new: Registry) -> Iterator[tuple[str, Any]]:
-    """What came, went, was renamed or changed between two versions, by kind of parser."""
+    """Yield what came, went, was renamed or changed between two versions, by kind of parser."""
     for kind in ("tool", "reasoning"):
         before, after = old.classes(kind), new.classes(kind)
         gone, came = sorted(set(before) - set(after)), sorted(set(after) - set(before))
@@ -74,7 +74,7 @@ def _differing(
 def _models(
     recommended: Mapping[str, Mapping[str, list[str]]], field: str
 ) -> Iterator[tuple[str, list[str]]]:
-    """Each parser with the models that it is recommended for."""
+    """Yield each parser with the models that it is recommended for."""
     names = sorted({row[field][0] for row in recommended.values() if field in row})
     for name in names:
         yield name, [model for model, row in sorted(recommended.items()) if row.get(field, [""])[0] == name]

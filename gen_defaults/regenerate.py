@@ -22,7 +22,7 @@ from gen_defaults.web import Told, Web
 
 @contextmanager
 def bars() -> Iterator[Told | None]:
-    """What to tell of bytes that came; ``None`` where nobody looks."""
+    """Return what to tell of bytes that came; ``None`` where nobody looks."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -94,7 +94,7 @@ def _told(result: Result, worse: list[CheckFinding], options: argparse.Namespace
 
 
 def _measured(result: Result, options: argparse.Namespace) -> tuple[Result, list[CheckFinding]]:
-    """Where the new tables answer less of a folder of truth; what was proved is checked too."""
+    """Return where the new tables answer less of a folder of truth; what was proved is checked too."""
     if options.accuracy is None or result.fails:
         return result, []
     from gen_defaults import accuracy  # renders templates and may ask an engine

@@ -74,7 +74,7 @@ def _registries(result: Result) -> Iterator[str]:
 
 
 def _earlier(path: Path) -> Path | None:
-    """The registry of the last version before this one, of the same engine."""
+    """Return the registry of the last version before this one, of the same engine."""
     engine, _, version = path.stem.rpartition("-")
     found = {order(p.stem.rpartition("-")[2]): p for p in path.parent.glob(f"{engine}-[0-9]*.json")}
     return max(((v, p) for v, p in found.items() if v < order(version)), default=(None, None))[1]
@@ -97,7 +97,7 @@ def _rules(before: Row, after: Row) -> Iterator[tuple[str, str]]:
 
 
 def _proposal(result: Result) -> Iterator[str]:
-    """What is new of the proposal; all of it is in its file."""
+    """Yield what is new of the proposal; all of it is in its file."""
     before, after = load(result.place.proposal), result.data(result.place.proposal)
     for versions, changes in after["versions"].items():
         for what, names in changes.items():
@@ -134,6 +134,6 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text of others: nothing in it is markup, a mention or a link."""
+    """Return text of others: nothing in it is markup, a mention or a link."""
     plain = "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
     return re.sub(r"([\\|`*_\[\]<>@#!])", r"\\\1", plain)

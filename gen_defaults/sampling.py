@@ -35,7 +35,7 @@ from importer.signals.tables import SamplingRow, SamplingTable, Table
 
 
 def generation_values(data: Mapping[str, Any]) -> dict[str, float]:
-    """The sampling values that the file states, as the importer reads it, in LocalAI's names."""
+    """Return the sampling values that the file states, as the importer reads it, in LocalAI's names."""
     facts = sampling.evidence(Snapshot("", None, None, (), {sampling.FILE: json.dumps(data)}))
     found: dict[str, float] = {}
     for fact in facts:
@@ -45,14 +45,14 @@ def generation_values(data: Mapping[str, Any]) -> dict[str, float]:
 
 
 def row_for(model_id: str, table: Table, rows: SamplingTable) -> SamplingRow | None:
-    """The row of a model that chats; a base model's file says nothing of its family's."""
+    """Return the row of a model that chats; a base model's file says nothing of its family's."""
     name = normalise(model_id)
     found = table.find(name)
     return None if found is not None and found.kind != "chat" else rows.find(name)
 
 
 def agrees(row: SamplingRow, key: str, value: float) -> bool:
-    """Whether the row has the value, by itself or in one of its ways of answering."""
+    """Return whether the row has the value, by itself or in one of its ways of answering."""
     return value in {row.values.get(key), *(mode.get(key) for mode in row.modes.values())}
 
 
@@ -70,7 +70,7 @@ Row = Mapping[str, Any]
 
 
 def table(rows: Row, unsloth: Row, vendors: Row) -> dict[str, Any]:
-    """Everything that stands in ``inference_defaults.json``. Raises IndexFailure."""
+    """Return everything that stands in ``inference_defaults.json``. Raises IndexFailure."""
     _check(rows)
     named = dict(rows["families"])
     taken = {row.get("unsloth") for row in named.values()} | {*named, *rows.get("skip", {})}
@@ -106,7 +106,7 @@ def _check(rows: Row) -> None:
 
 
 def render(data: Row) -> str:
-    """The table as text, a line for each row."""
+    """Return the table as text, a line for each row."""
     parts = []
     for key, value in data.items():
         if isinstance(value, str):
@@ -120,7 +120,7 @@ def render(data: Row) -> str:
 
 
 def says_nothing(values: Row, fallback: Row) -> bool:
-    """Whether they are what unsloth gives a model that it knows nothing of."""
+    """Return whether they are what unsloth gives a model that it knows nothing of."""
     return dict(telling(values, fallback)) == dict(telling(fallback, fallback))
 
 
@@ -201,7 +201,7 @@ def _committed(repo: str, told: Row) -> dict[str, Any]:
 
 
 def _decided(family: str, row: Row) -> dict[str, Any]:
-    """A person's row is as old as the day that it names; its digest is over the row as sorted JSON."""
+    """Return a person's row is as old as the day that it names; its digest is over the row as sorted JSON."""
     text = json.dumps(row, sort_keys=True, ensure_ascii=False)
     return {
         "source": BY_HAND,

@@ -38,7 +38,9 @@ from importer.signals.tables import Table, parser_table
 
 
 def table(proofs: Iterable[Proof]) -> str:
-    """One row per parser with a finding: templates it reads, those with findings, and in which cases."""
+    """Return one row per parser with a finding: templates it reads, those with findings, and in which
+    cases.
+    """
     read: Counter[tuple[str, str]] = Counter()
     found: Counter[tuple[str, str]] = Counter()
     cases: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
@@ -57,7 +59,7 @@ def table(proofs: Iterable[Proof]) -> str:
 
 
 def _cases(finding: Reason) -> Iterator[str]:
-    """The cases that differ in pieces."""
+    """Yield the cases that differ in pieces."""
     found = finding.fields.get("cases")
     for one in found if isinstance(found, tuple) else ():
         if one.kind is ProofReason.SPLITS_DIFFER:
@@ -146,12 +148,12 @@ def _report(
 
 
 def by_name(table: Table) -> Predictor:
-    """What the table alone says of a name."""
+    """Return what the table alone says of a name."""
     return lambda model_id: match_names([model_id], table)[0]
 
 
 def deciding(truths: Iterable[Truth], table: Table) -> set[str]:
-    """The rows that speak for the names of these models."""
+    """Return the rows that speak for the names of these models."""
     found = (match(table, truth.model_id) for truth in truths)
     return {f.row.family for f in found if f is not None}
 
@@ -159,7 +161,7 @@ def deciding(truths: Iterable[Truth], table: Table) -> set[str]:
 def leave_one_out(
     truths: Sequence[Truth], table: Table, predictor: With = by_name, rows: Rows = deciding
 ) -> Score:
-    """Each family asked with the rows that decide it taken out of the table."""
+    """Return each family asked with the rows that decide it taken out of the table."""
     members: dict[str, list[Truth]] = defaultdict(list)
     for truth in truths:
         members[truth.family].append(truth)

@@ -32,13 +32,15 @@ TOWERS = ("vision_config", "audio_config")
 
 
 def declared(cls: Any, wanted: set[str]) -> dict[str, object]:
-    """The wanted fields that the class gives a value to."""
+    """Return the wanted fields that the class gives a value to."""
     given = {f.name: f.default for f in fields(cls)} if is_dataclass(cls) else {}
     return {k: v for k, v in sorted(given.items()) if k in wanted and isinstance(v, int | float | str)}
 
 
 def repeating(cls: Any) -> list[str]:
-    """The kinds of layer that the class repeats where a config lists none; empty where all are the same."""
+    """Return the kinds of layer that the class repeats where a config lists none; empty where all are the
+    same.
+    """
     try:
         listed = cls().layer_types
     except Exception:

@@ -60,7 +60,7 @@ def main(_arguments: list[str]) -> int:
 
 
 def render(table: dict[str, Any]) -> str:
-    """One line per model type, so that a new version shows as a small difference."""
+    """Return one line per model type, so that a new version shows as a small difference."""
     lines = [f"  {json.dumps(name)}: {json.dumps(keys)}" for name, keys in sorted(table["types"].items())]
     source = json.dumps(f"the config classes of transformers {table['transformers']}")
     return '{\n "source": ' + source + ',\n "types": {\n' + ",\n".join(lines) + "\n }\n}\n"

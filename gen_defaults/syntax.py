@@ -12,7 +12,7 @@ AMENDING = {"update", "setdefault", "pop", "popitem", "clear", "append", "extend
 
 
 def assigned(source: str, name: str) -> ast.expr | None:
-    """What is assigned to a name, in the module or in a class."""
+    """Return what is assigned to a name, in the module or in a class."""
     for node in ast.walk(ast.parse(source)):
         targets = node.targets if isinstance(node, ast.Assign) else []
         if isinstance(node, ast.AnnAssign):
@@ -23,7 +23,8 @@ def assigned(source: str, name: str) -> ast.expr | None:
 
 
 def table(source: str, path: str, name: str, absent: Any) -> Any:
-    """The literal that is assigned to the name once, in the module or in a class; ``absent`` where it is not.
+    """Return the literal that is assigned to the name once, in the module or in a class; ``absent`` where it
+    is not.
 
     Raises SyntaxError for anything else that is done to it, or for one that is no literal: a table that code
     builds or amends cannot be read without running it.
@@ -46,7 +47,7 @@ def table(source: str, path: str, name: str, absent: Any) -> Any:
 
 
 def _is_read(use: ast.Name, above: Mapping[ast.AST, ast.AST]) -> bool:
-    """Whether what the name stands for stays as it is."""
+    """Return whether what the name stands for stays as it is."""
     around = above[use]
     if isinstance(around, ast.Subscript) and around.value is use:
         return isinstance(around.ctx, ast.Load)
@@ -60,13 +61,13 @@ def _unread(says: str, path: str, node: ast.expr) -> SyntaxError:
 
 
 def literal(source: str, name: str, absent: Any) -> Any:
-    """The literal that is assigned to the name; ``absent`` where there is none."""
+    """Return the literal that is assigned to the name; ``absent`` where there is none."""
     value = assigned(source, name)
     return absent if value is None else ast.literal_eval(value)
 
 
 def keys(value: ast.AST | None) -> Iterator[str]:
-    """The keys of a mapping, however it is written: a literal, keywords of a call, or pairs."""
+    """Yield the keys of a mapping, however it is written: a literal, keywords of a call, or pairs."""
     for node in ast.walk(value) if value is not None else ():
         if isinstance(node, ast.Dict):
             yield from (
@@ -79,7 +80,7 @@ def keys(value: ast.AST | None) -> Iterator[str]:
 
 
 def strings(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """Every text constant below the nodes."""
+    """Yield every text constant below the nodes."""
     for node in nodes:
         for one in ast.walk(node):
             if isinstance(one, ast.Constant) and isinstance(one.value, str):
@@ -87,14 +88,14 @@ def strings(nodes: Iterable[ast.AST]) -> Iterator[str]:
 
 
 def functions(source: str, name: str) -> Iterator[ast.FunctionDef]:
-    """Every function of this name, wherever it is."""
+    """Yield every function of this name, wherever it is."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef) and node.name == name:
             yield node
 
 
 def compared(node: ast.AST, word: str) -> set[str]:
-    """The texts that anything named with ``word`` is compared with below the node."""
+    """Return the texts that anything named with ``word`` is compared with below the node."""
     found: set[str] = set()
     for one in ast.walk(node):
         if isinstance(one, ast.Compare) and word in ast.unparse(one):
@@ -103,7 +104,7 @@ def compared(node: ast.AST, word: str) -> set[str]:
 
 
 def returned(node: ast.AST) -> list[int]:
-    """The whole numbers that a function returns."""
+    """Return the whole numbers that a function returns."""
     values = (one.value for one in ast.walk(node) if isinstance(one, ast.Return))
     return [v.value for v in values if isinstance(v, ast.Constant) and type(v.value) is int]
 
@@ -116,7 +117,7 @@ class Classes:
 
     @classmethod
     def of(cls, sources: Sources) -> Classes:
-        """All classes in the sources."""
+        """Return all classes in the sources."""
         found: dict[str, list[ast.ClassDef]] = {}
         for text in sources.values():
             for node in ast.walk(ast.parse(text)):
@@ -125,7 +126,7 @@ class Classes:
         return cls({name: tuple(nodes) for name, nodes in found.items()})
 
     def line(self, name: str) -> Iterator[ast.ClassDef]:
-        """The class and everything it is made from, itself first, as far as the sources hold it."""
+        """Yield the class and everything it is made from, itself first, as far as the sources hold it."""
         waiting, seen = [name], set[str]()
         while waiting:
             one = waiting.pop(0)
@@ -137,10 +138,10 @@ class Classes:
                 waiting += [ast.unparse(b).rpartition(".")[2].partition("[")[0] for b in node.bases]
 
     def is_a(self, name: str, base: str) -> bool:
-        """Whether ``base`` is among what the class is made from."""
+        """Return whether ``base`` is among what the class is made from."""
         return any(ast.unparse(b).rpartition(".")[2] == base for n in self.line(name) for b in n.bases)
 
     def method(self, name: str, method: str) -> Iterator[ast.FunctionDef]:
-        """A method as the class has it, then as those it is made from have it."""
+        """Yield a method as the class has it, then as those it is made from have it."""
         for node in self.line(name):
             yield from (m for m in node.body if isinstance(m, ast.FunctionDef) and m.name == method)

@@ -17,13 +17,13 @@ LENGTHS = (
 
 
 def wanted(path: str) -> bool:
-    """Whether the file is needed."""
+    """Return whether the file is needed."""
     name = path.rpartition("/")[2]
     return "transformers/models/" in path and (name.startswith("configuration_") or path.endswith(TOKENIZERS))
 
 
 def model_types(sources: Sources) -> dict[str, dict[str, int]]:
-    """Every model type with the lengths that its class has by default."""
+    """Return every model type with the lengths that its class has by default."""
     classes = Classes.of(sources)
     found: dict[str, dict[str, int]] = {}
     for name, nodes in sorted(classes.nodes.items()):
@@ -50,7 +50,9 @@ def _model_type(node: ast.ClassDef) -> str | None:
 
 
 def _defaults(classes: Classes, name: str, key: str) -> Iterator[int]:
-    """A length by the class itself, then by what it is made from: a field, or a parameter of ``__init__``."""
+    """Yield a length by the class itself, then by what it is made from: a field, or a parameter of
+    ``__init__``.
+    """
     for node in classes.line(name):
         for one in node.body:
             if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name) and one.target.id == key:
@@ -62,7 +64,7 @@ def _defaults(classes: Classes, name: str, key: str) -> Iterator[int]:
 
 
 def _number(value: ast.expr | None) -> Iterator[int]:
-    """A whole number, or a product of two: ``4096 * 32``."""
+    """Yield a whole number, or a product of two: ``4096 * 32``."""
     if isinstance(value, ast.Constant) and type(value.value) is int:
         yield value.value
     elif isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):

@@ -104,7 +104,7 @@ class Score:
 
 
 def read(folder: Path) -> list[Truth]:
-    """Every model of ``folder``'s table; raises OSError, and ValueError with the line of a mistake."""
+    """Return every model of ``folder``'s table; raises OSError, and ValueError with the line of a mistake."""
     path = folder / FILE
     try:
         with path.open(encoding="utf-8", newline="") as file:
@@ -166,7 +166,7 @@ class Files:
         self._proofs: dict[str, Proof] = {}
 
     def has(self, model_id: str) -> bool:
-        """Whether the model has files."""
+        """Return whether the model has files."""
         return self._folder(model_id).is_dir()
 
     @property
@@ -175,14 +175,14 @@ class Files:
         return dict(self._proofs)
 
     def vendor(self, model_id: str) -> dict[str, Any]:
-        """The model's ``generation_config.json``; empty where there is none that can be read."""
+        """Return the model's ``generation_config.json``; empty where there is none that can be read."""
         try:
             return dict(self._snapshot(model_id).json(sampling.FILE)) if self.has(model_id) else {}
         except ImporterError:
             return {}
 
     def predictor(self, table: Table) -> Predictor:
-        """What is decided with this parser table in place of the shipped one."""
+        """Return what is decided with this parser table in place of the shipped one."""
 
         def predict(model_id: str) -> Prediction:
             with standing_in(table):
@@ -191,7 +191,9 @@ class Files:
         return predict
 
     def deciding(self, truths: Iterable[Truth], table: Table) -> set[str]:
-        """The rows that speak for these models: by name, else by the base model's name; and by type."""
+        """Return the rows that speak for these models: by name, else by the base model's name; and by
+        type.
+        """
         return {row for truth in truths for row in self._rows(truth.model_id, table)}
 
     def _rows(self, model_id: str, table: Table) -> set[str]:
@@ -234,11 +236,11 @@ class Kept(ImportSession):
 
     @property
     def proofs(self) -> tuple[Proof, ...]:
-        """Every proof that was made, one per template and vocabulary."""
+        """Return every proof that was made, one per template and vocabulary."""
         return tuple(self._proofs.values())
 
     def analyse(self, question: Question) -> Analysis:
-        """What the files say; the template is rendered once."""
+        """Return what the files say; the template is rendered once."""
         label = question.snapshot.label
         found = super().analyse(replace(question, study=self._studies.get(label)))
         if found.study is not None:

@@ -45,7 +45,7 @@ SCHEMES = {
 
 
 def wanted(path: str) -> bool:
-    """Whether the file is needed."""
+    """Return whether the file is needed."""
     return path.startswith(
         (
             "vllm/model_executor/models/",
@@ -58,13 +58,13 @@ def wanted(path: str) -> bool:
 
 
 def transformers(sources: Sources) -> str:
-    """The version of transformers that its own tests are locked to."""
+    """Return the version of transformers that its own tests are locked to."""
     locked = (LOCK.search(t) for p, t in sorted(sources.items()) if p.startswith("requirements/"))
     return next(match[1] for match in locked if match)
 
 
 def abilities(sources: Sources) -> dict[str, Any]:
-    """Everything, in the order in which it is written."""
+    """Return everything, in the order in which it is written."""
     python = {path: text for path, text in sources.items() if path.endswith(".py")}
     lengths = f"{python.get(LENGTHS, '')}\n{python[MODEL]}"
     override = next(functions(python[SPECULATION], "hf_config_override"))
@@ -90,7 +90,7 @@ def abilities(sources: Sources) -> dict[str, Any]:
 
 
 def architectures(sources: Sources) -> dict[str, list[str]]:
-    """Every architecture that generates, with what is special: ``hybrid``, ``image``, ``image:1`` …"""
+    """Return every architecture that generates, with what is special: ``hybrid``, ``image``, ``image:1`` …"""
     classes = Classes.of({p: t for p, t in sources.items() if "/models/" in p})
     found: dict[str, tuple[str, str]] = {}
     for table in SERVED:

@@ -37,7 +37,7 @@ class Web:
         self.fetched: dict[str, tuple[int, int]] = {}
 
     def page(self, url: str, accept: str) -> tuple[str, bytes]:
-        """A page and the address that it has in the end. Raises OSError."""
+        """Return a page and the address that it has in the end. Raises OSError."""
         path = local(url)
         if path is not None:
             path = path / "index.html" if path.is_dir() else path
@@ -48,7 +48,8 @@ class Web:
             return str(answer.url), body
 
     def piece(self, url: str, start: int, end: int) -> tuple[bytes, int | None]:
-        """The bytes from ``start`` to before ``end``, and the size of the whole; negative: the last ones.
+        """Return the bytes from ``start`` to before ``end``, and the size of the whole; negative: the last
+        ones.
 
         Where the server has no pieces the whole comes, and its size is ``None``. Raises OSError.
         """
@@ -63,7 +64,7 @@ class Web:
             return body, size
 
     def stream(self, url: str) -> Iterator[bytes]:
-        """The file from its start, as long as it is asked for. Raises OSError."""
+        """Yield the file from its start, as long as it is asked for. Raises OSError."""
         path = local(url)
         if path is not None:
             with path.open("rb") as file:
@@ -107,7 +108,7 @@ class Web:
 
 
 def shown(url: str) -> str:
-    """The address as it may be told; what is none as it is, up to the ``@`` of a password."""
+    """Return the address as it may be told; what is none as it is, up to the ``@`` of a password."""
     try:
         return _without_secret(url)[0]
     except ValueError:
@@ -115,7 +116,7 @@ def shown(url: str) -> str:
 
 
 def local(url: str) -> Path | None:
-    """The path that a ``file:`` address means."""
+    """Return the path that a ``file:`` address means."""
     try:
         parts = urllib.parse.urlsplit(url)
     except ValueError:
@@ -124,7 +125,7 @@ def local(url: str) -> Path | None:
 
 
 def _without_secret(url: str) -> tuple[str, str]:
-    """The address without the name and password in it, and what says them to its host alone."""
+    """Return the address without the name and password in it, and what says them to its host alone."""
     parts = urllib.parse.urlsplit(url)
     who, at, host = parts.netloc.rpartition("@")
     if not at:

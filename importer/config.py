@@ -21,7 +21,7 @@ def home() -> Path:
 
 
 def flag(name: str) -> bool:
-    """Whether an environment variable is switched on, read as huggingface_hub reads its own."""
+    """Return whether an environment variable is switched on, read as huggingface_hub reads its own."""
     return os.environ.get(name, "").strip().upper() in {"1", "ON", "YES", "TRUE"}
 
 

@@ -68,16 +68,16 @@ class ImporterError(Exception):
         super().__init__(kind)
 
     def __str__(self) -> str:
-        """The sentence without any front end's own words."""
+        """Return the sentence without any front end's own words."""
         return self.sentence()
 
     @property
     def message(self) -> str:
-        """The same as ``str``."""
+        """Return the same as ``str``."""
         return self.sentence()
 
     def sentence(self, instead: Mapping[str, Text] | None = None) -> str:
-        """One printable line; ``instead`` holds a front end's own texts by key."""
+        """Return one printable line; ``instead`` holds a front end's own texts by key."""
         return one_line(sentence_of(f"{type(self).__name__}.{self.kind}", self.details, instead))
 
     def but(self, **details: object) -> Self:
@@ -86,7 +86,9 @@ class ImporterError(Exception):
 
 
 def one_line(text: str) -> str:
-    """A text in one printable line: nothing that repositories and servers write may steer a terminal."""
+    """Return a text in one printable line: nothing that repositories and servers write may steer a
+    terminal.
+    """
     plain = " ".join(text.split())[:600]
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in plain)
 
@@ -332,6 +334,6 @@ KINDS: Mapping[str, type[ImporterError]] = {kind: branch for branch in BRANCHES 
 
 
 def sentence_row(kind: str, instead: Mapping[str, Text]) -> str:
-    """A kind's sentence with the names of its fields, for tables."""
+    """Return a kind's sentence with the names of its fields, for tables."""
     key = f"{KINDS[kind].__name__}.{kind}"
     return row(instead.get(key) or catalogue()[key])

@@ -114,12 +114,14 @@ class Finished:
 
 
 def isolated(*arguments: str, python: str | Path = sys.executable) -> list[str]:
-    """The argv of a Python that reads neither the working directory nor variables nor a user's packages."""
+    """Return the argv of a Python that reads neither the working directory nor variables nor a user's
+    packages.
+    """
     return [str(python), "-I", *arguments]
 
 
 def environment(purpose: Purpose, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What a process of this purpose inherits, and ``extra``."""
+    """Return what a process of this purpose inherits, and ``extra``."""
     shelter = {"PYTHONSAFEPATH": "1"} if purpose in SHELTERED else {}
     return {n: v for n, v in os.environ.items() if _allowed(n, purpose)} | shelter | dict(extra or {})
 
@@ -192,7 +194,7 @@ def attend(argv: Sequence[str]) -> int:
 
 
 def ended(process: Process, seconds: float) -> int | None:
-    """The exit status, as soon as there is one within ``seconds``."""
+    """Return the exit status, as soon as there is one within ``seconds``."""
     try:
         return process.wait(seconds)
     except subprocess.TimeoutExpired:
@@ -245,7 +247,7 @@ def _exchange(process: Process, given: bytes, deadline: float) -> tuple[bytes, b
 
 
 def _ready(selector: selectors.BaseSelector, deadline: float) -> Iterator[selectors.SelectorKey]:
-    """The descriptors that can be read or written, until none is left. Raises TimeoutError."""
+    """Yield the descriptors that can be read or written, until none is left. Raises TimeoutError."""
     while selector.get_map():
         ready = selector.select(max(0.0, deadline - time.monotonic()))
         if not ready:

@@ -27,7 +27,9 @@ class Reason:
         object.__setattr__(self, "fields", fields)
 
     def __eq__(self, other: object) -> bool:
-        """Whether both have one kind and the same fields; kinds of two enumerations may have one text."""
+        """Return whether both have one kind and the same fields; kinds of two enumerations may have one
+        text.
+        """
         if not isinstance(other, Reason):
             return NotImplemented
         return self.kind is other.kind and self.fields == other.fields
@@ -45,7 +47,7 @@ class Reason:
 
 
 def key_of(kind: StrEnum) -> str:
-    """The name under which ``messages`` has the sentence: ``ReadReason.too-large``."""
+    """Return the name under which ``messages`` has the sentence: ``ReadReason.too-large``."""
     return f"{type(kind).__name__}.{kind.value}"
 
 

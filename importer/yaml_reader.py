@@ -152,7 +152,7 @@ class _Composer:
 
 
 def compose(text: str, *, longest: int = MOST_CHARACTERS, most: int = MOST_VALUES) -> yaml.Node | None:
-    """The root node of a text; ``None`` where it holds nothing. Raises YamlError."""
+    """Return the root node of a text; ``None`` where it holds nothing. Raises YamlError."""
     if len(text) > longest:
         raise YamlError(Reason(YamlReason.LONG, most=longest))
     composer = _Composer(most)
@@ -171,7 +171,7 @@ def compose(text: str, *, longest: int = MOST_CHARACTERS, most: int = MOST_VALUE
 
 
 def read(text: str, *, longest: int = MOST_CHARACTERS, most: int = MOST_VALUES) -> Any:
-    """The data of a text: maps, lists, scalars. Raises YamlError.
+    """Return the data of a text: maps, lists, scalars. Raises YamlError.
 
     ``longest`` and ``most`` are the characters and the values that it may hold.
     """
@@ -187,7 +187,7 @@ class _Builder:
         self._path: list[str] = []  # of the keys that lead to the map being built
 
     def build(self, node: yaml.Node) -> Any:
-        """The data of a node; recursion is as deep as the text, which is bounded."""
+        """Return the data of a node; recursion is as deep as the text, which is bounded."""
         if id(node) not in self._made:
             self._made[id(node)] = self._build(node)
         return self._made[id(node)]
@@ -202,7 +202,7 @@ class _Builder:
         raise _error(YamlReason.TAG, node.start_mark, tag=node.tag)
 
     def _map(self, node: yaml.MappingNode) -> dict[Any, Any]:
-        """What it merges comes first, and its own keys win; no key is said twice."""
+        """Return what it merges comes first, and its own keys win; no key is said twice."""
         merged: dict[Any, Any] = {}
         own: dict[Any, Any] = {}
         first: dict[Any, int] = {}
@@ -223,7 +223,7 @@ class _Builder:
         return {**merged, **own} if merged else own
 
     def _merged(self, node: yaml.Node) -> Iterator[Mapping[Any, Any]]:
-        """The maps that a ``<<`` names, the one that counts most first."""
+        """Yield the maps that a ``<<`` names, the one that counts most first."""
         for one in node.value if isinstance(node, yaml.SequenceNode) else [node]:
             if not isinstance(one, yaml.MappingNode):
                 raise _error(YamlReason.MERGE, one.start_mark)
@@ -244,7 +244,7 @@ def _resolver() -> Any:
 
 
 def _tag(kind: type[yaml.Node], event: Any) -> str:
-    """The tag that a node has by itself or by its looks."""
+    """Return the tag that a node has by itself or by its looks."""
     if event.tag is not None and event.tag != "!":
         return str(event.tag)
     value = event.value if kind is yaml.ScalarNode else None
@@ -260,7 +260,9 @@ def _constructors() -> Mapping[str, Callable[[yaml.ScalarNode], Any]]:
 
 
 def _scalar(node: yaml.ScalarNode) -> Any:
-    """The value. Raises YamlError for a tag that is not read, and for a text that its tag does not fit."""
+    """Return the value. Raises YamlError for a tag that is not read, and for a text that its tag does not
+    fit.
+    """
     constructor = _constructors().get(node.tag)
     if constructor is None:
         raise _error(YamlReason.TAG, node.start_mark, tag=node.tag)
@@ -285,7 +287,7 @@ def error_of(error: yaml.YAMLError) -> YamlError:
 
 
 def _marked(error: yaml.MarkedYAMLError, lines: Sequence[str] = ()) -> YamlError:
-    """Where YAML stopped, and what it was in the middle of where that began earlier.
+    """Return where YAML stopped, and what it was in the middle of where that began earlier.
 
     ``lines`` are the text's: libyaml stops behind the last one, where nobody can look.
     """
@@ -303,7 +305,7 @@ def _syntax(problem: str, line: int = 1, column: int = 1, *, context: str = "", 
 
 
 def _character(text: str, problem: str) -> YamlError:
-    """The character is looked for: libyaml counts bytes where it says where."""
+    """Return the character is looked for: libyaml counts bytes where it says where."""
     found = yaml.reader.Reader.NON_PRINTABLE.search(text)
     if found is None:
         return _syntax(problem)

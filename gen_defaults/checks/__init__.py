@@ -28,7 +28,7 @@ CHECKS: tuple[Check, ...] = (
 
 
 def run(subject: CheckSubject) -> list[CheckFinding]:
-    """Everything that is wrong or worth a note, what fails first."""
+    """Return everything that is wrong or worth a note, what fails first."""
     found = shape(subject)
     if not any(f.fails for f in found):
         found += [finding for check in CHECKS for finding in check(subject)]
@@ -36,5 +36,5 @@ def run(subject: CheckSubject) -> list[CheckFinding]:
 
 
 def shape(subject: CheckSubject) -> list[CheckFinding]:
-    """What is wrong with how the files look; nothing else can be asked of them then."""
+    """Return what is wrong with how the files look; nothing else can be asked of them then."""
     return [finding for check in SHAPE for finding in check(subject)]

@@ -20,7 +20,7 @@ SHOWN = 3  # models that are named
 
 
 def contradicted(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """Each value of each row, against every vendor file that speaks of its family."""
+    """Yield each value of each row, against every vendor file that speaks of its family."""
     rows = {row.family: row for row in subject.sampling_table.rows}
     for (family, key), said in sorted(_said(subject).items()):
         against = {m: v for m, v in said.items() if not sampling.agrees(rows[family], key, v)}
@@ -51,7 +51,9 @@ def _said(subject: CheckSubject) -> dict[tuple[str, str], dict[str, float]]:
 
 
 def refuted(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """Each parser that a row names, where the engine's parsers were asked about a model of its family."""
+    """Yield each parser that a row names, where the engine's parsers were asked about a model of its
+    family.
+    """
     for proved in subject.proofs:
         found = match(subject.table, proved.model_id)
         for field in tables.PARSERS if found is not None and found.kind == "chat" else ():
@@ -60,7 +62,9 @@ def refuted(subject: CheckSubject) -> Iterator[CheckFinding]:
 
 
 def _refuted(found: Match, field: str, proved: Proved) -> Iterator[CheckFinding]:
-    """A known none is not refuted by a parser that reads: who was trained to call, no template tells."""
+    """Yield a known none is not refuted by a parser that reads: who was trained to call, no template
+    tells.
+    """
     name, proof = found.parsers.get(field), proved.proof
     verdict = next((v for v in proof.verdicts.get(field, ()) if v.parser == name), None)
     if verdict is None or verdict.reason is None:
@@ -78,7 +82,7 @@ def _refuted(found: Match, field: str, proved: Proved) -> Iterator[CheckFinding]
 
 
 def altered(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """What a person gave in place of the index is noted; an index that does so is refused at once."""
+    """Yield what a person gave in place of the index is noted; an index that does so is refused at once."""
     for file, (before, after) in subject.releases.items():
         if before.get("file") == after.get("file") and before.get("sha256") != after.get("sha256"):
             says = f"{after['file']} has another SHA-256 than the one it had: {after['sha256']}"

@@ -23,7 +23,7 @@ BESIDE = ("modes", "sources", "notes")  # maps of the sampling table beside its 
 
 
 def orphans(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """Both directions, in both tables."""
+    """Yield both directions, in both tables."""
     for file, data in ((PARSERS, subject.parsers), (SAMPLING, subject.sampling)):
         families, patterns = data["families"], data["patterns"]
         for name in patterns:
@@ -51,7 +51,7 @@ SHADOWED_STEP = "amend the pattern, or take the row out"
 
 
 def shadowed(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """Both tables, by our rule and by LocalAI's."""
+    """Yield both tables, by our rule and by LocalAI's."""
     table, sampling = subject.table, subject.sampling_table
     excluded = {row.family: row.exclude for row in table.rows}
 
@@ -82,7 +82,9 @@ def _shadowed(file: str, excluded: dict[str, tuple[str, ...]], find: Find) -> It
 
 
 def _winners(family: str, find: Find, words: Iterable[str] = ("",)) -> list[str]:
-    """Who is given the names that a pattern spells out, each with a word beside it, up to its own first."""
+    """Return who is given the names that a pattern spells out, each with a word beside it, up to its own
+    first.
+    """
     winners: list[str] = []
     for name in dict.fromkeys(name for word in words for name in _names(family, word)):
         winners.append(find(name))
@@ -110,7 +112,7 @@ KINDS: dict[str, Kind] = {"tool_parser": "tool", "reasoning_parser": "reasoning"
 
 
 def absent(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """Every name in the table, asked of every registry."""
+    """Yield every name in the table, asked of every registry."""
     known = subject.registries
     for row in subject.table.rows if known else ():
         for field in tables.PARSERS:
@@ -123,7 +125,7 @@ def absent(subject: CheckSubject) -> Iterator[CheckFinding]:
 
 
 def _is_ours(registry: Registry) -> bool:
-    """Whether it is the version whose names the table has."""
+    """Return whether it is the version whose names the table has."""
     return registry.version == PINNED.get(registry.engine)
 
 
@@ -154,7 +156,7 @@ MOST = 6  # that are told
 
 
 def described(source: str, class_name: str) -> str:
-    """The first line of the class's docstring, or an empty text."""
+    """Return the first line of the class's docstring, or an empty text."""
     for node in ast.walk(_tree(source)):
         if isinstance(node, ast.ClassDef) and node.name == class_name:
             lines = (ast.get_docstring(node) or "").splitlines()
@@ -163,7 +165,7 @@ def described(source: str, class_name: str) -> str:
 
 
 def markers(source: str) -> tuple[str, ...]:
-    """The markers that stand in the module's own texts, docstrings aside, in their order."""
+    """Return the markers that stand in the module's own texts, docstrings aside, in their order."""
     texts = (text.replace("\\", "") for text in _texts(_tree(source)))  # some stand in a regular expression
     found = (m for text in texts for m in MARKER.findall(text))
     return tuple(dict.fromkeys(found))[:MOST]
@@ -195,7 +197,7 @@ UNUSED_STEP = "add the family that it is for, or say in gen_defaults/checks/cove
 
 
 def unused(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """Parsers of the version whose names the table has; what a newer one adds is noted."""
+    """Yield parsers of the version whose names the table has; what a newer one adds is noted."""
     known = [r.version for r in subject.registries]
     own = known.index(PINNED["vllm"]) if PINNED["vllm"] in known else len(known) - 1
     told: set[tuple[str, str]] = set()

@@ -28,7 +28,7 @@ class CheckFinding:
 
     @property
     def fails(self) -> bool:
-        """Whether nothing may be written."""
+        """Return whether nothing may be written."""
         return self.severity == "error"
 
     def __str__(self) -> str:
@@ -85,7 +85,7 @@ class CheckSubject:
 
     @cached_property
     def faults(self) -> tuple[RowFault, ...]:
-        """Where the tables and the sources' rows differ from their schemas."""
+        """Return where the tables and the sources' rows differ from their schemas."""
         tables = ((PARSERS, self.parsers), (SAMPLING, self.sampling))
         ours = [fault for file, data in tables for fault in faults(file, data)]
         theirs = [
@@ -97,10 +97,10 @@ class CheckSubject:
 
     @cached_property
     def table(self) -> Table:
-        """The parser table's rows, in the order in which they are asked."""
+        """Return the parser table's rows, in the order in which they are asked."""
         return parse_parsers(self.parsers)
 
     @cached_property
     def sampling_table(self) -> SamplingTable:
-        """The sampling table's rows, likewise."""
+        """Return the sampling table's rows, likewise."""
         return parse_sampling(self.sampling)

@@ -39,7 +39,7 @@ LONGEST = 40  # characters of a value that are shown
 
 
 def kinds(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """Values of another kind than their place asks for."""
+    """Yield values of another kind than their place asks for."""
     for fault in subject.faults:
         if fault.rule in {"type", "oneOf"}:
             wanted = WORDS.get(str(fault.bound), "a name or null")
@@ -71,7 +71,7 @@ STEP = "take the vendor's figure, or leave the field out"
 
 
 def ranges(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """Numbers that no engine takes."""
+    """Yield numbers that no engine takes."""
     for fault in subject.faults:
         if fault.rule in BOUNDS:
             says = f"{fault.key} is {fault.value}, which is not {BOUNDS[fault.rule]} {fault.bound}"
@@ -106,7 +106,7 @@ OTHERS = {"required", "minProperties", "type", "oneOf", "additionalProperties", 
 
 
 def spelling(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """What the schema refuses for any other reason."""
+    """Yield what the schema refuses for any other reason."""
     for fault in subject.faults:
         if fault.rule == "uniqueItems":
             twice = next(item for n, item in enumerate(fault.value) if item in fault.value[:n])

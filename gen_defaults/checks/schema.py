@@ -31,7 +31,7 @@ class RowFault:
 
 
 def faults(file: str, data: Mapping[str, Any]) -> Iterator[RowFault]:
-    """Every fault of a table; the places are its schema's."""
+    """Yield every fault of a table; the places are its schema's."""
     errors: Iterable[Any] = Draft202012Validator(_read(file)).iter_errors(data)
     for error in errors:
         yield from _faults(file, error)
@@ -71,7 +71,7 @@ def _read(file: str) -> dict[str, Any]:
 
 
 def _faults(file: str, error: Any) -> Iterator[RowFault]:
-    """One fault per field; the place is family and key, or a list's or a map's name."""
+    """Yield one fault per field; the place is family and key, or a list's or a map's name."""
     path = [str(step) for step in error.absolute_path]
     place, row, key = path[:1], "".join(path[1:2]), path[2:]
     if place == ["patterns"]:

@@ -26,10 +26,10 @@ WANTED = {
 
 
 def reader(engine: str) -> Callable[[SourceRequest], SourceAnswer]:
-    """The source of one engine."""
+    """Return the source of one engine."""
 
     def read(request: SourceRequest) -> SourceAnswer:
-        """A registry for each version. Raises IndexFailure."""
+        """Return a registry for each version. Raises IndexFailure."""
         files: dict[Path, str] = {}
         modules: dict[str, str] = {}
         releases = _releases(engine, request)
@@ -45,7 +45,7 @@ def reader(engine: str) -> Callable[[SourceRequest], SourceAnswer]:
 
 
 def chosen(known: Mapping[str, Release], prefixes: Iterable[str]) -> list[Release]:
-    """The newest release under each prefix, once; raises IndexFailure where there is none."""
+    """Return the newest release under each prefix, once; raises IndexFailure where there is none."""
     found = {}
     for prefix in prefixes:
         under = [v for v in known if prefix == NEWEST or _under(v, prefix)]
@@ -58,7 +58,7 @@ def chosen(known: Mapping[str, Release], prefixes: Iterable[str]) -> list[Releas
 
 
 def render(engine: str, release: Release, digest: str, rows: Rows, inference: list[Rule]) -> str:
-    """The registry as text; raises IndexFailure where a kind has no parser: the sources have moved."""
+    """Return the registry as text; raises IndexFailure where a kind has no parser: the sources have moved."""
     kinds: dict[str, list[dict[str, Any]]] = {}
     for kind, found in rows.items():
         if not found:
@@ -85,7 +85,7 @@ def render(engine: str, release: Release, digest: str, rows: Rows, inference: li
 
 
 def _releases(engine: str, request: SourceRequest) -> list[Release]:
-    """The supported versions; or those of which there are registries, as these name them."""
+    """Return the supported versions; or those of which there are registries, as these name them."""
     package = TABLES[engine].package
     known = {path: load(path) for path in request.place.registries.glob(f"{engine}-[0-9]*.json")}
     versions = request.versions if engine == "vllm" else ()
@@ -120,7 +120,9 @@ def _under(version: str, prefix: str) -> bool:
 
 
 def _texts(engine: str, index: Index, release: Release, *, parsers_too: bool) -> tuple[dict[str, str], str]:
-    """The files of the registry, and the digest over them; the parsers themselves are not part of it."""
+    """Return the files of the registry, and the digest over them; the parsers themselves are not part of
+    it.
+    """
     wanted = TABLES[engine].wanted
     places = ("vllm/tool_parsers/", "vllm/reasoning/")
     found = index.part(release, lambda p: wanted(p) or (parsers_too and p.startswith(places)))

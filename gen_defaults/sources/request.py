@@ -29,7 +29,7 @@ class SourceRequest:
     folder: Path | None = None
 
     def newest(self, package: str, known: Mapping[str, Any], *, sdist: bool = False) -> Release:
-        """The newest release, or the one that ``known`` names. Raises IndexFailure.
+        """Return the newest release, or the one that ``known`` names. Raises IndexFailure.
 
         Where a person gave the files and that one is not among them, the newest of these is compared with it.
         """
@@ -39,7 +39,7 @@ class SourceRequest:
         return self.dated([*releases.values()][-1], known)
 
     def same(self, package: str, known: Mapping[str, Any]) -> Release:
-        """The release that ``known`` names, by its file and its digest. Raises IndexFailure."""
+        """Return the release that ``known`` names, by its file and its digest. Raises IndexFailure."""
         if not known:
             raise IndexFailure(f"no release of {package} is named here yet; run it without --check")
         found = self._known(package, known)
@@ -78,7 +78,7 @@ class SourceAnswer:
 
 
 def named(release: Release, digest: str) -> dict[str, str]:
-    """A release as a file names it, with one digest over everything that was read of it."""
+    """Return a release as a file names it, with one digest over everything that was read of it."""
     return {
         "package": release.package, "version": release.version, "file": release.file,
         "sha256": release.sha256, "read": digest, "released": release.released,

@@ -34,7 +34,7 @@ ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
 def read(request: SourceRequest) -> SourceAnswer:
-    """The file of families and every model's file. Raises IndexFailure."""
+    """Return the file of families and every model's file. Raises IndexFailure."""
     path = request.place.upstream(NAME)
     release = request.newest(NAME, load(path).get("source", {}))
     found = request.index.part(
@@ -73,7 +73,7 @@ def read(request: SourceRequest) -> SourceAnswer:
 
 
 def families(text: str, file: str) -> dict[str, Any]:
-    """The rows by family, in the order of the patterns. Raises IndexFailure."""
+    """Return the rows by family, in the order of the patterns. Raises IndexFailure."""
     data = from_json(text, FAMILIES, file)
     rows, patterns = data.get("families"), data.get("patterns")
     if not isinstance(rows, dict) or not isinstance(patterns, list) or not rows:
@@ -92,7 +92,7 @@ def families(text: str, file: str) -> dict[str, Any]:
 
 
 def _files(texts: Mapping[str, str], file: str) -> dict[str, Any]:
-    """Each model's file with the values in it."""
+    """Return each model's file with the values in it."""
     rows = {
         path.removeprefix(MODELS): _inference(text, path, file)
         for path, text in sorted(texts.items())
@@ -102,7 +102,7 @@ def _files(texts: Mapping[str, str], file: str) -> dict[str, Any]:
 
 
 def _ids(name: str, text: str) -> list[str]:
-    """The models that a file speaks of: its own, and those of its first comment."""
+    """Return the models that a file speaks of: its own, and those of its first comment."""
     first = text.partition("\n")[0]
     own = name.rpartition("/")[2].removesuffix(".yaml").replace("_", "/", 1)
     found = [own, *(ID.findall(first) if first.startswith("# Also applies to") else [])]
@@ -114,7 +114,7 @@ def _inference(text: str, path: str, file: str) -> Any:
 
 
 def _sets(family: str, row: Any, file: str) -> dict[str, Any]:
-    """The sets of a family, whether they lie in a map of their own or beside its values.
+    """Return the sets of a family, whether they lie in a map of their own or beside its values.
 
     Raises IndexFailure where two of them mean the same.
     """
@@ -133,7 +133,7 @@ def _only(rows: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
 
 
 def _flat(row: Any) -> Any:
-    """The family's own values; whatever else is there stays, for the checks to see."""
+    """Return the family's own values; whatever else is there stays, for the checks to see."""
     if not isinstance(row, dict):
         return row
     inner = row.get(NESTED)
@@ -146,7 +146,7 @@ def _flat(row: Any) -> Any:
 
 
 def _values(row: Any) -> dict[str, float]:
-    """Numbers in our names; the checks have the others."""
+    """Return numbers in our names; the checks have the others."""
     held = row if isinstance(row, dict) else {}
     return {
         ours: held[theirs]

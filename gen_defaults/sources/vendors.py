@@ -23,7 +23,7 @@ TAKEN = ("do_sample", *(theirs for theirs, _ in KEYS))
 
 
 def read(request: SourceRequest) -> SourceAnswer:
-    """What each listed repository's file says, with its commit and its digest. Raises IndexFailure.
+    """Return what each listed repository's file says, with its commit and its digest. Raises IndexFailure.
 
     What is known of a gated repository stays, and what a folder does not hold.
     """

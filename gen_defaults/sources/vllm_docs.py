@@ -25,7 +25,7 @@ NAMED = re.compile(r"`([a-z0-9_.-]+)`")
 
 
 def read(request: SourceRequest) -> SourceAnswer:
-    """Every recipe and the two pages. Raises IndexFailure."""
+    """Return every recipe and the two pages. Raises IndexFailure."""
     path = request.place.upstream(NAME)
     before = load(path)
     release = request.newest(PACKAGE, before.get("source", {}), sdist=True)
@@ -43,7 +43,7 @@ def read(request: SourceRequest) -> SourceAnswer:
 
 
 def wanted(path: str) -> bool:
-    """Whether the file is needed."""
+    """Return whether the file is needed."""
     return path in {TOOLS, REASONING} or (path.startswith(RECIPES) and path.endswith(".yaml"))
 
 
@@ -55,7 +55,7 @@ def _recipes(texts: Mapping[str, str], file: str) -> Iterator[tuple[str, dict[st
 
 
 def _recommended(recipe: Mapping[str, Any]) -> dict[str, str]:
-    """The parsers that its features name; none where two of them differ."""
+    """Return the parsers that its features name; none where two of them differ."""
     features = recipe.get("features")
     places = [recipe.get("model"), *(features.values() if isinstance(features, dict) else ())]
     lists = [p.get(key) for p in places if isinstance(p, dict) for key in ("args", "base_args")]
@@ -70,7 +70,7 @@ def _recommended(recipe: Mapping[str, Any]) -> dict[str, str]:
 
 
 def tools(page: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Each model that a section lists, with the parser of its line, else of the section's flags."""
+    """Yield each model that a section lists, with the parser of its line, else of the section's flags."""
     for section in re.split(r"^#{2,4} ", page, flags=re.MULTILINE)[1:]:
         names = set(re.findall(rf"{FLAGS['tool_parser']} ([\w-]+)", section))
         for line in section.splitlines() if len(names) == 1 else ():
@@ -81,7 +81,7 @@ def tools(page: str) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def reasoning(page: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Each row of the table of models that links a model."""
+    """Yield each row of the table of models that links a model."""
     for line in page.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
         link, name = (LINK.search(cells[0]), NAMED.fullmatch(cells[1])) if len(cells) > 1 else (None, None)

@@ -90,5 +90,5 @@ FOR_ENGINE = Task(
 
 
 def too_costly(snapshot: Snapshot, over: OverLimit) -> RepositoryError:
-    """The error for a repository whose reading exceeds a limit."""
+    """Return the error for a repository whose reading exceeds a limit."""
     return RepositoryError("too-costly", file="text", repo=snapshot.label, limit=over.reason)

@@ -27,7 +27,7 @@ def warm() -> None:
 
 
 def analyse(question: Question) -> Analysis:
-    """Everything that holds for every engine. Raises RepositoryError, UsageError("bad-value")."""
+    """Return everything that holds for every engine. Raises RepositoryError, UsageError("bad-value")."""
     if question.table is None:
         return _analyse(question)
     with tables.standing_in(question.table):
@@ -56,7 +56,7 @@ def _analyse(question: Question) -> Analysis:
 
 
 def bind(bound: EngineQuestion) -> Facts:
-    """The facts under the engine's own names, and what speaks for this engine alone."""
+    """Return the facts under the engine's own names, and what speaks for this engine alone."""
     return Facts(
         tuple(for_engine(bound.facts, bound.snapshot, bound.engine, bound.parsers, bound.able, bound.machine))
     )

@@ -226,7 +226,7 @@ def export(
 
 @contextmanager
 def _session(given: ImportSession | None) -> Iterator[ImportSession]:
-    """The caller's session, which stays open, or one for this call."""
+    """Return the caller's session, which stays open, or one for this call."""
     if given is not None:
         yield given
     else:

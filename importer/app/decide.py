@@ -48,7 +48,7 @@ def fit(
     offline: bool,
     progress: Callable[[str], None],
 ) -> Choice:
-    """What the device changes of what is ``wanted``; ``exact`` reads the headers of all weights first.
+    """Return what the device changes of what is ``wanted``; ``exact`` reads the headers of all weights first.
 
     Raises UsageError, HubError and RepositoryError.
     """
@@ -89,7 +89,7 @@ class ImportRequest:
 
     @property
     def heard(self) -> Preferences:
-        """The preferences, and which template they are for."""
+        """Return the preferences, and which template they are for."""
         return replace(self.preferences, template=self.template.name if self.template else None)
 
     def to_json(self) -> dict[str, Any]:
@@ -100,12 +100,14 @@ class ImportRequest:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], *, offline: bool = False) -> ImportRequest:
-        """The request that ``to_json`` gave, but for the template: ``after`` hears it from the document."""
+        """Return the request that ``to_json`` gave, but for the template: ``after`` hears it from the
+        document.
+        """
         known = {f.name: data[f.name] for f in fields(cls) if f.name in data and f.name != "template"}
         return cls(**known | {"preferences": Preferences(data.get("preferences", {})), "offline": offline})
 
     def after(self, stored: StoredDocument | None) -> ImportRequest:
-        """The request on top of what the document's earlier ones said.
+        """Return the request on top of what the document's earlier ones said.
 
         Raises DocumentError("chat-template") where a template is to stay that is no longer whole.
         """
@@ -138,17 +140,19 @@ class Decided:
 
     @property
     def model(self) -> str:
-        """What the engine is told: the Hub id, or the directory."""
+        """Return what the engine is told: the Hub id, or the directory."""
         return self.snapshot.model_id or str(self.snapshot.directory)
 
     @property
     def reference(self) -> str:
-        """One form for all that mean the same: the id as the Hub writes it, a revision only if pinned."""
+        """Return one form for all that mean the same: the id as the Hub writes it, a revision only if
+        pinned.
+        """
         return self.model if self.pinned is None else f"{self.model}@{self.pinned}"
 
     @property
     def pinned(self) -> str | None:
-        """The revision that the user asked for, where it is not the default one."""
+        """Return the revision that the user asked for, where it is not the default one."""
         from importer.hub.reference import parse, pinned
 
         return pinned(parse(self.request.reference, self.request.revision))
@@ -173,7 +177,7 @@ class Studied:
 
     @property
     def backend(self) -> Decision:
-        """Which engine it is to be, and who says so."""
+        """Return which engine it is to be, and who says so."""
         facts = [e for e in self.evidence if e.key == "backend"]
         return decide_setting("backend", facts, self.request.preferences)
 
@@ -181,7 +185,7 @@ class Studied:
 def decide_snapshot(
     snapshot: Snapshot, request: ImportRequest, bench: ImportSession, progress: Progress = lambda _: None
 ) -> Decided:
-    """What is decided on a snapshot, wherever it came from. Raises ImporterError."""
+    """Return what is decided on a snapshot, wherever it came from. Raises ImporterError."""
     studied = study_snapshot(snapshot, request, bench, progress)
     return finalize(studied, prove_studied(studied, bench, progress), progress)
 
@@ -189,7 +193,7 @@ def decide_snapshot(
 def study_snapshot(
     snapshot: Snapshot, request: ImportRequest, bench: ImportSession, progress: Progress = lambda _: None
 ) -> Studied:
-    """The evidence of the files, the tables and the template. Raises ImporterError."""
+    """Return the evidence of the files, the tables and the template. Raises ImporterError."""
     bench.wake()
     from importer.analysis import EngineQuestion, Question
     from importer.app.target import bind, machine_for, platform_for, with_template
@@ -224,7 +228,9 @@ def study_snapshot(
 def prove_studied(
     studied: Studied, bench: ImportSession, progress: Progress = lambda _: None
 ) -> Proof | None:
-    """What the engine's parsers make of the template; ``None`` where there is no engine or no template."""
+    """Return what the engine's parsers make of the template; ``None`` where there is no engine or no
+    template.
+    """
     from importer.proof.prove import tokens_of
 
     found, target = studied, studied.target
@@ -236,7 +242,7 @@ def prove_studied(
 
 
 def finalize(studied: Studied, proof: Proof | None, progress: Progress = lambda _: None) -> Decided:
-    """Every decision, with what the parsers showed. Raises ImporterError."""
+    """Return every decision, with what the parsers showed. Raises ImporterError."""
     from importer.memory.parallelism import FitRequest
 
     request, snapshot, target, study = studied.request, studied.snapshot, studied.target, studied.study
@@ -263,7 +269,7 @@ def _given(
     by_itself: Reason | None,
     target: Target,
 ) -> list[Evidence]:
-    """What the template says that the user gave.
+    """Return what the template says that the user gave.
 
     Raises UsageError("bad-value") for one that cannot be rendered or would be given in vain.
     """

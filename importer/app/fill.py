@@ -45,7 +45,7 @@ class Filling:
     kept: Receipt | None
 
     def report(self) -> dict[str, Any]:
-        """The line of --json."""
+        """Return the line of --json."""
         why = self.filled.why
         return {
             "schema": 1,
@@ -104,7 +104,7 @@ def plan(
 
 
 def _pinned(stored: StoredDocument, model: Reference) -> str | None:
-    """The commit that the file names for its model, in the importer's block or among the artifacts."""
+    """Return the commit that the file names for its model, in the importer's block or among the artifacts."""
     if model.repo is None or model.revision is not None:
         return None
     block, artifacts = stored.data.get("importer"), stored.data.get("artifacts")
@@ -141,7 +141,7 @@ def write(filling: Filling) -> Receipt:
 
 
 def _receipt(filling: Filling, filled: Filled) -> Receipt:
-    """A new one; or the one that is there, which wrote what is added now as well."""
+    """Return a new one; or the one that is there, which wrote what is added now as well."""
     planned, kept, stored = filling.planned, filling.kept, filling.stored
     fresh = replace(planned.receipt(), name=stored.name, digest=digest(filled.data))
     if kept is None:

@@ -51,11 +51,11 @@ class Plan(Decided):
 
     @property
     def warnings(self) -> tuple[Attention, ...]:
-        """What needs a person's attention, the gravest first."""
+        """Return what needs a person's attention, the gravest first."""
         return attention(self.decisions)
 
     def report(self, path: Path) -> dict[str, Any]:
-        """The frozen line of --json."""
+        """Return the frozen line of --json."""
         return {
             "schema": 1,
             "reference": self.request.reference,
@@ -69,7 +69,7 @@ class Plan(Decided):
         }
 
     def receipt(self) -> Receipt:
-        """A new receipt: review pending, never validated."""
+        """Return a new receipt: review pending, never validated."""
         directory = self.snapshot.directory if self.snapshot.model_id is None else None
         return Receipt(
             name=self.name,
@@ -112,7 +112,7 @@ def resolve_and_decide(
     progress: Progress = lambda _: None,
     names: Names | None = None,
 ) -> Decided:
-    """Everything that takes time; safe to run for several requests at once. Raises ImporterError.
+    """Return everything that takes time; safe to run for several requests at once. Raises ImporterError.
 
     With ``names`` the request goes on where the model's document has been told something before.
     """
@@ -127,7 +127,9 @@ def resolve_and_decide(
 
 
 def build_plan(decided: Decided, names: Names) -> Plan:
-    """The document under its name. Raises UsageError for a name or a value that no document may have."""
+    """Return the document under its name. Raises UsageError for a name or a value that no document may
+    have.
+    """
     from importer.engines import get
 
     request, snapshot, target, decisions = (
@@ -163,7 +165,9 @@ def _told(
     offers: Collection[str],
     engine: Mapping[str, Any],
 ) -> dict[str, Decision]:
-    """The decisions, with a word on each value that this version of the engine cannot be started with."""
+    """Return the decisions, with a word on each value that this version of the engine cannot be started
+    with.
+    """
     name = " ".join(str(engine[k]) for k in ("name", "version") if engine[k])
     sent = {key for one in client for key in (one, f"parameters.{one}")}
     says = dict.fromkeys(sent, Reason(OfferReason.CLIENTS_SEND, engine=name))
@@ -176,7 +180,7 @@ def _told(
 
 
 def _beside(name: str, decided: Decided) -> dict[str, Any]:
-    """What our own block says of a template beside the document."""
+    """Return what our own block says of a template beside the document."""
     given, text = decided.request.template, decided.chat_template
     if given is None or text is None:
         return {}
@@ -184,7 +188,9 @@ def _beside(name: str, decided: Decided) -> dict[str, Any]:
 
 
 def _findings(decisions: Mapping[str, Decision], proof: Proof | None) -> dict[str, Any]:
-    """What our own block records of the chosen parsers: how they differ when their input comes in pieces."""
+    """Return what our own block records of the chosen parsers: how they differ when their input comes in
+    pieces.
+    """
     if proof is None:
         return {}
     told = {key: proof.streaming(key, decisions[key].value) for key in PARSERS}
@@ -212,7 +218,7 @@ class Settled:
 
     @property
     def warnings(self) -> tuple[Attention, ...]:
-        """What needs attention: the plan's warnings, and the conflicts that ``take`` has decided."""
+        """Return what needs attention: the plan's warnings, and the conflicts that ``take`` has decided."""
         return (*self.planned.warnings, *of_conflicts(self.conflicts))
 
     def report(self, path: Path) -> dict[str, Any]:
@@ -273,7 +279,7 @@ def _settled(
 
 
 def _base(old: StoredDocument) -> Mapping[str, Any] | None:
-    """The data that the importer wrote last; where the receipt lacks them, data that nobody edited."""
+    """Return the data that the importer wrote last; where the receipt lacks them, data that nobody edited."""
     if old.receipt is None:
         return None
     if old.receipt.base is None:
@@ -282,7 +288,7 @@ def _base(old: StoredDocument) -> Mapping[str, Any] | None:
 
 
 def _derived(data: dict[str, Any]) -> dict[str, Any]:
-    """The data with what follows from a person's values: which of them clients have to send."""
+    """Return the data with what follows from a person's values: which of them clients have to send."""
     from importer.engines import get, runs
 
     block = data.get("importer")
@@ -323,7 +329,7 @@ def write(settled: Settled, store: Store, review: ReviewEntry | None = None) -> 
 
 
 def _receipt(settled: Settled) -> Receipt:
-    """The plan's receipt with what the last one says and still holds."""
+    """Return the plan's receipt with what the last one says and still holds."""
     remarks = [{"path": [*path], "text": text} for path, text in settled.remarks.items()]
     receipt, old = replace(settled.planned.receipt(), remarks=remarks), settled.old
     kept = None if old is None else old.receipt

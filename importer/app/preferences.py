@@ -60,7 +60,7 @@ def parse(assignments: Iterable[str], backend: str | None = None, unset: Iterabl
 
 
 def recalled(typed: Preferences, stored: StoredDocument | None) -> Preferences:
-    """What is typed now, and before it what earlier imports of the same document were told.
+    """Return what is typed now, and before it what earlier imports of the same document were told.
 
     A backend that a person wrote into the file counts as said: all other values depend on it. Raises
     UsageError("bad-value") where the receipt holds what cannot have been said.
@@ -77,7 +77,9 @@ def recalled(typed: Preferences, stored: StoredDocument | None) -> Preferences:
 
 
 def written(document: Mapping[str, Any], wrote: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What a person's file says, by the names of preferences, where the importer did not write the same."""
+    """Return what a person's file says, by the names of preferences, where the importer did not write the
+    same.
+    """
     said, ours = dict(_said(document)), {} if wrote is None else dict(_said(wrote))
     return {key: value for key, value in said.items() if not same(value, ours.get(key, ABSENT))}
 
@@ -105,7 +107,7 @@ def _map(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _checked(values: dict[str, Any]) -> dict[str, Any]:
-    """Values that a decision can have; raises UsageError("bad-value")."""
+    """Return values that a decision can have; raises UsageError("bad-value")."""
     for key, known in (("kind", KINDS), ("backend", config.NAMES)):
         if key in values and values[key] not in known:
             raise _refused(Setting.SET, values[key], PreferenceReason.NOT_ONE_OF, key=key, known=known)
@@ -172,7 +174,7 @@ def settable() -> list[tuple[str, str, str]]:
 
 
 def _described(entry: Mapping[str, Any]) -> tuple[str, str]:
-    """The type of a schema's entry without null, and its description."""
+    """Return the type of a schema's entry without null, and its description."""
     kinds = [str(k) for k in _listed(entry.get("type", ())) if k != "null"]
     choices = [str(c) for c in entry.get("enum", ()) if c]
     return " or ".join(kinds) or " ".join(choices) or "any", str(entry.get("description", ""))

@@ -104,7 +104,7 @@ class RecheckFinding:
 
     @property
     def changed(self) -> bool:
-        """Whether an import now would write anything else, warn of anything new, or be refused."""
+        """Return whether an import now would write anything else, warn of anything new, or be refused."""
         return bool(self.decisions or self.moved or self.refused)
 
     def to_json(self, worded: Callable[[ImporterError], Mapping[str, Any]]) -> dict[str, Any]:
@@ -129,7 +129,7 @@ GONE: Mapping[str, Any] = {"value": None, "why": (), "reasons": ()}  # a decisio
 def recheck(
     store: Store, name: str, bench: ImportSession, places: AllowedFolders, *, offline: bool = False
 ) -> RecheckFinding:
-    """What an import now would alter in a document; writes nothing, and may be run side by side.
+    """Return what an import now would alter in a document; writes nothing, and may be run side by side.
 
     Raises DocumentError for what cannot be read, HubError and UsageError for what cannot be reached.
     """
@@ -192,7 +192,7 @@ def _causes(receipt: Receipt, planned: Plan) -> Iterator[ChangeCause]:
 
 
 def _device(fit: Mapping[str, Any] | None) -> str | None:
-    """What a document was fitted to, in words."""
+    """Return what a document was fitted to, in words."""
     device = (fit or {}).get("device")
     if not isinstance(device, Mapping) or not isinstance(device.get("memory"), int):
         return None
@@ -234,7 +234,7 @@ def _new_warnings(old: Mapping[str, Any], new: Decision | None) -> tuple[Reason,
 
 
 def _recorded(receipt: Receipt) -> Target:
-    """The engine that the document was written for, with its parsers where they are still known."""
+    """Return the engine that the document was written for, with its parsers where they are still known."""
     name, version = receipt.engine["name"], receipt.engine.get("version")
     try:
         return bind(name, version, ask=False).target
@@ -243,14 +243,14 @@ def _recorded(receipt: Receipt) -> Target:
 
 
 def _place(key: str) -> KeyPath:
-    """Where the document holds a decision."""
+    """Return where the document holds a decision."""
     if key in OPTIONS:
         return (field_paths.KEY, key)
     return ("importer", key) if key in FACTS else path_of(key) or (key,)
 
 
 def _yours(stored: StoredDocument, path: KeyPath, edits: tuple[Change, ...]) -> Yours | None:
-    """What the person wrote at a path, where they touched it."""
+    """Return what the person wrote at a path, where they touched it."""
     reordered = (field_paths.KEY,)  # the whole list is told where only its order or white space was edited
     touched = [edit for edit in edits if _touch(edit.path, path) and edit.path != reordered]
     if not touched:
@@ -260,7 +260,7 @@ def _yours(stored: StoredDocument, path: KeyPath, edits: tuple[Change, ...]) -> 
 
 
 def _touch(one: KeyPath, other: KeyPath) -> bool:
-    """Whether one path is the other or leads to it."""
+    """Return whether one path is the other or leads to it."""
     shorter = min(len(one), len(other))
     return one[:shorter] == other[:shorter]
 

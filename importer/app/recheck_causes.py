@@ -53,13 +53,13 @@ class Side:
         return self.decision.get("value")
 
     def proof(self) -> Mapping[str, Any] | None:
-        """What the engine's parsers read, where they were asked."""
+        """Return what the engine's parsers read, where they were asked."""
         found = next((f for f in self.facts if f["rule"] == Rule.PROOF), None)
         return found if found is not None and found["value"].get("asked") else None
 
 
 def reasons(key: str, old: Side, new: Side, why: Sequence[Reason]) -> tuple[Reason, ...]:
-    """What changed that this decision rests on, whose own reasons now are ``why``; never empty."""
+    """Return what changed that this decision rests on, whose own reasons now are ``why``; never empty."""
     found = [*_registries(key, old, new), *_proofs(old, new, why), *_facts(old, new)]
     if not found and old.target.backend != new.target.backend:
         found = [Reason(RecheckReason.BACKEND, backend=new.target.backend)]
@@ -69,7 +69,7 @@ def reasons(key: str, old: Side, new: Side, why: Sequence[Reason]) -> tuple[Reas
 
 
 def _registries(key: str, old: Side, new: Side) -> Iterator[Reason]:
-    """A name that one version of the engine has and the other lacks."""
+    """Yield a name that one version of the engine has and the other lacks."""
     if key not in OPTIONS or old.target.backend != new.target.backend:
         return
     if old.value is not None and not new.target.has(key, old.value):
@@ -95,7 +95,7 @@ def _proofs(old: Side, new: Side, why: Sequence[Reason]) -> Iterator[Reason]:
 
 
 def _facts(old: Side, new: Side) -> Iterator[Reason]:
-    """What a file or a table says otherwise, says for the first time, or says no more."""
+    """Yield what a file or a table says otherwise, says for the first time, or says no more."""
     gone = _unmatched(old.facts, new.facts)
     for fact in _unmatched(new.facts, old.facts):
         was = next((g for g in gone if (g["rule"], g["source"]) == (fact["rule"], fact["source"])), None)
@@ -110,7 +110,7 @@ def _facts(old: Side, new: Side) -> Iterator[Reason]:
 
 
 def _unmatched(facts: Facts, others: Facts) -> list[Mapping[str, Any]]:
-    """Facts that have no equal among the others, wording aside; the proof is told by itself."""
+    """Return facts that have no equal among the others, wording aside; the proof is told by itself."""
     known = {_identity(f) for f in others}
     return [f for f in facts if f["rule"] != Rule.PROOF and _identity(f) not in known]
 
@@ -120,7 +120,7 @@ def _identity(fact: Mapping[str, Any]) -> str:
 
 
 def _brief(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, str]:
-    """Each in as few words as tell them apart: their quotes, else their values."""
+    """Return each in as few words as tell them apart: their quotes, else their values."""
     if one["quote"] and other["quote"] and one["quote"] != other["quote"]:
         return str(one["quote"]), str(other["quote"])
     return shown(one["value"]), shown(other["value"])

@@ -43,14 +43,14 @@ class ImportSession(Closing):
         self.sandbox.start()
 
     def analyse(self, question: Question) -> Analysis:
-        """What the files say. Raises RepositoryError, UsageError("bad-value"), SandboxError."""
+        """Return what the files say. Raises RepositoryError, UsageError("bad-value"), SandboxError."""
         found = self.sandbox.call(ANALYSE, question, question.snapshot.label)
         if isinstance(found, OverLimit):
             raise too_costly(question.snapshot, found)
         return found
 
     def bind(self, bound: EngineQuestion) -> Facts:
-        """The same for one engine. Raises RepositoryError, SandboxError."""
+        """Return the same for one engine. Raises RepositoryError, SandboxError."""
         found = self.sandbox.call(FOR_ENGINE, bound, bound.snapshot.label)
         if isinstance(found, OverLimit):
             raise too_costly(bound.snapshot, found)

@@ -57,7 +57,7 @@ def bind(backend: str, version: str | None = None, *, ask: bool = True) -> Bound
 
 
 def device_for(name: str | None, memory: int | None, backend: str) -> Device:
-    """The named device, else what this machine has for the backend; with ``memory`` bytes where given.
+    """Return the named device, else what this machine has for the backend; with ``memory`` bytes where given.
 
     Raises UsageError("unknown-device") and UsageError("bad-value").
     """
@@ -71,7 +71,7 @@ def device_for(name: str | None, memory: int | None, backend: str) -> Device:
 
 
 def machine_for(name: str | None) -> Machine:
-    """The named device, else what vLLM would run on here, as readers of evidence need it."""
+    """Return the named device, else what vLLM would run on here, as readers of evidence need it."""
     device = machine.this_machine("vllm") if name is None else named(name)
     major, _, minor = (device.capability or "").partition(".")
     capability = int(major) * 10 + int(minor) if major.isdecimal() and minor.isdecimal() else None
@@ -79,13 +79,15 @@ def machine_for(name: str | None) -> Machine:
 
 
 def platform_for(name: str | None) -> str:
-    """The operating system that a named device runs, in words of ``sys.platform``; else this machine's."""
+    """Return the operating system that a named device runs, in words of ``sys.platform``; else this
+    machine's.
+    """
     kind = "cpu" if name is None else named(name).kind
     return sys.platform if kind == "cpu" else "darwin" if kind == "metal" else "linux"
 
 
 def with_template(target: Target, given: TemplateOverride) -> Target:
-    """The target with what the template brings: for vLLM a parser of ours.
+    """Return the target with what the template brings: for vLLM a parser of ours.
 
     Raises UsageError("bad-value") for an engine that cannot be started with it.
     """

@@ -83,7 +83,9 @@ def inspect(
     port: int | None = None,
     ask: bool = False,
 ) -> DoctorCase:
-    """What the doctor looks at for a document on an engine; weights are looked for on this disk only."""
+    """Return what the doctor looks at for a document on an engine; weights are looked for on this disk
+    only.
+    """
     from importer.engines.doctor.case import of_engine
 
     fit = stored.receipt.fit if stored.receipt is not None else None
@@ -134,7 +136,7 @@ def run_on(
     watch: Callable[[EngineServer], None] = lambda _: None,
     hold: Sequence[int] = (),
 ) -> dict[str, Any]:
-    """The same on this engine, installed there; ``backend`` is what the document calls it."""
+    """Return the same on this engine, installed there; ``backend`` is what the document calls it."""
     from importer.engines import tokenizer
     from importer.engines.process import serve
     from importer.validation.journal import Journal
@@ -180,7 +182,7 @@ def run_on(
 
 @contextmanager
 def _instead(document: Mapping[str, Any], proof: Proof | None) -> Iterator[None]:
-    """An engine that dies of its configuration is told with the parser that the proof has instead."""
+    """Return an engine that dies of its configuration is told with the parser that the proof has instead."""
     from importer.engines.deaths import Died, of_parser
     from importer.validation.proof_check import instead
 
@@ -234,7 +236,8 @@ def run_against(
 def rendering(
     weights: Path, document: Mapping[str, Any], given: ChatTemplate | None = None
 ) -> PromptRendering:
-    """The template beside the weights, or the one given for it, and the variables the engine starts with.
+    """Return the template beside the weights, or the one given for it, and the variables the engine starts
+    with.
 
     Raises RepositoryError for a template that is no JSON or too large.
     """
@@ -250,7 +253,9 @@ def rendering(
 def _template(
     weights: Path, document: Mapping[str, Any], given: ChatTemplate | None
 ) -> AbstractContextManager[PromptRendering | None]:
-    """What renders; nothing where the template's file is broken, of which the engine will complain itself."""
+    """Return what renders; nothing where the template's file is broken, of which the engine will complain
+    itself.
+    """
     try:
         return rendering(weights, document, given)
     except RepositoryError:
@@ -260,7 +265,7 @@ def _template(
 def _template_at_hand(
     stored: StoredDocument, places: AllowedFolders
 ) -> AbstractContextManager[PromptRendering | None]:
-    """What renders as the document's model does, where that is on this disk."""
+    """Return what renders as the document's model does, where that is on this disk."""
     try:
         snapshot = _snapshot(stored, places, offline=True)
         weights = weights_of(stored, snapshot, places, fetch=False, progress=lambda _: None)
@@ -270,7 +275,7 @@ def _template_at_hand(
 
 
 def files_of(stored: StoredDocument, weights: Path) -> dict[str, str]:
-    """Hashes of the files that the document was made of; of a Hub's model those that were fetched."""
+    """Return hashes of the files that the document was made of; of a Hub's model those that were fetched."""
     receipt = stored.receipt
     if receipt is None:
         return {}
@@ -279,7 +284,7 @@ def files_of(stored: StoredDocument, weights: Path) -> dict[str, str]:
 
 
 def proof_of(stored: StoredDocument, engine_name: str) -> Proof | None:
-    """What the receipt says about the parsers of this engine, the one that was chosen first of all.
+    """Return what the receipt says about the parsers of this engine, the one that was chosen first of all.
 
     ``None`` where it says nothing readable.
     """
@@ -299,14 +304,16 @@ def proof_of(stored: StoredDocument, engine_name: str) -> Proof | None:
 def _first(
     stored: StoredDocument, key: str, verdicts: tuple[ParserVerdict, ...]
 ) -> tuple[ParserVerdict, ...]:
-    """The verdict on the parser that was chosen, then the others in their order."""
+    """Return the verdict on the parser that was chosen, then the others in their order."""
     decided = stored.receipt.decisions.get(key) if stored.receipt is not None else None
     chosen = decided.get("value") if isinstance(decided, Mapping) else None
     return tuple(sorted(verdicts, key=lambda verdict: verdict.parser != chosen))
 
 
 def _fit_error(stored: StoredDocument, log: Path) -> dict[str, Any]:
-    """What was predicted for the document beside what the log reports; empty where either is silent."""
+    """Return what was predicted for the document beside what the log reports; empty where either is
+    silent.
+    """
     from importer.engines import reported
     from importer.memory.estimate_types import compare
 
@@ -318,7 +325,7 @@ def _fit_error(stored: StoredDocument, log: Path) -> dict[str, Any]:
 
 
 def _kept(stored: StoredDocument, places: AllowedFolders) -> Path | None:
-    """The folder of the model where weights of it are on this disk; the Hub is not asked."""
+    """Return the folder of the model where weights of it are on this disk; the Hub is not asked."""
     from importer.hub import cache
     from importer.hub.reference import parse
 
@@ -341,7 +348,7 @@ def _resident(stored: StoredDocument, held: int | None) -> dict[str, Any]:
 
 
 def _snapshot(stored: StoredDocument, places: AllowedFolders, *, offline: bool = False) -> Snapshot:
-    """The document's own repository at its own commit."""
+    """Return the document's own repository at its own commit."""
     from importer.hub import resolve
     from importer.hub.reference import parse
 

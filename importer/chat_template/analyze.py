@@ -29,7 +29,7 @@ from importer.reasons import Reason
 
 
 def next_turns(bench: TemplateProbe) -> tuple[str, ...]:
-    """The markers that follow right behind an answer and right behind a call, each once."""
+    """Return the markers that follow right behind an answer and right behind a call, each once."""
     plain, tools = ProbeRequest((ASK,), ASK, bench.no_tools), ProbeRequest((ASK,), ASK, TOOLS)
     answer, call = (ASK, Turn("assistant", ANSWER)), (ASK, Turn("assistant", calls=(ONE,)))
     results = bench.render(
@@ -45,7 +45,7 @@ def next_turns(bench: TemplateProbe) -> tuple[str, ...]:
 
 
 def _marker(alone: Result, going_on: Result) -> str:
-    """What goes on with a marker, if all before it is the same."""
+    """Return what goes on with a marker, if all before it is the same."""
     if not isinstance(alone, Rendered) or not isinstance(going_on, Rendered):
         return ""
     before = alone.text.rstrip()
@@ -125,7 +125,7 @@ def _whole(voice: ReasoningFormat, plain: Piece, reasoned: Piece | RenderRefused
 
 
 def _thought(voice: ReasoningFormat, plain: Piece, whole: Sample) -> Iterator[Sample]:
-    """The whole block and what models make of it: cut inside, several, none at all."""
+    """Yield the whole block and what models make of it: cut inside, several, none at all."""
     yield whole
     at = whole.completion.find(REASONING)
     half = REASONING[: len(REASONING) // 2]
@@ -165,7 +165,9 @@ def _beside_call(voice: ReasoningFormat, called: Piece | RenderRefused) -> Sampl
 
 
 def analyze(template: Template, vocabulary: Vocabulary, renderer: Renders) -> TemplateAnalysis:
-    """All that rendering shows; what the template refuses is a problem with its reason, never an error."""
+    """Return all that rendering shows; what the template refuses is a problem with its reason, never an
+    error.
+    """
     bench = TemplateProbe(template, vocabulary, renderer)
     form = tool_calls.find_form(bench)
     thought = reasoning.study_thinking(bench)

@@ -132,7 +132,7 @@ class CaseStyle:
     tail: Literal["", "tool", "user"] = ""
 
     def messages(self, turns: Sequence[Turn]) -> list[dict[str, Any]]:
-        """The turns as OpenAI messages; calls are numbered through the conversation."""
+        """Return the turns as OpenAI messages; calls are numbered through the conversation."""
         lead = [Turn("system", "You are a helpful assistant.")] if self.system else []
         written: list[dict[str, Any]] = []
         count = 0
@@ -204,5 +204,5 @@ STYLES: tuple[CaseStyle, ...] = (
 
 
 def tools_for(calls: Sequence[SampleCall]) -> tuple[Mapping[str, Any], ...]:
-    """The tools on offer when these calls are made."""
+    """Return the tools on offer when these calls are made."""
     return (*TOOLS, CLEAR) if any(c.name == CLEAR["function"]["name"] for c in calls) else TOOLS

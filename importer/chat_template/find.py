@@ -41,7 +41,7 @@ class Template:
 
 
 def find(snapshot: Snapshot) -> Template | None:
-    """The template that serves a request with tools: ``tool_use`` of a named set, else ``default``.
+    """Return the template that serves a request with tools: ``tool_use`` of a named set, else ``default``.
 
     Raises RepositoryError("broken-json") for a file that is no JSON, ("too-large") past a million characters.
     """
@@ -61,7 +61,9 @@ def find(snapshot: Snapshot) -> Template | None:
 
 
 def others(snapshot: Snapshot, template: Template) -> tuple[str, ...]:
-    """Files with another text under the names that ``template`` serves: what else an engine may read."""
+    """Return files with another text under the names that ``template`` serves: what else an engine may
+    read.
+    """
     told = {t.strip() for t in (template.text, template.plain or template.text)}
     return tuple(
         source

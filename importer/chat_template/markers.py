@@ -36,7 +36,7 @@ class Marks:
             self._lengths.setdefault(begun, []).append(length)
 
     def boundary(self, text: str, index: int) -> int:
-        """The largest position at or before ``index`` that stands in no marker of ``text``."""
+        """Return the largest position at or before ``index`` that stands in no marker of ``text``."""
         low = index
         while True:
             low = max(0, low - LONGEST)
@@ -57,7 +57,7 @@ class Marks:
             index = moved
 
     def suffix(self, left: str, right: str) -> str:
-        """What both texts end with, beginning at a boundary of both."""
+        """Return what both texts end with, beginning at a boundary of both."""
         length = common_prefix(left[::-1], right[::-1])
         walks = [
             (len(text), _Walk(found(text, max(0, len(text) - length - LONGEST), len(text))))
@@ -75,7 +75,7 @@ class Marks:
         return (m.span() for m in SHAPE.finditer(text, low, high))
 
     def _declared(self, text: str, low: int, high: int) -> Iterator[tuple[int, int]]:
-        """The declared tokens of a stretch, one behind the other: at each place the longest."""
+        """Yield the declared tokens of a stretch, one behind the other: at each place the longest."""
         while self._lengths and low < high:
             for length in self._lengths.get(text[low : low + 2], ()):
                 if low + length <= high and text[low : low + length] in self._words:
@@ -95,7 +95,7 @@ class _Walk:
         self._end = 0  # of the last span that begins before the place
 
     def free(self, at: int) -> int:
-        """The first place from ``at`` on that stands inside no span."""
+        """Return the first place from ``at`` on that stands inside no span."""
         while self._next is not None and self._next[0] < at:
             self._end = self._next[1]
             self._next = next(self._spans, None)
@@ -103,7 +103,7 @@ class _Walk:
 
 
 def common_prefix(left: str, right: str) -> int:
-    """How many characters both texts begin with."""
+    """Return how many characters both texts begin with."""
     low, high = 0, min(len(left), len(right))
     while low < high:
         middle = (low + high + 1) // 2
@@ -121,14 +121,14 @@ def last_marker(text: str) -> str:
 
 
 def first_marker(text: str) -> str:
-    """The first marker of ``text``, or nothing."""
+    """Return the first marker of ``text``, or nothing."""
     found = SHAPE.search(text)
     return found.group() if found else ""
 
 
 @lru_cache(maxsize=256)
 def mirror(marker: str) -> str:
-    """The closing marker of an opening one, or the opening of a closing one, by its spelling."""
+    """Return the closing marker of an opening one, or the opening of a closing one, by its spelling."""
     for opening, closing in (("<|open|>", "<|close|>"), ("<", "</"), ("[", "[/")):
         if closing != "</" and marker.startswith(closing):
             return opening + marker[len(closing) :]

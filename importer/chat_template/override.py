@@ -42,17 +42,17 @@ class TemplateOverride:
 
     @property
     def word(self) -> str:
-        """The name or the path, so that it can be given again."""
+        """Return the name or the path, so that it can be given again."""
         return self.source if self.name == FILE else self.name
 
 
 def by_name(name: str) -> TemplateOverride:
-    """A convention of ours, or ``none``."""
+    """Return a convention of ours, or ``none``."""
     return TemplateOverride(name, f"the convention {name}")
 
 
 def read(word: str | None) -> TemplateOverride | None:
-    """The template of this name or file, ``None`` without one. Raises UsageError("bad-value")."""
+    """Return the template of this name or file, ``None`` without one. Raises UsageError("bad-value")."""
     if word is None:
         return None
     if word == NONE or word in CONVENTIONS:
@@ -66,7 +66,9 @@ def read(word: str | None) -> TemplateOverride | None:
 
 
 def again(word: str | None, text: str | None) -> TemplateOverride | None:
-    """What an earlier import was given; ``text`` is what lies beside its document, wherever it came from."""
+    """Return what an earlier import was given; ``text`` is what lies beside its document, wherever it came
+    from.
+    """
     if word is None or (word not in CONVENTIONS and text is None):
         return None
     return by_name(word) if word in CONVENTIONS else TemplateOverride(FILE, word, text or "")
@@ -75,7 +77,9 @@ def again(word: str | None, text: str | None) -> TemplateOverride | None:
 def template_of(
     given: TemplateOverride, own: Template | None, vocabulary: Vocabulary, renderer: Renders
 ) -> Template:
-    """The template to serve with; raises UsageError("bad-value") where the model's own cannot be dressed."""
+    """Return the template to serve with; raises UsageError("bad-value") where the model's own cannot be
+    dressed.
+    """
     from importer.chat_template.conventions.wrap import wrap
 
     if given.name == FILE:

@@ -41,7 +41,7 @@ class Piece:
 
     @property
     def residue(self) -> str:
-        """What the generation prompt adds and history lacks: an opened or an empty thinking block."""
+        """Return what the generation prompt adds and history lacks: an opened or an empty thinking block."""
         return self.prompt[len(self.header) :]
 
 
@@ -101,7 +101,7 @@ class TemplateProbe:
         return self._ask(text, jobs)
 
     def job(self, turns: Sequence[Turn], ask: ProbeRequest, *, generate: bool) -> RenderJob:
-        """A job for ``turns`` in the style, with the tools and variables of ``ask``."""
+        """Return a job for ``turns`` in the style, with the tools and variables of ``ask``."""
         style = ask.style or self.style
         return RenderJob(style.messages(turns), ask.tools, generate, ask.kwargs or {})
 
@@ -161,11 +161,11 @@ class TemplateProbe:
 
     @property
     def _ends(self) -> list[str]:
-        """What may end a turn: what the template was seen to write, and the first that files name."""
+        """Return what may end a turn: what the template was seen to write, and the first that files name."""
         return [e for e in (self.end_of_turn, *self._vocabulary.stops[:MOST_STOPS]) if e]
 
     def _apart(self, question: str, history: str) -> tuple[int, str]:
-        """How much of the prompt history shares, and what history goes on with.
+        """Return how much of the prompt history shares, and what history goes on with.
 
         Where both go on with the same marker after white space that differs, it is the same header.
         """
@@ -222,16 +222,16 @@ class TemplateProbe:
                 return
 
     def tail(self, prompt: str, last: Turn = cases.ASK) -> str:
-        """The prompt after the last turn's text."""
+        """Return the prompt after the last turn's text."""
         return prompt[_after(prompt, _anchor(last, prompt, prompt)) :]
 
     def with_style(self, **changes: Any) -> CaseStyle:
-        """The style with some fields changed."""
+        """Return the style with some fields changed."""
         return replace(self.style, **changes)
 
 
 def _anchor(turn: Turn, *texts: str) -> str:
-    """The text of the turn before, if every rendering holds it; else nothing."""
+    """Return the text of the turn before, if every rendering holds it; else nothing."""
     wanted = RESULT_ANCHOR if turn.role == "tool" else turn.text
     return wanted if all(wanted in t for t in texts) else ""
 

@@ -41,7 +41,7 @@ class ReasoningBlock:
 
 
 def is_open(tail: str, markers: tuple[str, str] | None) -> bool:
-    """Whether a prompt ends inside the block."""
+    """Return whether a prompt ends inside the block."""
     if markers is None:
         return False
     opening, closing = markers
@@ -50,7 +50,7 @@ def is_open(tail: str, markers: tuple[str, str] | None) -> bool:
 
 
 def is_closed(tail: str, markers: tuple[str, str] | None) -> bool:
-    """Whether a prompt ends behind a block, so that the answer comes without one."""
+    """Return whether a prompt ends behind a block, so that the answer comes without one."""
     if markers is None or markers[1] not in tail or is_open(tail, markers):
         return False
     # A closing marker alone counts only if it can close nothing else: <|end|> ends the question too.
@@ -58,7 +58,7 @@ def is_closed(tail: str, markers: tuple[str, str] | None) -> bool:
 
 
 def study_thinking(bench: TemplateProbe) -> Thinking:
-    """Everything that differential rendering shows of thinking."""
+    """Return everything that differential rendering shows of thinking."""
     settings = [{}, *_settings(bench)]
     prompts = _prompts(bench, settings)
     default = prompts[0]
@@ -91,7 +91,7 @@ def study_thinking(bench: TemplateProbe) -> Thinking:
 
 
 def _settings(bench: TemplateProbe) -> Iterator[dict[str, Any]]:
-    """Each variable that speaks of thinking, with the values it may take."""
+    """Yield each variable that speaks of thinking, with the values it may take."""
     bench.render([bench.job((ASK,), ProbeRequest((ASK,), ASK, bench.no_tools), generate=True)])
     names = sorted((n for n in bench.variables if VARIABLE.search(n)), key=_rank)[:MAX_VARIABLES]
     for name in (*names, *_others(bench, names)):
@@ -120,7 +120,7 @@ def _prompts(bench: TemplateProbe, settings: Sequence[Mapping[str, Any]]) -> lis
 
 
 def _rendered(bench: TemplateProbe, settings: Sequence[Mapping[str, Any]]) -> ReasoningBlock | None:
-    """The block around a message's own reasoning, in an answer or beside a call."""
+    """Return the block around a message's own reasoning, in an answer or beside a call."""
     turns = (
         (Turn("assistant", ANSWER, reasoning=REASONING), bench.no_tools),
         (Turn("assistant", calls=(ONE,), reasoning=REASONING), cases.TOOLS),
@@ -144,7 +144,7 @@ def _rendered(bench: TemplateProbe, settings: Sequence[Mapping[str, Any]]) -> Re
 
 
 def _around(bench: TemplateProbe, piece: Piece, *, spoken: bool) -> tuple[str, str] | None:
-    """The text before and behind the reasoning; behind it up to the answer, else the first marker."""
+    """Return the text before and behind the reasoning; behind it up to the answer, else the first marker."""
     before, _, behind = piece.completion.partition(REASONING)
     if not SHAPE.search(before):
         before = last_marker(bench.tail(piece.header) + before)
@@ -157,7 +157,7 @@ def _around(bench: TemplateProbe, piece: Piece, *, spoken: bool) -> tuple[str, s
 
 
 def _prompted(bench: TemplateProbe, prompts: Sequence[str | None]) -> ReasoningBlock | None:
-    """Markers that the generation prompt itself writes."""
+    """Return markers that the generation prompt itself writes."""
     for prompt in prompts:
         found = THINK.findall(bench.tail(prompt)) if prompt is not None else []
         if found:
@@ -168,7 +168,7 @@ def _prompted(bench: TemplateProbe, prompts: Sequence[str | None]) -> ReasoningB
 
 
 def _stripped(bench: TemplateProbe) -> ReasoningBlock | None:
-    """Markers that the template knows in order to cut a block out of an answer's content."""
+    """Return markers that the template knows in order to cut a block out of an answer's content."""
     text = bench.template.plain or bench.template.text
     closings = dict.fromkeys(m for m in THINK.findall(text) if "/" in m[:2] or "end" in m.lower())
     pairs = [(mirror(c), c) for c in closings][:4]
@@ -186,7 +186,7 @@ def _stripped(bench: TemplateProbe) -> ReasoningBlock | None:
 
 
 def _instructed(prompts: Sequence[str | None]) -> ReasoningBlock | None:
-    """Markers or phrases that only appear in the prompt once a switch is thrown."""
+    """Return markers or phrases that only appear in the prompt once a switch is thrown."""
     default, *others = prompts
     for text in dict.fromkeys(p for p in (*others, default) if p is not None):
         for opening, closing in PHRASES:
@@ -200,7 +200,7 @@ def _instructed(prompts: Sequence[str | None]) -> ReasoningBlock | None:
 
 
 def _markers(block: ReasoningBlock) -> tuple[str, str]:
-    """The block's opening as written and its first closing marker, without white space around."""
+    """Return the block's opening as written and its first closing marker, without white space around."""
     return block.opening.strip(), first_marker(block.closing) or block.closing.strip()
 
 
@@ -210,7 +210,7 @@ def _switch(
     tails: Sequence[str | None],
     markers: tuple[str, str] | None,
 ) -> tuple[str | None, Mapping[str, Any] | None, Mapping[str, Any] | None]:
-    """The first variable with a setting for on and one for off whose prompts differ.
+    """Return the first variable with a setting for on and one for off whose prompts differ.
 
     Leaving it alone is a setting too, so a variable whose every value turns thinking off will do.
     """
@@ -232,7 +232,7 @@ def _switch(
 
 
 def _is_amount(value: Any) -> bool:
-    """A budget's figure, which says less than a word or nothing."""
+    """Return a budget's figure, which says less than a word or nothing."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -249,7 +249,7 @@ def _default(
     opened: bool,
     empty: bool,
 ) -> bool | None:
-    """Whether it thinks when nothing is said."""
+    """Return whether it thinks when nothing is said."""
     written = {str(s): p for s, p in zip(settings, prompts, strict=True)}
     if opened or (on is not None and written[str(on)] == prompts[0]):
         return True
@@ -259,7 +259,7 @@ def _default(
 
 
 def _keeps(bench: TemplateProbe) -> bool:
-    """Whether a past turn's reasoning is still there at the next question."""
+    """Return whether a past turn's reasoning is still there at the next question."""
     ask = ProbeRequest((ASK,), ASK, bench.no_tools)
     turns = (ASK, Turn("assistant", ANSWER, reasoning=REASONING), ASK_AGAIN)
     result = bench.render([bench.job(turns, ask, generate=True)])[0]
@@ -286,7 +286,9 @@ class ReasoningFormat:
         tools: Sequence[Mapping[str, Any]] = (),
         text_arguments: bool = False,
     ) -> Sample:
-        """A sample whose completion fits its prompt: reasoning first where the prompt opens a block."""
+        """Return a sample whose completion fits its prompt: reasoning first where the prompt opens a
+        block.
+        """
         body = self.bare(piece.completion)
         tail = self.bench.tail(piece.prompt)
         lead, prompt = "", piece.prompt
@@ -310,18 +312,22 @@ class ReasoningFormat:
 
     @property
     def simple(self) -> bool:
-        """Whether a block may stand before anything: its closing holds no header of another channel."""
+        """Return whether a block may stand before anything: its closing holds no header of another
+        channel.
+        """
         return len(SHAPE.findall(self.thinking.block[1])) <= 1
 
     @property
     def closing(self) -> str:
-        """What closes the block, with the white space around; the marker alone before another channel."""
+        """Return what closes the block, with the white space around; the marker alone before another
+        channel.
+        """
         if self.simple or self.thinking.markers is None:
             return self.thinking.block[1]
         return self.thinking.markers[1]
 
     def bare(self, completion: str) -> str:
-        """The completion without a block that holds no reasoning."""
+        """Return the completion without a block that holds no reasoning."""
         if self.thinking.markers is None:
             return completion
         opening, closing = map(re.escape, self.thinking.markers)

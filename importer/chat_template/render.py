@@ -58,7 +58,7 @@ class RenderRefused:
 
     @property
     def words(self) -> str:
-        """What the template or Jinja itself said, if it was one of them."""
+        """Return what the template or Jinja itself said, if it was one of them."""
         return str(self.reason.fields["words"]) if self.reason.kind is RefusalReason.RAISED else ""
 
 

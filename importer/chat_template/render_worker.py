@@ -81,7 +81,7 @@ class MutableSandbox(BoundedSandbox):
     """For the few published templates that append to lists, which transformers' own sandbox refuses."""
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        """What the plain sandbox allows: lists and dictionaries of the template may change."""
+        """Return what the plain sandbox allows: lists and dictionaries of the template may change."""
         return jinja2.sandbox.SandboxedEnvironment.is_safe_attribute(self, obj, attr, value)
 
 
@@ -118,7 +118,7 @@ def raise_exception(message: str) -> NoReturn:
 
 
 def strftime_now(form: str) -> str:
-    """The date, on a clock that stands still."""
+    """Return the date, on a clock that stands still."""
     return (CLOCK + _later).strftime(form)
 
 
@@ -129,7 +129,7 @@ def set_clock(seconds: float) -> None:
 
 
 def make(*, mutable: bool = False) -> BoundedSandbox:
-    """A fresh environment; ``mutable`` lets the template change its own lists."""
+    """Return a fresh environment; ``mutable`` lets the template change its own lists."""
     kind = MutableSandbox if mutable else BoundedSandbox
     environment = kind(
         trim_blocks=True, lstrip_blocks=True, extensions=[GenerationBlock, jinja2.ext.loopcontrols]
@@ -202,7 +202,7 @@ class Compiler:
         self._known: dict[tuple[str, bool], Compiled] = {}
 
     def compile(self, text: str, *, mutable: bool) -> Compiled:
-        """The template and the variables a caller may set."""
+        """Return the template and the variables a caller may set."""
         key = (text, mutable)
         if key not in self._known:
             chosen = self._environments[mutable]
@@ -217,7 +217,7 @@ class Compiler:
 
 @cache
 def compiler() -> Compiler:
-    """The one of this process."""
+    """Return the one of this process."""
     return Compiler()
 
 

@@ -62,7 +62,7 @@ def _form_of_calls(bench: TemplateProbe) -> CaseStyle | None:
 
 
 def _form_of_words(bench: TemplateProbe) -> CaseStyle:
-    """Where no call is printed: the form in which at least an answer is."""
+    """Return where no call is printed: the form in which at least an answer is."""
     asks = [ProbeRequest((ASK,), Turn("assistant", ANSWER), style=s) for s in cases.STYLES]
     for style, piece in zip(cases.STYLES, bench.cut(asks), strict=True):
         if isinstance(piece, Piece) and ANSWER in piece.completion and "'text'" not in piece.completion:
@@ -71,7 +71,7 @@ def _form_of_words(bench: TemplateProbe) -> CaseStyle:
 
 
 def _prints(written: str, call: SampleCall) -> bool:
-    """Whether name and values stand there, and not as Python would print a dictionary."""
+    """Return whether name and values stand there, and not as Python would print a dictionary."""
     escaped = json.dumps(json.dumps(dict(call.arguments)))[1:-1]
     if DUMP.search(written):
         return False
@@ -81,7 +81,7 @@ def _prints(written: str, call: SampleCall) -> bool:
 
 
 def _holds(written: str, value: Any) -> bool:
-    """Whether a value's leaves stand in the text, raw or as JSON spells them."""
+    """Return whether a value's leaves stand in the text, raw or as JSON spells them."""
     if isinstance(value, Mapping):
         return all(k in written and _holds(written, v) for k, v in value.items())
     if isinstance(value, list):
@@ -145,7 +145,7 @@ def _asks(kwargs: Mapping[str, Any]) -> list[tuple[str, ProbeRequest]]:
 
 
 def _unfit(piece: Piece | RenderRefused, turn: Turn, *, text_arguments: bool) -> Reason | None:
-    """Why a piece shows nothing; ``None`` when it does."""
+    """Return why a piece shows nothing; ``None`` when it does."""
     if isinstance(piece, RenderRefused):
         return Reason(TemplateProblem.REFUSED, words=piece.reason)
     if turn.text and turn.text not in piece.completion:
@@ -164,7 +164,9 @@ def _unfit(piece: Piece | RenderRefused, turn: Turn, *, text_arguments: bool) ->
 
 
 def _garbled(written: str, value: Any, *, text_arguments: bool) -> bool:
-    """Whether a value stands in quotes without its escapes, or as Python prints it where text is read."""
+    """Return whether a value stands in quotes without its escapes, or as Python prints it where text is
+    read.
+    """
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False) != f'"{value}"' and f'"{value}' in written
     if not isinstance(value, (Mapping, list, type(None))) or json.dumps(value) in written:
@@ -173,7 +175,9 @@ def _garbled(written: str, value: Any, *, text_arguments: bool) -> bool:
 
 
 def _as_reasoning(sample: Sample, thinking: Thinking) -> Sample:
-    """Text beside a call that the template writes as reasoning, as harmony does, is to be read back so."""
+    """Return text beside a call that the template writes as reasoning, as harmony does, is to be read back
+    so.
+    """
     if thinking.markers is None or f"{thinking.markers[0]}{NARRATION}" not in sample.completion:
         return sample
     lead = sample.completion.index(NARRATION) + len(NARRATION)
@@ -181,7 +185,7 @@ def _as_reasoning(sample: Sample, thinking: Thinking) -> Sample:
 
 
 def _prints_text(bench: TemplateProbe, voice: ReasoningFormat) -> bool:
-    """Whether 3 and "3" are printed alike, so that only the schema tells them apart."""
+    """Return whether 3 and "3" are printed alike, so that only the schema tells them apart."""
     alike = [SampleCall("set_reading", {"count": v}) for v in (3, "3")]
     pieces = bench.cut(
         [ProbeRequest((ASK,), Turn("assistant", calls=(c,)), TOOLS, voice.kwargs) for c in alike]
@@ -191,7 +195,7 @@ def _prints_text(bench: TemplateProbe, voice: ReasoningFormat) -> bool:
 
 
 def _tools_prompt(bench: TemplateProbe) -> str:
-    """What the prompt has with tools and lacks without."""
+    """Return what the prompt has with tools and lacks without."""
     offers = (TOOLS, bench.no_tools if bench.no_tools != TOOLS else [])
     asks = [ProbeRequest((ASK,), ASK, tools) for tools in offers]
     given, none = bench.render([bench.job((ASK,), ask, generate=True) for ask in asks])
@@ -225,7 +229,7 @@ def _derived(samples: Mapping[str, Sample]) -> Iterator[Sample]:
 
 
 def _broken(parallel: Sample) -> str | None:
-    """The first of two calls without what closes its argument, where markers part the two.
+    """Return the first of two calls without what closes its argument, where markers part the two.
 
     Between the first call's value and the second call's name stand the end of the value, the end of the
     call, and the start of the next. Without a marker in between the two share one JSON text, and nobody

@@ -46,7 +46,9 @@ class Vocabulary:
 
     @property
     def variables(self) -> dict[str, Any]:
-        """What a template is given by name; where no file was read, strings stand in for the usual two."""
+        """Return what a template is given by name; where no file was read, strings stand in for the usual
+        two.
+        """
         absent = (
             {"bos_token": "", "eos_token": ""} if self.sources else {"bos_token": "<s>", "eos_token": "</s>"}
         )
@@ -55,7 +57,7 @@ class Vocabulary:
 
     @property
     def contents(self) -> frozenset[str]:
-        """The declared texts."""
+        """Return the declared texts."""
         return frozenset(t.content for t in self.tokens)
 
 
@@ -81,7 +83,7 @@ def read(snapshot: Snapshot) -> Vocabulary:
 
 
 def _text(value: Any) -> str:
-    """A token given as text or as an object with ``content``."""
+    """Return a token given as text or as an object with ``content``."""
     if isinstance(value, Mapping):
         value = value.get("content")
     return value if isinstance(value, str) else ""
@@ -108,7 +110,7 @@ def _special(table: Mapping[str, Any]) -> Iterator[Token]:
 
 
 def _merge(tokens: Iterable[Token]) -> tuple[Token, ...]:
-    """Each text once; a known id and the mark *special* win over their absence."""
+    """Return each text once; a known id and the mark *special* win over their absence."""
     merged: dict[str, Token] = {}
     for token in tokens:
         old = merged.get(token.content, token)

@@ -50,7 +50,7 @@ class Parser(argparse.ArgumentParser):
 
     @property
     def valued(self) -> frozenset[str]:
-        """The options that take the word after them."""
+        """Return the options that take the word after them."""
         options = (a for a in self._actions if a.nargs not in (0, "?"))
         return frozenset(text for action in options for text in action.option_strings)
 
@@ -108,7 +108,7 @@ def every() -> Parser:
 
 
 def _split(argv: list[str]) -> tuple[str, list[str]]:
-    """The command and the words behind it."""
+    """Return the command and the words behind it."""
     return (argv[0], argv[1:]) if argv and argv[0] in COMMANDS else (IMPORT, list(argv))
 
 

@@ -33,14 +33,14 @@ class Server:
 
     @property
     def exposed(self) -> bool:
-        """Whether the key would be sent where others can read it."""
+        """Return whether the key would be sent where others can read it."""
         parts = urlsplit(self.url)
         here = ("localhost", "127.0.0.1", "::1")
         return self.key is not None and parts.scheme == "http" and parts.hostname not in here
 
 
 def server(arguments: argparse.Namespace) -> Server | None:
-    """The one that ``--against`` names; raises UsageError for what cannot be meant."""
+    """Return the one that ``--against`` names; raises UsageError for what cannot be meant."""
     given = vars(arguments)
     against = arguments.against is not None
     unfit = STARTING if against else REMOTE
@@ -52,7 +52,7 @@ def server(arguments: argparse.Namespace) -> Server | None:
 
 
 def probes(arguments: argparse.Namespace) -> tuple[Probe, ...] | None:
-    """Those asked for, ``None`` for all; raises UsageError."""
+    """Return those asked for, ``None`` for all; raises UsageError."""
     from importer.validation.custom import OwnQuestion, named
 
     if arguments.tool and arguments.prompt is None:
@@ -96,7 +96,7 @@ def _key(variable: str | None) -> str | None:
 
 
 def _question(given: str) -> str:
-    """The text, or what the file of that name holds."""
+    """Return the text, or what the file of that name holds."""
     path = Path(given)
     try:
         is_file = path.is_file()
@@ -124,7 +124,9 @@ def _read(path: Path, option: str) -> str:
 
 
 def _tool(name: str) -> Any:
-    """An OpenAI tool from a file; its parameters are a sound schema that refers to nothing elsewhere."""
+    """Return an OpenAI tool from a file; its parameters are a sound schema that refers to nothing
+    elsewhere.
+    """
     try:
         tool = json.loads(_read(Path(name), "--tool"))
     except (ValueError, RecursionError):
@@ -139,7 +141,7 @@ def _tool(name: str) -> Any:
 
 
 def _unsound(schema: dict[str, Any]) -> str | None:
-    """Why arguments cannot be judged by a schema."""
+    """Return why arguments cannot be judged by a schema."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
     from referencing import Registry

@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
     names = Names(store)
 
     def finish(decided: Decided) -> str:
-        """Names are given in the order of the list, so they do not depend on who was quicker."""
+        """Return names are given in the order of the list, so they do not depend on who was quicker."""
         with nullcontext() if arguments.dry_run else store.locked():
             settled = merge_plan(build_plan(decided, names), store, arguments.take)
             if not arguments.dry_run:
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
 
 
 def answers(requests: Iterable[ImportRequest], decide: Decide, finish: Finish) -> Iterator[str]:
-    """One line per request, in order. ``decide`` runs in several threads, ``finish`` in this one."""
+    """Yield one line per request, in order. ``decide`` runs in several threads, ``finish`` in this one."""
     for request, future in crew.in_order(requests, decide):
         yield _answer(request, future, finish)
 
@@ -89,7 +89,9 @@ def _answer(request: ImportRequest, future: Future[Decided], finish: Finish) -> 
 
 
 def _read(source: str) -> Iterator[str]:
-    """The references of a list: one a line, white space around them, empty lines and comments left out."""
+    """Yield the references of a list: one a line, white space around them, empty lines and comments left
+    out.
+    """
     try:
         data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
         text = data.decode("utf-8-sig")

@@ -15,7 +15,7 @@ AT_A_TIME = 8  # tasks under way
 
 
 def in_order(tasks: Iterable[Task], work: Callable[[Task], Result]) -> Iterator[tuple[Task, Future[Result]]]:
-    """Each task with its future, in order, with a bounded number under way: memory stays flat.
+    """Yield each task with its future, in order, with a bounded number under way: memory stays flat.
 
     ``work`` runs in several threads. They are daemons, so that Ctrl-C need not wait for a server that does
     not answer.

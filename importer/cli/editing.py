@@ -65,7 +65,7 @@ def edit(store: Store, path: Path) -> bool:
 
 
 def command() -> list[str]:
-    """The editor's words, by VISUAL, then EDITOR, then vi; no shell reads them. Raises UsageError."""
+    """Return the editor's words, by VISUAL, then EDITOR, then vi; no shell reads them. Raises UsageError."""
     typed = next((v for n in ("VISUAL", "EDITOR") if (v := os.environ.get(n, "").strip())), FALLBACK)
     try:
         return shlex.split(typed)
@@ -74,7 +74,7 @@ def command() -> list[str]:
 
 
 def _run(copy: Path) -> None:
-    """Raises UsageError where the editor cannot be started or ends with anything but success."""
+    """Raise UsageError where the editor cannot be started or ends with anything but success."""
     words = command()
     try:
         with _its_terminal():
@@ -106,7 +106,9 @@ def _its_terminal() -> Iterator[None]:
 
 
 def _remarks_on(text: str) -> list[_Remark]:
-    """What is wrong with the text, numbered as it is with these remarks above it; none where nothing is."""
+    """Return what is wrong with the text, numbered as it is with these remarks above it; none where nothing
+    is.
+    """
     number = len(problems(text))
     shown = min(number, MOST_REMARKS)
     below = "#\n" * (1 + shown + (number > shown)) + text
@@ -151,7 +153,7 @@ def _replace(store: Store, path: Path, before: str, text: str) -> None:
 
 
 def _read(path: Path) -> str:
-    """A file's text, whatever its bytes: what is no UTF-8 shows when it is checked."""
+    """Return a file's text, whatever its bytes: what is no UTF-8 shows when it is checked."""
     try:
         return path.read_bytes().decode(errors="surrogateescape")
     except OSError as error:

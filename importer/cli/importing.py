@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
 
 
 def request_from(arguments: argparse.Namespace, reference: str) -> ImportRequest:
-    """What to import, from the options; raises UsageError."""
+    """Return what to import, from the options; raises UsageError."""
     name, memory = device(arguments)
     return ImportRequest(
         reference=reference,
@@ -73,7 +73,7 @@ def request_from(arguments: argparse.Namespace, reference: str) -> ImportRequest
 
 
 def device(arguments: argparse.Namespace) -> tuple[str | None, int | None]:
-    """The device's own name and bytes of memory, as far as they were given; raises UsageError."""
+    """Return the device's own name and bytes of memory, as far as they were given; raises UsageError."""
     if arguments.device is None and arguments.memory is None:
         return None, None
     from importer.memory import devices
@@ -166,7 +166,7 @@ def _write(arguments: argparse.Namespace, settled: Settled, store: Store, review
 
 
 def error_line(reference: str | None, error: ImporterError) -> str:
-    """The frozen line of --json for a failure."""
+    """Return the frozen line of --json for a failure."""
     said = messages.error_json(error)
     conflicts = error.details.get("conflicts")
     if isinstance(conflicts, list):
@@ -178,12 +178,12 @@ def error_line(reference: str | None, error: ImporterError) -> str:
 
 
 def approval_by_option() -> ReviewEntry:
-    """What --yes says in the receipt."""
+    """Return what --yes says in the receipt."""
     return ReviewEntry("approved", f"{user()} (--yes)", now())
 
 
 def user() -> str:
-    """Who is at the terminal, for the receipt."""
+    """Return who is at the terminal, for the receipt."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):

@@ -29,7 +29,7 @@ class Journal:
     @classmethod
     @contextmanager
     def opened(cls, references: Sequence[str], arguments: argparse.Namespace) -> Iterator[Self]:
-        """The journal of this very list with these very options.
+        """Return the journal of this very list with these very options.
 
         Raises UsageError where another process works on it, DocumentError("cannot-write").
         """
@@ -48,7 +48,9 @@ class Journal:
             yield cls(path, file)
 
     def answered(self, names: Names) -> Iterator[str]:
-        """What an earlier run had answered, its names given again; from a broken line on all is taken out."""
+        """Yield what an earlier run had answered, its names given again; from a broken line on all is taken
+        out.
+        """
         self._file.seek(0)
         whole = 0
         for line in iter(self._file.readline, b""):

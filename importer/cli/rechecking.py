@@ -123,7 +123,7 @@ def _covered(yours: Yours | None) -> Iterator[str]:
 
 
 def again(request: Mapping[str, Any], folder: str) -> str:
-    """The command that imports the same again; what was set then is remembered by the receipt."""
+    """Return the command that imports the same again; what was set then is remembered by the receipt."""
     words = ["importer", str(request["reference"])]
     for key, value in request.items():
         if key not in REMEMBERED and value not in (None, False):

@@ -53,7 +53,7 @@ def _chosen(arguments: argparse.Namespace) -> ReportFormat:
 
 
 def place(name: str) -> Path:
-    """Where a report goes; raises UsageError for a document, a receipt or a folder."""
+    """Return where a report goes; raises UsageError for a document, a receipt or a folder."""
     path = Path(name)
     if name.endswith(OURS):
         raise UsageError("bad-option", option=name, problem="is a document or a receipt; choose another file")
@@ -82,7 +82,7 @@ def _sheet(name: str, folder: str) -> ReportModel:
 
 
 def _side(name: str, folder: str) -> ReportModel:
-    """One of two validations: a document's, by name or file, or that of a receipt by itself."""
+    """Return one of two validations: a document's, by name or file, or that of a receipt by itself."""
     return of_receipt(receipt_at(Path(name))) if name.endswith(RECEIPT) else _sheet(name, folder)
 
 

@@ -49,7 +49,7 @@ def review(arguments: argparse.Namespace) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Raises UsageError for what cannot be meant."""
+    """Raise UsageError for what cannot be meant."""
     if arguments.note is not None and not arguments.approve:
         raise UsageError("bad-option", option="--note", problem="is valid with --approve only")
     if arguments.digest is not None:
@@ -66,7 +66,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _unfit(note: str) -> str | None:
-    """Why a receipt cannot hold a note."""
+    """Return why a receipt cannot hold a note."""
     if not note.strip():
         return "must not be empty"
     if len(note) > LONGEST_NOTE:
@@ -88,7 +88,7 @@ class _Interview:
             self._evidence("")
 
     def run(self) -> None:
-        """Raises ImporterError where the document is gone."""
+        """Raise ImporterError where the document is gone."""
         done = False
         actions = {
             "accept": self._accept, "edit": self._edit, "evidence": self._evidence, "reject": self._reject,
@@ -146,7 +146,7 @@ class _Interview:
 
 
 def _choice() -> tuple[str, str]:
-    """What the person chose, and what they typed behind it; the end of input is to leave."""
+    """Return what the person chose, and what they typed behind it; the end of input is to leave."""
     while True:
         answer = show.ask(QUESTION)
         word, _, rest = ("q" if answer is None else answer.strip()).partition(" ")
@@ -186,7 +186,7 @@ def _show(found: Mapping[str, Any]) -> None:
 
 
 def _approval(found: Mapping[str, Any]) -> list[str]:
-    """What differs from the version that was approved last."""
+    """Return what differs from the version that was approved last."""
     if (
         found["approved"] is None and found["word"]["state"] == "approved"
     ):  # a receipt from before it was kept

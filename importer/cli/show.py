@@ -28,7 +28,7 @@ table = terminal.table
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A rich console; it honours NO_COLOR and writes no control characters outside a terminal."""
+    """Return a rich console; it honours NO_COLOR and writes no control characters outside a terminal."""
     from rich.console import Console
 
     terminal = (sys.stderr if stderr else sys.stdout).isatty()
@@ -42,7 +42,7 @@ def note(text: str) -> None:
 
 
 def typed(command: str, name: str, folder: str) -> str:
-    """A command on a document as it would be typed here."""
+    """Return a command on a document as it would be typed here."""
     words = ["importer", command, name, *(["--dir", folder] if folder != FOLDER else [])]
     return f"'{shlex.join(words)}'"
 
@@ -53,7 +53,9 @@ def line(text: str) -> None:
 
 
 def json_text(data: object) -> str:
-    """One line of JSON; escaped where a character would break the line or is not for every terminal."""
+    """Return one line of JSON; escaped where a character would break the line or is not for every
+    terminal.
+    """
     text = json.dumps(data, ensure_ascii=False)
     return text if text.isprintable() else json.dumps(data)
 
@@ -89,7 +91,7 @@ def decisions(chosen: Mapping[str, Any]) -> Table:
 
 
 def fit(told: Mapping[str, Any]) -> Table:
-    """What the model takes of one device, in GiB; ``told`` as receipts keep it."""
+    """Return what the model takes of one device, in GiB; ``told`` as receipts keep it."""
     title = f"fit: {told['says']}"
     if "estimate" not in told:
         return table((), (), title)
@@ -145,14 +147,14 @@ def explain(
 
 
 def ask(question: str) -> str | None:
-    """What a person answers at the terminal; None at the end of input."""
+    """Return what a person answers at the terminal; None at the end of input."""
     sys.stderr.write(question)
     sys.stderr.flush()
     return sys.stdin.readline() or None
 
 
 def value(data: Any) -> str:
-    """A value in a cell; a map's entries one below the other."""
+    """Return a value in a cell; a map's entries one below the other."""
     if isinstance(data, Mapping):
         inner = {k: str(value(v)).replace("\n", ", ") for k, v in data.items()}
         return "\n".join(f"{k}: {v}" for k, v in inner.items())
@@ -200,7 +202,7 @@ class Progress:
 
 
 def _display() -> Any:
-    """A spinner, the step, and a bar with its percentage for what is counted."""
+    """Return a spinner, the step, and a bar with its percentage for what is counted."""
     from rich.progress import BarColumn, ProgressColumn, SpinnerColumn, Task
     from rich.progress import Progress as Display
     from rich.text import Text
@@ -222,7 +224,7 @@ def _display() -> Any:
 
 
 def _text(words: str) -> Text:
-    """Text and not markup: a reference may hold brackets."""
+    """Return text and not markup: a reference may hold brackets."""
     from rich.text import Text
 
     return Text(words)

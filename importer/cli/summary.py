@@ -63,7 +63,7 @@ def _value(value: Any) -> str:
 
 
 def _fit(choice: Choice) -> str:
-    """The device, and how much of its memory the model takes."""
+    """Return the device, and how much of its memory the model takes."""
     if choice.fit is None or choice.placed is None:
         return f"unknown on {choice.device.label}"
     cards = f" on each of {choice.placed.split.cards}" if choice.placed.split.cards > 1 else ""

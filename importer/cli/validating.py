@@ -86,7 +86,7 @@ def _list(*, as_json: bool) -> None:
 
 
 def _missing(snapshot: Snapshot, name: str) -> str | None:
-    """Why a validation cannot run unasked: what ``--validate`` would need or fetch."""
+    """Return why a validation cannot run unasked: what ``--validate`` would need or fetch."""
     from importer.engines import get, install
     from importer.hub import locate_weights, weights_size
 
@@ -112,7 +112,9 @@ def _run(
     port: int | None,
     probes: Sequence[Probe] | None = None,
 ) -> Mapping[str, Any]:
-    """The report, which is in the receipt from then on. Raises EngineError before anything is fetched."""
+    """Return the report, which is in the receipt from then on. Raises EngineError before anything is
+    fetched.
+    """
     from importer.engines import get, install
 
     install.need(get(engine))
@@ -133,7 +135,7 @@ def _ask(
     model: str | None,
     probes: Sequence[Probe] | None,
 ) -> Mapping[str, Any]:
-    """The report of a server that runs already."""
+    """Return the report of a server that runs already."""
     if server.exposed:
         show.note("Warning: the key goes to another machine over http, where others can read it.")
     with show.progress(f"{stored.name} against {server.url}") as progress:
@@ -168,7 +170,7 @@ def _verdict(report: Mapping[str, Any], stored: StoredDocument, engine: str) -> 
 
 
 def _said(report: Mapping[str, Any]) -> str:
-    """What a run shows; a partial one validates nothing."""
+    """Return what a run shows; a partial one validates nothing."""
     asked = report.get("partial")
     if asked is None:
         return f"{'' if report['passed'] else 'not '}validated on"

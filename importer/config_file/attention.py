@@ -60,7 +60,7 @@ class Attention:
 
     @property
     def reason(self) -> Reason:
-        """The whole as a reason, for a front end that words it."""
+        """Return the whole as a reason, for a front end that words it."""
         return Reason(self.kind, key=self.key, reason=self.why, helps=self.helps)
 
     def to_json(self) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def _marked(decisions: Decisions) -> Iterator[Attention]:
 
 
 def _code(decisions: Decisions) -> Iterator[Attention]:
-    """The repository's code, where the engine may not start without it and nobody allowed it."""
+    """Yield the repository's code, where the engine may not start without it and nobody allowed it."""
     if CODE in decisions and not _is_true(decisions.get(TRUST)):
         for reason in decisions[CODE].why:
             if reason.kind in NEEDING:
@@ -104,7 +104,7 @@ def _is_true(decision: Decision | None) -> bool:
 
 
 def _tools(decisions: Decisions) -> Iterator[Attention]:
-    """A chat model that calls no tools, unless a person set it so."""
+    """Yield a chat model that calls no tools, unless a person set it so."""
     kind, parser = decisions.get("kind"), decisions[TOOLS]
     chats = kind is None or kind.value == "chat"
     if chats and parser.value is None and parser.why and not _set(parser):

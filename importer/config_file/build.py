@@ -61,13 +61,13 @@ def _short(decision: Decision) -> str | None:
 
 
 def _behind(decision: Decision) -> list[str]:
-    """The claim that a proof confirms."""
+    """Return the claim that a proof confirms."""
     texts = (_line(short(reason)) for reason in decision.why[1:] if decision.status == "proved")
     return [text for text in texts if text][:1]
 
 
 def _lost(decision: Decision) -> list[str]:
-    """The first number that was offered and lost, with its source and without."""
+    """Return the first number that was offered and lost, with its source and without."""
     lost = next((o for o in decision.overruled if type(o.value) in (int, float)), None)
     return [] if lost is None else [f"not {lost.value} ({one_line(lost.source)})", f"not {lost.value}"]
 
@@ -82,7 +82,9 @@ MARK = "warning: "
 
 
 def to_json(decision: Decision, instead: Mapping[str, Text] | None = None) -> dict[str, Any]:
-    """The frozen form: value, status, why, overruled; ``instead`` holds a front end's own sentences."""
+    """Return the frozen form: value, status, why, overruled; ``instead`` holds a front end's own
+    sentences.
+    """
     return {
         "value": decision.value,
         "status": decision.status,
@@ -94,12 +96,12 @@ def to_json(decision: Decision, instead: Mapping[str, Text] | None = None) -> di
 
 
 def kept(decision: Decision) -> dict[str, Any]:
-    """The same with ``reasons``, the kinds and fields of ``why``, which a recheck compares."""
+    """Return the same with ``reasons``, the kinds and fields of ``why``, which a recheck compares."""
     return to_json(decision) | {"reasons": [reason.to_json() for reason in decision.why]}
 
 
 def warnings(decision: Mapping[str, Any]) -> Iterator[str]:
-    """What a decision in a receipt warns of; receipts that have no kinds mark it in the text."""
+    """Yield what a decision in a receipt warns of; receipts that have no kinds mark it in the text."""
     if "reasons" in decision:
         for reason, text in zip(decision["reasons"], decision["why"], strict=False):
             if reason["kind"] == WARNING:
@@ -187,7 +189,7 @@ def _usecases(decisions: Decisions) -> list[str]:
 
 
 def _first(path: tuple[str, ...], value: Any) -> tuple[str | int, ...]:
-    """Where a comment can stand: at the value, or at the first inside it."""
+    """Return where a comment can stand: at the value, or at the first inside it."""
     if isinstance(value, dict) and value:
         key = next(iter(value))
         return _first((*path, key), value[key])
@@ -195,7 +197,7 @@ def _first(path: tuple[str, ...], value: Any) -> tuple[str | int, ...]:
 
 
 def _ordered(decisions: Decisions) -> list[str]:
-    """Sampling in LocalAI's order first, then the rest as decided."""
+    """Return sampling in LocalAI's order first, then the rest as decided."""
     sampling = [f"parameters.{k}" for k in SAMPLING if f"parameters.{k}" in decisions]
     return sampling + [k for k in decisions if k not in sampling]
 
@@ -248,7 +250,7 @@ def to_text(built: Built) -> str:
 def _ends(
     node: yaml.Node | None, path: tuple[str | int, ...] = ()
 ) -> Iterator[tuple[tuple[str | int, ...], int]]:
-    """Each path whose value ends on one line, with that line's number."""
+    """Yield each path whose value ends on one line, with that line's number."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             yield from _ends(value, (*path, key.value))

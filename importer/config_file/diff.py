@@ -59,7 +59,7 @@ class Change:
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change, ...]:
-    """Every change, in the order of the keys; empty exactly when both have one digest."""
+    """Return every change, in the order of the keys; empty exactly when both have one digest."""
     return tuple(_maps((), before, after))
 
 
@@ -71,12 +71,12 @@ def same(one: object, other: object) -> bool:
 
 
 def dotted(path: KeyPath) -> str:
-    """A path as a person types it; a step that is no plain word is quoted."""
+    """Return a path as a person types it; a step that is no plain word is quoted."""
     return ".".join(s if PLAIN_KEY.fullmatch(s) else _json(s) for s in map(str, path))
 
 
 def shown(value: object) -> str:
-    """A value in one line."""
+    """Return a value in one line."""
     if value is ABSENT:
         return "absent"
     text = _json(value)
@@ -108,12 +108,12 @@ def _values(path: KeyPath, before: Any, after: Any) -> Iterator[Change]:
 
 
 def _is_map(value: object, other: object) -> bool:
-    """A map; or nothing beside a map that holds something, so that its keys are told one by one."""
+    """Return a map; or nothing beside a map that holds something, so that its keys are told one by one."""
     return isinstance(value, Mapping) or (value is ABSENT and isinstance(other, Mapping) and bool(other))
 
 
 def keyed(path: KeyPath, value: Any) -> dict[str, Any] | None:
-    """A list whose entries have keys as a map: ``options``, and maps that each have their own name."""
+    """Return a list whose entries have keys as a map: ``options``, and maps that each have their own name."""
     if path == (field_paths.KEY,) and (value is ABSENT or _all(value, str)):
         entries = () if value is ABSENT else map(field_paths.parse, value)
         return {key: _said(found) for key, found in field_paths.grouped(entries).items()}

@@ -46,7 +46,9 @@ PARAMETERS = (
 
 
 def path_of(key: str) -> tuple[str, ...] | None:
-    """The YAML path of a decision; ``None`` where it is an option, a fact of our own block, or only said."""
+    """Return the YAML path of a decision; ``None`` where it is an option, a fact of our own block, or only
+    said.
+    """
     if key in OPTIONS or key in FACTS or key in SAID:
         return None
     return tuple(key.split("."))
@@ -73,7 +75,7 @@ class Option:
 
     @property
     def typed(self) -> bool | int | float | str:
-        """The value with its type inferred; a bare word is true."""
+        """Return the value with its type inferred; a bare word is true."""
         if self.value is None:
             return True
         word = WORDS.get(self.value.lower())
@@ -93,7 +95,7 @@ def parse(text: str) -> Option:
 
 
 def of(document: Mapping[str, Any]) -> tuple[Option, ...]:
-    """Every entry of a document in its order, repeated keys included."""
+    """Return every entry of a document in its order, repeated keys included."""
     entries = document.get(KEY)
     return tuple(parse(str(e)) for e in entries) if isinstance(entries, list | tuple) else ()
 
@@ -107,13 +109,13 @@ def grouped(entries: Iterable[Option]) -> dict[str, tuple[Option, ...]]:
 
 
 def parser(document: Mapping[str, Any], key: str) -> str | None:
-    """The parser named under ``key``: the last entry counts, and ``none`` or nothing is none."""
+    """Return the parser named under ``key``: the last entry counts, and ``none`` or nothing is none."""
     named = [o.value or "" for o in of(document) if o.key == key]
     return named[-1] if named and named[-1].lower() not in NONE else None
 
 
 def write(key: str, value: object) -> str:
-    """An entry that says ``value``; ``None`` makes a bare word."""
+    """Return an entry that says ``value``; ``None`` makes a bare word."""
     if value is None:
         return key
     return f"{key}:{str(value).lower() if isinstance(value, bool) else value}"

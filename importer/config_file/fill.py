@@ -39,7 +39,8 @@ class Draft:
             self.added.setdefault(path, value)
 
     def _is_set(self, path: KeyPath) -> bool:
-        """Whether the document says something at a path: zero, false, null and empty ones are said, too.
+        """Return whether the document says something at a path: zero, false, null and empty ones are said,
+        too.
 
         An engine's flag among the options (``--max-model-len=4096``) says the value of its name.
         """
@@ -59,7 +60,7 @@ class Draft:
 
 
 def _leaves(path: KeyPath, value: Any) -> Iterator[tuple[KeyPath, Any]]:
-    """Values by their paths; maps key by key, options entry by entry, other lists whole."""
+    """Yield values by their paths; maps key by key, options entry by entry, other lists whole."""
     if isinstance(value, Mapping) and value:
         for key, inner in value.items():
             yield from _leaves((*path, key), inner)
@@ -122,7 +123,9 @@ HOOKS: tuple[tuple[str, Hook], ...] = (
 
 
 def hooks(backend: str, *, named: bool, among: tuple[tuple[str, Hook], ...] = HOOKS) -> Iterator[Hook]:
-    """Those for a document: every backend's, then the unnamed one's where it names none, then its own."""
+    """Yield those for a document: every backend's, then the unnamed one's where it names none, then its
+    own.
+    """
     for key in (EVERY, *(() if named else (UNNAMED,)), backend):
         yield from (hook for registered, hook in among if registered == key)
 
@@ -159,7 +162,7 @@ def fill(
 
 
 def _nested(added: Mapping[KeyPath, Any]) -> dict[str, Any]:
-    """Values by path as the maps and the list of options that they make."""
+    """Return values by path as the maps and the list of options that they make."""
     data: dict[str, Any] = {}
     for path, value in added.items():
         inner = data
@@ -173,7 +176,9 @@ def _nested(added: Mapping[KeyPath, Any]) -> dict[str, Any]:
 
 
 def _with(mine: Mapping[str, Any], added: Mapping[str, Any], planned: Mapping[str, Any]) -> dict[str, Any]:
-    """Both together: the order of ``mine``, and each addition behind the key it follows in the plan."""
+    """Return both together: the order of ``mine``, and each addition behind the key it follows in the
+    plan.
+    """
     whole: dict[str, Any] = {}
     for key in interleaved(mine, [k for k in (*planned, *added) if k in mine or k in added]):
         if key not in added:

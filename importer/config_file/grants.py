@@ -29,7 +29,7 @@ class Grant(NamedTuple):
 
     @property
     def reason(self) -> Reason:
-        """What it allows, for sentences."""
+        """Return what it allows, for sentences."""
         return Reason(self.kind, subject=self.subject)
 
 
@@ -52,14 +52,16 @@ def _code(data: Mapping[str, Any]) -> Iterator[Grant]:
 
 
 def _subject(data: Mapping[str, Any]) -> str:
-    """The model and its commit, by all their names."""
+    """Return the model and its commit, by all their names."""
     block = data.get("importer")
     revision = block.get("revision") if isinstance(block, Mapping) else None
     return ", ".join(dict.fromkeys([*_model(data), *([str(revision)] if revision else [])])) or "any"
 
 
 def _values(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Every value by the last step of its key, wherever it stands: no engine takes these two elsewhere."""
+    """Yield every value by the last step of its key, wherever it stands: no engine takes these two
+    elsewhere.
+    """
     for key, value in data.items():
         if isinstance(value, Mapping):
             yield from _values(value)
@@ -68,14 +70,16 @@ def _values(data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _folders(data: Mapping[str, Any]) -> Iterator[Grant]:
-    """The folders of this disk that the data name; a word without a slash is one for ``parameters.model``."""
+    """Yield the folders of this disk that the data name; a word without a slash is one for
+    ``parameters.model``.
+    """
     for name in _model(data):
         if is_directory(name) or "/" not in name:
             yield Grant(GrantReason.FOLDER, name)
 
 
 def _model(data: Mapping[str, Any]) -> Iterator[str]:
-    """What names the model."""
+    """Yield what names the model."""
     block, parameters = data.get("importer"), data.get("parameters")
     named = [parameters.get("model")] if isinstance(parameters, Mapping) else []
     named += [block.get(key) for key in ("model_id", "reference")] if isinstance(block, Mapping) else []

@@ -48,7 +48,7 @@ class Conflict:
         return Reason(MergeReason.CONFLICT, path=dotted(self.path), was=was, mine=mine, theirs=theirs)
 
     def to_json(self) -> dict[str, Any]:
-        """The path and its values; a side that is not there is left out, for null is a value."""
+        """Return the path and its values; a side that is not there is left out, for null is a value."""
         sides = {"base": self.base, "mine": self.mine, "theirs": self.theirs}
         return {"path": dotted(self.path)} | {k: v for k, v in sides.items() if v is not ABSENT}
 
@@ -106,7 +106,9 @@ def _as_maps(path: KeyPath, *sides: Any) -> list[Mapping[str, Any]] | None:
 
 
 def interleaved(mine: Iterable[str], theirs: Iterable[str]) -> list[str]:
-    """The keys of both in the order of ``mine``; each new one behind the key it follows in ``theirs``."""
+    """Return the keys of both in the order of ``mine``; each new one behind the key it follows in
+    ``theirs``.
+    """
     keys = list(mine)
     after: dict[str | None, str | None] = dict(zip([None, *keys], [*keys, None], strict=True))
     before: str | None = None
@@ -186,7 +188,7 @@ def write(
 
 
 def _headed(mine: str, base: str | None, theirs: str) -> str:
-    """The text under the head that the importer writes now, where a person left its last one alone."""
+    """Return the text under the head that the importer writes now, where a person left its last one alone."""
     last, now = ("" if text is None else head(text) for text in (base, theirs))
     return now + mine.removeprefix(last) if last and mine.startswith(last) else mine
 
@@ -203,7 +205,7 @@ def _note(
     held: Mapping[KeyPath, Any],
     planned: Mapping[KeyPath, Any],
 ) -> str | None:
-    """What our comment at a place says from now on; None for none."""
+    """Return what our comment at a place says from now on; None for none."""
     if place not in held:
         return None
     theirs = planned.get(place, ABSENT)
@@ -213,12 +215,12 @@ def _note(
 
 
 def remarks(text: str) -> dict[KeyPath, str]:
-    """The comments on the lines of values, without their signs."""
+    """Return the comments on the lines of values, without their signs."""
     return {path: comment.text.lstrip("#").strip() for path, comment in Layout(text).remarks().items()}
 
 
 def _labelled(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
-    """Every value with its path; entries of lists under their labels, as comments are found."""
+    """Yield every value with its path; entries of lists under their labels, as comments are found."""
     yield path, data
     entries: Iterable[tuple[KeyPath, Any]] = ()
     if isinstance(data, Mapping):

@@ -30,7 +30,7 @@ def slug(text: str) -> str:
 
 
 def check(name: str) -> str:
-    """A name the user chose; raises UsageError where it is not safe as a file name."""
+    """Return a name the user chose; raises UsageError where it is not safe as a file name."""
     if not ALLOWED.fullmatch(name) or len(name) > 128 or ".." in name:
         raise _refused(name, NameReason.CHARACTERS)
     if name in RESERVED:
@@ -43,7 +43,7 @@ def _refused(name: str, reason: NameReason) -> UsageError:
 
 
 def choose(model_id: str | None, folder_name: str, taken_by_other: Callable[[str], bool]) -> str:
-    """The repository's name, with its owner in front where another repository has taken it."""
+    """Return the repository's name, with its owner in front where another repository has taken it."""
     owner, _, name = (model_id or folder_name).rpartition("/")
     short = slug(name)
     if not (short in RESERVED or taken_by_other(short)):
@@ -65,7 +65,7 @@ class Names:
         self._given: dict[str, str] = {}
 
     def give(self, snapshot: Snapshot) -> str:
-        """The model's name: the one it has in the folder, else one that is free."""
+        """Return the model's name: the one it has in the folder, else one that is free."""
         model = snapshot.model_id or str(snapshot.directory)
         folder = snapshot.directory.resolve().name if snapshot.directory else "model"
         name = choose(snapshot.model_id, folder, lambda name: self._taken(name, model))
@@ -73,7 +73,9 @@ class Names:
         return name
 
     def known(self, snapshot: Snapshot, name: str | None = None) -> StoredDocument | None:
-        """The model's document in the folder, under ``name`` or its own; gives no name. For any thread."""
+        """Return the model's document in the folder, under ``name`` or its own; gives no name. For any
+        thread.
+        """
         model = snapshot.model_id or str(snapshot.directory)
         folder = snapshot.directory.resolve().name if snapshot.directory else "model"
         name = name or choose(snapshot.model_id, folder, lambda name: self._foreign(name, model))
@@ -87,7 +89,7 @@ class Names:
         return self._given[name] != model if name in self._given else self._foreign(name, model)
 
     def _foreign(self, name: str, model: str) -> bool:
-        """Whether a file of that name is not the model's."""
+        """Return whether a file of that name is not the model's."""
         try:
             stored = self._store.find(name)
         except DocumentError:  # somebody's broken file

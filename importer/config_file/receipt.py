@@ -75,12 +75,12 @@ class Receipt:
 
     @property
     def runs(self) -> list[Mapping[str, Any]]:
-        """The whole reports, the newest first."""
+        """Return the whole reports, the newest first."""
         return [*([] if self.validation is None else [self.validation]), *self.earlier]
 
     @property
     def wrote(self) -> dict[str, Any] | None:
-        """The data of ``base``, where it can be read."""
+        """Return the data of ``base``, where it can be read."""
         try:
             return None if self.base is None else parse_text(self.base)
         except UnreadableYaml:
@@ -92,35 +92,43 @@ class Receipt:
         return {tuple(remark["path"]): remark["text"] for remark in self.remarks}
 
     def to_text(self) -> str:
-        """The file's text: indented JSON, keys in the order above."""
+        """Return the file's text: indented JSON, keys in the order above."""
         data = {"schema": SCHEMA} | {f: getattr(self, f) for f in self.__dataclass_fields__}
         return json.dumps(data, indent=1, ensure_ascii=False, default=list) + "\n"
 
     def state(self, digest: str) -> State:
-        """What the person's last word makes of data with this digest: an edit opens the question anew."""
+        """Return what the person's last word makes of data with this digest: an edit opens the question
+        anew.
+        """
         said, seen = self.review["state"], self.review.get("digest") == digest
         if said == "approved":
             return "approved" if seen else "stale"
         return "rejected" if said == "rejected" and seen else "draft"
 
     def with_review(self, word: ReviewEntry, data: Mapping[str, Any]) -> Receipt:
-        """The same receipt after one more word on ``data``, which is kept where it was approved."""
+        """Return the same receipt after one more word on ``data``, which is kept where it was approved."""
         review = {**asdict(word), "digest": digest(data)}
         approved = {**review, "data": data} if word.state == "approved" else self.approved
         return replace(self, review=review, approved=approved, history=[*self.history, review])
 
     def with_past(self, old: Receipt) -> Receipt:
-        """A new import's receipt, with the words that people said on the versions before, and their runs."""
+        """Return a new import's receipt, with the words that people said on the versions before, and their
+        runs.
+        """
         return replace(self, approved=old.approved, history=old.history, earlier=old.runs[:KEPT])
 
     def with_standing(self, old: Receipt) -> Receipt:
-        """The receipt of a new import whose data are as they were: review and runs are those of ``old``."""
+        """Return the receipt of a new import whose data are as they were: review and runs are those of
+        ``old``.
+        """
         return replace(
             self, review=old.review, validation=old.validation, earlier=old.earlier, partial=old.partial
         )
 
     def with_validation(self, report: Mapping[str, Any], digest: str) -> Receipt:
-        """The same receipt with a run's report; what is partial is kept apart and takes no other's place."""
+        """Return the same receipt with a run's report; what is partial is kept apart and takes no other's
+        place.
+        """
         run = {"digest": digest, **report}
         if run.get("partial"):
             return replace(self, partial=run)
@@ -129,7 +137,7 @@ class Receipt:
 
 
 def parse(data: Mapping[str, Any]) -> Receipt:
-    """The receipt in ``data``, which has been checked against its schema."""
+    """Return the receipt in ``data``, which has been checked against its schema."""
     return Receipt(**{f: data[f] for f in Receipt.__dataclass_fields__ if f in data})
 
 
@@ -149,7 +157,7 @@ def evidence_json(evidence: Sequence[Evidence]) -> list[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """The value with its reasons as sentences: a proof says of each parser why it was refuted."""
+    """Return the value with its reasons as sentences: a proof says of each parser why it was refuted."""
     if isinstance(value, Reason):
         return render(value)
     if isinstance(value, dict):

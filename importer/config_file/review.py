@@ -45,7 +45,7 @@ def say(store: Store, name: str, word: ReviewEntry, seen: str | None = None) -> 
 
 
 def row(stored: StoredDocument) -> dict[str, Any]:
-    """The document in a list: its model, its backend and its two states."""
+    """Return the document in a list: its model, its backend and its two states."""
     block, receipt = stored.data.get("importer"), stored.receipt
     return {
         "name": stored.name,
@@ -67,7 +67,7 @@ def state_of(store: Store, name: str) -> dict[str, Any]:
 
 
 def page(stored: StoredDocument) -> dict[str, Any]:
-    """Everything that a reviewer is shown, evidence aside. Raises DocumentError("no-receipt")."""
+    """Return everything that a reviewer is shown, evidence aside. Raises DocumentError("no-receipt")."""
     receipt = stored.need_receipt()
     approved = receipt.approved
     return {

@@ -36,13 +36,13 @@ class SchemaReason(StrEnum):
 
 @cache
 def text(name: str) -> str:
-    """The schema's own text; ``name`` is one of ``NAMES``."""
+    """Return the schema's own text; ``name`` is one of ``NAMES``."""
     return files("importer").joinpath("data", f"{name}.schema.json").read_text(encoding="utf-8")
 
 
 @cache
 def load(name: str) -> Mapping[str, Any]:
-    """The schema as data."""
+    """Return the schema as data."""
     schema: Mapping[str, Any] = json.loads(text(name))
     return schema
 
@@ -56,7 +56,7 @@ class SchemaFault:
 
 
 def faults(name: str, data: object) -> Iterator[SchemaFault]:
-    """Everything that the schema has against ``data``; each unknown key by itself.
+    """Yield everything that the schema has against ``data``; each unknown key by itself.
 
     A key at the top of a document is LocalAI's business where it is no slip of one that is known here.
     """
@@ -87,20 +87,22 @@ def check(name: str, data: object, path: object) -> None:
 
 
 def at(path: tuple[str | int, ...], problem: Reason | str) -> Reason:
-    """A problem with its place in the data."""
+    """Return a problem with its place in the data."""
     if not path:
         return Reason(SchemaReason.AT_TOP, problem=problem)
     return Reason(SchemaReason.AT, where=".".join(map(str, path)), problem=problem)
 
 
 def strangers(document: Mapping[str, Any]) -> list[str]:
-    """Keys at the top of a document that nobody here knows and that are no slips: kept, and told."""
+    """Return keys at the top of a document that nobody here knows and that are no slips: kept, and told."""
     known = load("document")["properties"]
     return [key for key in document if key not in known and not _slip(key)]
 
 
 def _slip(key: str) -> bool:
-    """Whether a key at the top is a known one mistyped by one letter, or belongs under ``parameters``."""
+    """Return whether a key at the top is a known one mistyped by one letter, or belongs under
+    ``parameters``.
+    """
     inner, known, longest = _known()
     if key in inner:
         return True
@@ -110,7 +112,9 @@ def _slip(key: str) -> bool:
 
 @cache
 def _known() -> tuple[AbstractSet[str], Mapping[str, Sequence[str]], int]:
-    """Names under ``parameters``; all names by each of their shortened forms; how long a slip can be."""
+    """Return names under ``parameters``; all names by each of their shortened forms; how long a slip can
+    be.
+    """
     properties = load("document")["properties"]
     inner = properties["parameters"]["properties"]
     forms: dict[str, list[str]] = {}
@@ -121,12 +125,12 @@ def _known() -> tuple[AbstractSet[str], Mapping[str, Sequence[str]], int]:
 
 
 def _shortened(word: str) -> AbstractSet[str]:
-    """The word, and the word without each of its letters: words one slip apart share one of these."""
+    """Return the word, and the word without each of its letters: words one slip apart share one of these."""
     return {word, *(word[:at] + word[at + 1 :] for at in range(len(word)))}
 
 
 def _one_letter(key: str, name: str) -> bool:
-    """Whether one letter is wrong, missing or too many, or two beside each other are swapped."""
+    """Return whether one letter is wrong, missing or too many, or two beside each other are swapped."""
     if abs(len(key) - len(name)) > 1:
         return False
     start = _shared(key, name)
@@ -136,7 +140,7 @@ def _one_letter(key: str, name: str) -> bool:
 
 
 def _shared(one: str, other: str) -> int:
-    """How many letters both begin with."""
+    """Return how many letters both begin with."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
@@ -149,7 +153,7 @@ def _unknown(key: str, known: Sequence[str]) -> Reason:
 
 
 def _short(message: str) -> str:
-    """The schema quotes the whole value; its ends tell what it is."""
+    """Return the schema quotes the whole value; its ends tell what it is."""
     return message if len(message) < 300 else f"{message[:100]} … {message[-100:]}"
 
 
@@ -164,7 +168,7 @@ class DocumentReason(StrEnum):
 
 
 def problems(text: str, filled_in: Mapping[str, Any] | None = None) -> list[YamlProblem]:
-    """What is wrong, in the order of the lines; of a text that is no YAML only the first thing.
+    """Return what is wrong, in the order of the lines; of a text that is no YAML only the first thing.
 
     ``filled_in`` stands for what the text leaves out.
     """
@@ -176,14 +180,14 @@ def problems(text: str, filled_in: Mapping[str, Any] | None = None) -> list[Yaml
 
 
 def document_faults(text: str, data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, YamlProblem]]:
-    """What the schema has against the data of a text, one after the other as they are found."""
+    """Yield what the schema has against the data of a text, one after the other as they are found."""
     places = SourceMap(text)
     for fault in faults("document", data):
         yield fault.path, places.problem(fault.path, fault.says)
 
 
 def checked(text: str, path: object) -> dict[str, Any]:
-    """The text's data; raises DocumentError("invalid") with every problem and its line."""
+    """Return the text's data; raises DocumentError("invalid") with every problem and its line."""
     found = problems(text)
     if found:
         raise DocumentError("invalid", path=path, problem=reason(found))

@@ -99,12 +99,12 @@ class StoredDocument:
 
     @property
     def name(self) -> str:
-        """The file's name without its ending."""
+        """Return the file's name without its ending."""
         return self.path.stem
 
     @property
     def model(self) -> str | None:
-        """What it was made from, an id or a directory: by the receipt, else by its own words."""
+        """Return what it was made from, an id or a directory: by the receipt, else by its own words."""
         if self.receipt is not None:
             return self.receipt.model_id or self.receipt.directory
         block, parameters = self.data.get("importer"), self.data.get("parameters")
@@ -114,14 +114,17 @@ class StoredDocument:
 
     @property
     def backend(self) -> str:
-        """The engine that serves it; where the file leaves that open, the one that it was filled in for."""
+        """Return the engine that serves it; where the file leaves that open, the one that it was filled in
+        for.
+        """
         block = self.data.get("importer")
         engine = block.get("engine") if isinstance(block, dict) else None
         return str(self.data["backend"] or (engine["name"] if isinstance(engine, dict) else ""))
 
     @property
     def reference(self) -> str:
-        """The model as it can be resolved from anywhere: a directory is meant from the file's own folder.
+        """Return the model as it can be resolved from anywhere: a directory is meant from the file's own
+        folder.
 
         A word without a slash is a directory there, as LocalAI has it.
         """
@@ -131,16 +134,16 @@ class StoredDocument:
         return str((self.path.parent / model).absolute())
 
     def check(self) -> None:
-        """Raises DocumentError: "invalid" with every problem and its line, or "chat-template"."""
+        """Raise DocumentError: "invalid" with every problem and its line, or "chat-template"."""
         checked(self.text, self.path)
         self.chat_template()
 
     def chat_template(self) -> template_file.ChatTemplate | None:
-        """The template that is not the model's own; raises DocumentError("chat-template")."""
+        """Return the template that is not the model's own; raises DocumentError("chat-template")."""
         return template_file.of(self.data, self.path)
 
     def need_receipt(self) -> Receipt:
-        """The receipt; raises DocumentError("no-receipt")."""
+        """Return the receipt; raises DocumentError("no-receipt")."""
         if self.receipt is None:
             raise DocumentError("no-receipt", path=self.path, problem=Reason(StoreReason.NO_RECEIPT))
         return self.receipt
@@ -153,7 +156,7 @@ class Store:
     folder: Path
 
     def path(self, name: str) -> Path:
-        """Where the document ``name`` lies."""
+        """Return where the document ``name`` lies."""
         return self.folder / f"{name}.yaml"
 
     def load(self, name: str) -> StoredDocument:
@@ -164,14 +167,14 @@ class Store:
         return stored
 
     def find(self, name: str) -> StoredDocument | None:
-        """The document, or None where there is no such file in this very folder."""
+        """Return the document, or None where there is no such file in this very folder."""
         if name != Path(name).name or not os.path.exists(self.path(name)):  # noqa: PTH110 - never raises
             return None
         return load(self.path(name))
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """One writer at a time, so that a name which is free stays free until it is written.
+        """Return one writer at a time, so that a name which is free stays free until it is written.
 
         Raises DocumentError where the folder cannot be made.
         """
@@ -185,7 +188,7 @@ class Store:
             os.close(descriptor)
 
     def names(self) -> list[str]:
-        """Every document's name, sorted; whether it can be read shows when it is.
+        """Return every document's name, sorted; whether it can be read shows when it is.
 
         Raises DocumentError("not-a-folder"); a folder that is not there has none.
         """
@@ -249,7 +252,7 @@ def _holds(path: Path, text: str) -> bool:
 
 
 def named(name: str, folder: str) -> tuple[Store, StoredDocument]:
-    """What NAME|FILE means: a document of ``folder``, or the file itself. Raises DocumentError."""
+    """Return what NAME|FILE means: a document of ``folder``, or the file itself. Raises DocumentError."""
     path = Path(name)
     is_file = path.suffix in {".yaml", ".yml"} or path.parent != Path()
     store = Store(path.parent if is_file else Path(folder))
@@ -257,12 +260,12 @@ def named(name: str, folder: str) -> tuple[Store, StoredDocument]:
 
 
 def receipt_path(path: Path) -> Path:
-    """The receipt's place beside a document."""
+    """Return the receipt's place beside a document."""
     return path.with_name(f"{path.stem}.receipt.json")
 
 
 def receipt_at(path: Path) -> Receipt:
-    """The receipt in a file, whatever lies beside it; raises DocumentError("no-receipt")."""
+    """Return the receipt in a file, whatever lies beside it; raises DocumentError("no-receipt")."""
     found = _receipt(path)
     if found is None:
         raise DocumentError("no-receipt", path=path, problem=Reason(StoreReason.NO_RECEIPT))

@@ -44,23 +44,23 @@ class ChatTemplate:
 
 
 def entry(name: str, document: str, text: str) -> dict[str, str]:
-    """What the document says of it: ``name`` is the convention's, or ``file``."""
+    """Return what the document says of it: ``name`` is the convention's, or ``file``."""
     return {"name": name, "file": document + ENDING, "sha256": _hash(text)}
 
 
 def place(document: Path) -> Path:
-    """Where the template of the document at that path lies."""
+    """Return where the template of the document at that path lies."""
     return document.with_name(document.stem + ENDING)
 
 
 def named(data: Mapping[str, Any]) -> bool:
-    """Whether a document names a template."""
+    """Return whether a document names a template."""
     block = data.get("importer")
     return isinstance(block, Mapping) and block.get(KEY) is not None
 
 
 def of(data: Mapping[str, Any], document: Path) -> ChatTemplate | None:
-    """The template that the document at that path names; raises DocumentError("chat-template")."""
+    """Return the template that the document at that path names; raises DocumentError("chat-template")."""
     if not named(data):
         return None
     said = data["importer"][KEY]
@@ -76,14 +76,14 @@ def of(data: Mapping[str, Any], document: Path) -> ChatTemplate | None:
 
 
 def meant(data: Mapping[str, Any], text: str | None) -> str | None:
-    """The text, if it is the one that the document names; a person may have named one of their own."""
+    """Return the text, if it is the one that the document names; a person may have named one of their own."""
     said = data["importer"][KEY] if named(data) else {}
     same = text is not None and isinstance(said, Mapping) and said.get("sha256") == _hash(text)
     return text if same else None
 
 
 def check_free(data: Mapping[str, Any] | None, document: Path, text: str) -> None:
-    """Raises DocumentError("exists") where a file lies that is neither ``text`` nor what ``data`` names."""
+    """Raise DocumentError("exists") where a file lies that is neither ``text`` nor what ``data`` names."""
     path = place(document)
     try:
         there = read_plain(path, LONGEST).decode()
@@ -97,7 +97,7 @@ def check_free(data: Mapping[str, Any] | None, document: Path, text: str) -> Non
 
 
 def holds(document: Path, text: str) -> bool:
-    """Whether the template lies there as it should."""
+    """Return whether the template lies there as it should."""
     try:
         return read_plain(place(document), LONGEST) == text.encode()
     except OSError:

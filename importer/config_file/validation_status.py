@@ -34,7 +34,7 @@ class ValidationStatus:
 
 
 def validation(receipt: Receipt, data: Mapping[str, Any], digest: str) -> ValidationStatus:
-    """What the runs in a receipt say of a document with these data, whose digest is ``digest``."""
+    """Return what the runs in a receipt say of a document with these data, whose digest is ``digest``."""
     if not receipt.runs:
         return ValidationStatus("never")
     others = [_other_engine(data, run) for run in receipt.runs]
@@ -50,12 +50,14 @@ def validation(receipt: Receipt, data: Mapping[str, Any], digest: str) -> Valida
 
 
 def builds(backend: object) -> set[str]:
-    """The names under which a document's engine may be installed."""
+    """Return the names under which a document's engine may be installed."""
     return {f"{backend}{build}" for build in BUILDS}
 
 
 def _other_engine(data: Mapping[str, Any], run: Mapping[str, Any]) -> Reason | None:
-    """Why a run was not of the engine that the document is for; ``None`` where it was, or nobody says."""
+    """Return why a run was not of the engine that the document is for; ``None`` where it was, or nobody
+    says.
+    """
     ran = run.get("engine") or {}
     block = data.get("importer")
     meant = (block.get("engine") if isinstance(block, Mapping) else None) or {}

@@ -30,7 +30,7 @@ def decide(
     thinking: Thinking | None = None,
     pins: Callable[[Any], bool] | None = None,
 ) -> dict[str, Decision]:
-    """One decision per key that anybody spoke on; both parsers always, spoken on or not.
+    """Return one decision per key that anybody spoke on; both parsers always, spoken on or not.
 
     ``pins`` tells whether a reasoning parser reads an answer without a thought only when the request says so.
     """
@@ -54,6 +54,6 @@ def decide(
 
 
 def _pinned(thinking: Thinking, parser: Decision) -> Decision:
-    """The template does not think unless told to, and the parser has to be told the same."""
+    """Return the template does not think unless told to, and the parser has to be told the same."""
     reason = Reason(PinReason.THOUGHT_UNSAID, parser=parser.value)
     return Chosen(dict(thinking.off or {}), "proved", (reason,))

@@ -79,11 +79,11 @@ class Target:
     templates: tuple[str, ...] = ()
 
     def has(self, key: str, name: str) -> bool:
-        """Whether this engine version can load the parser."""
+        """Return whether this engine version can load the parser."""
         return key not in self.parsers or name in self.parsers[key]
 
     def same_class(self, key: str, one: str, other: str) -> bool:
-        """Whether two names load one class, and so are interchangeable."""
+        """Return whether two names load one class, and so are interchangeable."""
         names = self.parsers.get(key, {})
         return one == other or (one in names and names.get(one) == names.get(other))
 

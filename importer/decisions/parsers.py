@@ -38,7 +38,8 @@ class ForeignReason(StrEnum):
 def given_template(
     key: str, template: str, claims: Sequence[Evidence], decide: Callable[[Sequence[Evidence]], Decision]
 ) -> Decision:
-    """The decision under a template that the user gave: who knows the model to have no tools is overruled.
+    """Return the decision under a template that the user gave: who knows the model to have no tools is
+    overruled.
 
     The model's own turns stay as they are under a template of ours, and with them how it reasons.
     """
@@ -61,7 +62,7 @@ def _claimed(decision: Decision, template: str) -> Decision:
 
 
 def with_offer(decision: Decision, target: Target) -> Decision:
-    """A model without tools, with what would offer it some; nothing is applied unasked."""
+    """Return a model without tools, with what would offer it some; nothing is applied unasked."""
     if decision.value is not None or not target.templates:
         return decision
     offer = Reason(ForeignReason.WOULD_OFFER, templates=target.templates)
@@ -113,7 +114,7 @@ LATER = Reason(ParserReason.HEARD_LATER)
 def decide_parser(
     key: str, facts: Sequence[Evidence], preferences: Preferences, target: Target, kind: str
 ) -> Decision:
-    """The parser for ``key`` (``tool_parser`` or ``reasoning_parser``) on ``target``."""
+    """Return the parser for ``key`` (``tool_parser`` or ``reasoning_parser``) on ``target``."""
     proof = next((e for e in facts if e.rule is Rule.PROOF), None)
     claims = ranked(e for e in facts if e.rule.names_parsers)
     if key in preferences.values:
@@ -131,7 +132,7 @@ def decide_parser(
 def _heard(
     key: str, facts: Sequence[Evidence], claims: Sequence[Evidence], proof: Evidence | None, target: Target
 ) -> Decision:
-    """What the claims and the proof say, nobody else having spoken."""
+    """Return what the claims and the proof say, nobody else having spoken."""
     usable, lacking = _loadable(key, claims, target)
     none = next((e for e in claims if e.value is None and e.rule in NAMED_BY_FAMILY), None)
     if none is not None and not any(_stronger(e, none) for e in usable):
@@ -176,7 +177,7 @@ def _loadable(
 
 
 def _stronger(claim: Evidence, none: Evidence) -> bool:
-    """A repository's own claim, or the model's own family, is heard before its base model's family."""
+    """Return a repository's own claim, or the model's own family, is heard before its base model's family."""
     return claim.rule in NAMED_BY_FAMILY and claim.rule.rank < none.rule.rank
 
 
@@ -197,7 +198,9 @@ def _proved(
     target: Target,
     lacking: tuple[RejectedCandidate, ...],
 ) -> Decision:
-    """The first claim that reads the template; where nobody claims, the best reader that needs a marker."""
+    """Return the first claim that reads the template; where nobody claims, the best reader that needs a
+    marker.
+    """
     reads: list[str] = proof.value["reads"]
     refuted: dict[str, Reason] = proof.value["refuted"]
     lost = lacking + tuple(
@@ -223,7 +226,7 @@ def _proved(
 
 
 def _about_engine(name: str, proof: Evidence, target: Target) -> tuple[Reason, ...]:
-    """What the engine itself does to a parser that reads the template."""
+    """Return what the engine itself does to a parser that reads the template."""
     forbidden: dict[str, str] = proof.value.get("forbidden", {})
     if name not in forbidden:
         return _by_itself(name, proof, target)

@@ -21,17 +21,19 @@ class WeighReason(StrEnum):
 
 
 def ranked(facts: Iterable[Evidence]) -> list[Evidence]:
-    """The facts in the order in which they are heard."""
+    """Return the facts in the order in which they are heard."""
     return sorted(facts, key=lambda e: e.rule.rank)
 
 
 def status_of(rule: Rule) -> Status:
-    """The status of a value that rests on the rule; a rule that is only shown founds nothing better."""
+    """Return the status of a value that rests on the rule; a rule that is only shown founds nothing
+    better.
+    """
     return rule.status or "table"
 
 
 def decide_setting(key: str, facts: Sequence[Evidence], preferences: Preferences) -> Decision:
-    """The user first, then the vendor's files, then the tables; whoever differs is shown as overruled.
+    """Return the user first, then the vendor's files, then the tables; whoever differs is shown as overruled.
 
     Zero and false are values. Facts are compared by value, so agreement is not reported as a conflict.
     """
@@ -58,13 +60,13 @@ def decide_setting(key: str, facts: Sequence[Evidence], preferences: Preferences
 def by_user(
     value: object, lost: tuple[RejectedCandidate, ...] = (), warnings: tuple[Reason, ...] = ()
 ) -> Decision:
-    """What the user set; null says that there is to be none."""
+    """Return what the user set; null says that there is to be none."""
     said = (Reason(WeighReason.SET_BY_USER), *warnings)
     return KnownNone(said, lost) if value is None else Chosen(value, "user", said, lost)
 
 
 def overruled(value: object, facts: Sequence[Evidence], why: Reason) -> tuple[RejectedCandidate, ...]:
-    """The facts that offered something else, each with what it said."""
+    """Return the facts that offered something else, each with what it said."""
     return tuple(
         RejectedCandidate(e.value, e.source, Reason(WeighReason.LOST, why=why, said=e.reason))
         for e in facts

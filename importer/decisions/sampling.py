@@ -44,12 +44,12 @@ class SamplingReason(StrEnum):
 
 
 def is_sampling(key: str) -> bool:
-    """Whether a fact's key is decided here."""
+    """Return whether a fact's key is decided here."""
     return key in KEYS or key.startswith((f"{MODES_KEY}.", OTHERS))
 
 
 def thinks(thinking: Thinking | None, decisions: Decisions, backend: str) -> bool | None:
-    """Whether an answer begins with a thought when a request says nothing; ``None``: not known."""
+    """Return whether an answer begins with a thought when a request says nothing; ``None``: not known."""
     if thinking is None:
         return None
     variables = _variables(decisions)
@@ -64,7 +64,7 @@ def thinks(thinking: Thinking | None, decisions: Decisions, backend: str) -> boo
 
 
 def _variables(decisions: Decisions) -> dict[str, Any]:
-    """What the document tells the template, set as a whole or one by one."""
+    """Return what the document tells the template, set as a whole or one by one."""
     whole = decisions["chat_template_kwargs"].value if "chat_template_kwargs" in decisions else None
     single = {
         k.partition(".")[2]: d.value for k, d in decisions.items() if k.startswith("chat_template_kwargs.")
@@ -86,7 +86,7 @@ def decide_sampling(
     decisions: Decisions,
     thinking: Thinking | None,
 ) -> dict[str, Decision]:
-    """Every sampling value that anybody spoke on, and both sets where thinking has one of its own.
+    """Return every sampling value that anybody spoke on, and both sets where thinking has one of its own.
 
     ``decisions`` are all others, made before.
     """
@@ -112,7 +112,7 @@ def decide_sampling(
 
 
 def _spoken(facts: Sequence[Evidence], key: str, way: bool | None, usual: bool | None) -> list[Evidence]:
-    """What is said of the way the model answers, then what is said of any way.
+    """Return what is said of the way the model answers, then what is said of any way.
 
     The vendor's file speaks for the model's usual way: where the document takes the other, and that has a
     value of its own, the file is heard last.
@@ -192,7 +192,7 @@ def _length(
     decisions: Decisions,
     way: bool | None,
 ) -> Decision | None:
-    """How many tokens an answer may have, prompt left out.
+    """Return how many tokens an answer may have, prompt left out.
 
     transformers' own limits are shown and never taken: they are small, and vLLM would cut every answer there.
     vLLM fills the context by itself; the servers on mlx end an answer early unless told otherwise.
@@ -225,7 +225,7 @@ def _length(
 
 
 def _context(decisions: Decisions) -> int | None:
-    """Tokens that prompt and answer share."""
+    """Return tokens that prompt and answer share."""
     for key in ("engine_args.max_kv_size", "max_model_len"):
         value = decisions[key].value if key in decisions else None
         if isinstance(value, int):

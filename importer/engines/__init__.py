@@ -25,12 +25,12 @@ CHOSEN: dict[str, str] = {
 
 
 def runs(backend: str) -> bool:
-    """Whether there is an adapter; documents are written for other backends too."""
+    """Return whether there is an adapter; documents are written for other backends too."""
     return backend in ENGINES or backend in CHOSEN
 
 
 def get(name: str) -> Engine:
-    """The adapter of an engine; raises EngineError("unknown-engine")."""
+    """Return the adapter of an engine; raises EngineError("unknown-engine")."""
     known = ENGINES | CHOSEN
     if name not in known:
         raise EngineError("unknown-engine", name=name, known=", ".join(known))

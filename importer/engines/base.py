@@ -24,7 +24,9 @@ SETTINGS = ("tokenizer_config.json", "processor_config.json")  # which may hold 
 
 
 def dressed(model_dir: Path, template: str, folder: Path) -> Path:
-    """A new folder in ``folder`` with links to the model's files, and ``template`` in place of its own."""
+    """Return a new folder in ``folder`` with links to the model's files, and ``template`` in place of its
+    own.
+    """
     made = folder / model_dir.resolve().name
     made.mkdir()
     for file in model_dir.resolve().iterdir():
@@ -37,7 +39,7 @@ def dressed(model_dir: Path, template: str, folder: Path) -> Path:
 
 
 def _without_template(file: Path) -> str | None:
-    """The settings without a template; ``None`` where they hold none."""
+    """Return the settings without a template; ``None`` where they hold none."""
     with suppress(OSError, ValueError, RecursionError):
         settings = json.loads(file.read_text(encoding="utf-8"))
         if isinstance(settings, dict) and settings.pop("chat_template", None) is not None:
@@ -154,11 +156,11 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """The backend's name in documents."""
+        """Return the backend's name in documents."""
 
     @property
     def distributions(self) -> tuple[str, ...]:
-        """The packages that may provide it; the first that is there gives the version."""
+        """Return the packages that may provide it; the first that is there gives the version."""
 
     @property
     def readiness(self) -> Readiness:
@@ -166,11 +168,11 @@ class Engine(Protocol):
 
     @property
     def deaths(self) -> tuple[Death, ...]:
-        """What its log says when it dies, most telling first."""
+        """Return what its log says when it dies, most telling first."""
 
     @property
     def offers(self) -> frozenset[str]:
-        """Which of ``OFFERS`` its server has."""
+        """Return which of ``OFFERS`` its server has."""
 
     @property
     def system(self) -> tuple[tuple[str, str], ...]:
@@ -178,10 +180,12 @@ class Engine(Protocol):
 
     @property
     def takes_template(self) -> bool:
-        """Whether it can be started with a chat template; else the model's folder is dressed with it."""
+        """Return whether it can be started with a chat template; else the model's folder is dressed with
+        it.
+        """
 
     def plan(self) -> Plan:
-        """The pip commands that make its environment on this machine, in order, versions pinned."""
+        """Return the pip commands that make its environment on this machine, in order, versions pinned."""
 
     def launch(
         self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None
@@ -196,7 +200,7 @@ class Engine(Protocol):
 
 
 def steps(engine: Engine) -> tuple[Step, ...]:
-    """The plan with every command as a step."""
+    """Return the plan with every command as a step."""
     return tuple(step if isinstance(step, Step) else Step(step) for step in engine.plan())
 
 
@@ -216,7 +220,7 @@ def unset(document: Document) -> set[str]:
 
 
 def stopwords(document: Document) -> dict[str, Any]:
-    """The stop words as a request has them, where there are any."""
+    """Return the stop words as a request has them, where there are any."""
     words = [w for w in document.get("stopwords") or () if isinstance(w, str) and w]
     return {"stopwords": words} if words else {}
 
@@ -237,13 +241,15 @@ def numeric_options(document: Document, known: tuple[str, ...], server: str) -> 
 
 
 def sent_by_client(document: Document, names: tuple[str, ...]) -> dict[str, Any]:
-    """Those of ``names`` that the document sets to something that matters."""
+    """Return those of ``names`` that the document sets to something that matters."""
     given = parameters(document)
     return {n: given[n] for n in names if n in given and given[n] != NEUTRAL.get(n)}
 
 
 def number(document: Document, key: str, value: object) -> str:
-    """A number as an argument; anything else raises DocumentError("invalid"), so no value becomes a flag."""
+    """Return a number as an argument; anything else raises DocumentError("invalid"), so no value becomes a
+    flag.
+    """
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, float) or not math.isfinite(value):
@@ -252,19 +258,19 @@ def number(document: Document, key: str, value: object) -> str:
 
 
 def word(document: Document, key: str, value: object) -> str:
-    """A name as an argument; raises DocumentError("invalid") for what could be more than that."""
+    """Return a name as an argument; raises DocumentError("invalid") for what could be more than that."""
     if not isinstance(value, str) or not WORD.fullmatch(value):
         raise invalid(document, Reason(Unstartable.NOT_A_NAME, key=key, value=value))
     return value
 
 
 def given_template(document: Document, template: ChatTemplate | None) -> ChatTemplate | None:
-    """The template to start with; raises DocumentError("invalid") where the named one is not given."""
+    """Return the template to start with; raises DocumentError("invalid") where the named one is not given."""
     if template_file.named(document) and template is None:
         raise invalid(document, Reason(Unstartable.NO_TEMPLATE, key=template_file.KEY))
     return template
 
 
 def invalid(document: Document, problem: Reason) -> DocumentError:
-    """The error for a document that an engine cannot be started with."""
+    """Return the error for a document that an engine cannot be started with."""
     return DocumentError("invalid", path=document.get("name") or "The document", problem=problem)

@@ -20,7 +20,9 @@ FOLDER = Path(__file__).with_name("abilities_of")
 
 
 def load(engine: str, version: str | None = None) -> Abilities:
-    """The abilities of a version, by default of the pinned one; nothing but the names where no file tells."""
+    """Return the abilities of a version, by default of the pinned one; nothing but the names where no file
+    tells.
+    """
     family = FAMILY.get(engine, engine)
     return _read(family, version or PINNED.get(family))
 

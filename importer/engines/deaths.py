@@ -101,14 +101,14 @@ class DeathCause:
 
 
 def of_parser(reason: object) -> bool:
-    """Whether a parser ended it, by the kind or in the engine's own words."""
+    """Return whether a parser ended it, by the kind or in the engine's own words."""
     if not isinstance(reason, Reason):
         return False
     return reason.kind in OF_PARSERS or "parser" in str(reason.fields.get("words", ""))
 
 
 def causes(text: str, deaths: Iterable[Death]) -> Iterator[DeathCause]:
-    """What ``text`` shows of ``deaths``, in their order."""
+    """Yield what ``text`` shows of ``deaths``, in their order."""
     for death in deaths:
         if (found := re.search(death.pattern, text, re.MULTILINE)) is not None:
             yield DeathCause(Reason(death.kind, **found.groupdict()), death.blames)

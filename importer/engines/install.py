@@ -36,7 +36,7 @@ SECONDS = 120.0
 
 
 def missing(python: Path, system: Mapping[str, str]) -> dict[str, str]:
-    """Those of ``system``, library to Debian's package, that cannot be loaded from the environment."""
+    """Return those of ``system``, library to Debian's package, that cannot be loaded from the environment."""
     return {library: package for library, package in system.items() if not _loads(python, library)}
 
 
@@ -64,7 +64,7 @@ def bring(root: Path, python: Path, system: Mapping[str, str], tell: Callable[[s
 
 
 def _unpacked(packages: list[str], folder: Path) -> list[str]:
-    """What apt fetched for this release of the system; nothing of it is installed or run."""
+    """Return what apt fetched for this release of the system; nothing of it is installed or run."""
     with tempfile.TemporaryDirectory() as place:
         _output_of(["apt-get", "download", *packages], Purpose.PACKAGES, Path(place))
         files = sorted(Path(place).glob("*.deb"))
@@ -88,7 +88,7 @@ def _loads(python: Path, library: str) -> bool:
 
 
 def _output_of(command: list[str], purpose: Purpose, folder: Path = Path("/")) -> str:
-    """What a command prints. Raises OSError, ChildProcessError where it fails."""
+    """Return what a command prints. Raises OSError, ChildProcessError where it fails."""
     done = launcher.run(command, purpose, seconds=SECONDS, folder=folder, extra={"LC_ALL": "C"})
     if done.code != 0:
         raise ChildProcessError(f"{command[0]} ended with {done.code}")
@@ -126,12 +126,12 @@ class Installed:
 
 
 def root_of(engine: Engine) -> Path:
-    """The folder of its managed environment."""
+    """Return the folder of its managed environment."""
     return config.home() / "engines" / engine.name
 
 
 def find(engine: Engine) -> Installed | None:
-    """Where the engine is: the Python of the user's variable, our folder, this very interpreter.
+    """Return where the engine is: the Python of the user's variable, our folder, this very interpreter.
 
     Raises EngineError("engine-python") where the variable names a Python without it.
     """
@@ -150,7 +150,7 @@ def find(engine: Engine) -> Installed | None:
 
 
 def need(engine: Engine) -> Installed:
-    """The same; raises EngineError("engine-missing") where it is not here to be run."""
+    """Return the same; raises EngineError("engine-missing") where it is not here to be run."""
     installed = find(engine)
     if installed is None:
         raise EngineError("engine-missing", name=engine.name)
@@ -190,7 +190,7 @@ def remove(engine: Engine) -> bool:
 
 @cache
 def search_path(python: Path) -> tuple[Path, ...]:
-    """The folders that a Python imports from; none where it cannot be asked."""
+    """Return the folders that a Python imports from; none where it cannot be asked."""
     answer = _ask(python, ASK_PATH) or ""
     return tuple(Path(line) for line in answer.splitlines() if line)
 
@@ -327,7 +327,7 @@ def _version(python: Path, distributions: Sequence[str]) -> str | None:
 
 
 def _ask(python: Path, code: str, *words: str) -> str | None:
-    """What an interpreter prints; ``None`` where it fails."""
+    """Return what an interpreter prints; ``None`` where it fails."""
     try:
         done = launcher.run([str(python), "-c", code, *words], Purpose.QUESTION, seconds=QUESTION_SECONDS)
     except OSError:
@@ -341,7 +341,7 @@ def _python(root: Path) -> Path:
 
 @contextmanager
 def _locked(root: Path, tell: Progress) -> Iterator[None]:
-    """One installer at a time; the system drops the lock of a process that ends."""
+    """Return one installer at a time; the system drops the lock of a process that ends."""
     root.parent.mkdir(parents=True, exist_ok=True)
     with (root.parent / f".{root.name}.lock").open("wb") as lock:
         try:

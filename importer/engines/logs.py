@@ -80,12 +80,12 @@ SIGNALS = {128 + 4: Lacking.PROCESSOR, 128 + 9: Lacking.KILLED, 128 + 25: Lackin
 
 
 def lacking(text: str) -> Reason | None:
-    """What the system's words in ``text`` show to be lacking."""
+    """Return what the system's words in ``text`` show to be lacking."""
     return next((cause.reason for cause in causes(text, SURROUNDINGS)), None)
 
 
 def of_signal(code: int | None) -> DeathCause | None:
-    """What an exit status tells of the surroundings."""
+    """Return what an exit status tells of the surroundings."""
     kind = SIGNALS.get(code) if code is not None else None
     return None if kind is None else DeathCause(Reason(kind), ENVIRONMENT)
 
@@ -96,7 +96,7 @@ LONGEST = 2000  # characters of a line
 
 
 def fresh(folder: Path, name: str) -> Path:
-    """A new log's path; the oldest logs of the folder are removed."""
+    """Return a new log's path; the oldest logs of the folder are removed."""
     _make(folder)
     old = sorted(folder.glob("*.log"), key=lambda p: p.stat().st_mtime)
     for path in old[: max(0, len(old) - KEPT + 1)]:
@@ -106,7 +106,7 @@ def fresh(folder: Path, name: str) -> Path:
 
 
 def opened(path: Path) -> BinaryIO:
-    """The log, empty and ready to be written; raises DocumentError("cannot-write")."""
+    """Return the log, empty and ready to be written; raises DocumentError("cannot-write")."""
     _make(path.parent)
     try:
         return path.open("wb")
@@ -115,19 +115,22 @@ def opened(path: Path) -> BinaryIO:
 
 
 def tail(path: Path) -> str:
-    """The end of a log."""
+    """Return the end of a log."""
     with path.open("rb") as log:
         log.seek(max(0, path.stat().st_size - TAIL))
         return bounded(log.read().decode(errors="replace"))
 
 
 def bounded(text: str) -> str:
-    """The text with its lines cut: patterns that look for two words in one line take time by its square."""
+    """Return the text with its lines cut: patterns that look for two words in one line take time by its
+    square.
+    """
     return "\n".join(line[:LONGEST] for line in text.split("\n"))
 
 
 def explain(path: Path, deaths: Iterable[Death], code: int | None = None) -> DeathCause:
-    """Why the engine ended: the first known death of its log, else its exit status, else its last words.
+    """Return why the engine ended: the first known death of its log, else its exit status, else its last
+    words.
 
     The engine's own deaths are looked for first, then what any engine may lack.
     """

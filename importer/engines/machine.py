@@ -28,7 +28,8 @@ LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.
 
 
 def this_machine(backend: str, *, cards: bool = True) -> Device:
-    """What the backend would run on here; vLLM takes ``cards`` where there are any, MLX what Apple built in.
+    """Return what the backend would run on here; vLLM takes ``cards`` where there are any, MLX what Apple
+    built in.
 
     On processors vLLM has one worker for each memory node, bound to the memory of that node.
     """
@@ -52,7 +53,7 @@ def _own(kind: Kind, memory: int, count: int = 1) -> Device:
 
 
 def total_memory() -> int:
-    """Bytes of memory, or of what a container may use of it."""
+    """Return bytes of memory, or of what a container may use of it."""
     return min([psutil.virtual_memory().total, *(limit for limit in map(_number, LIMITS) if limit)])
 
 
@@ -70,7 +71,7 @@ def node_memory() -> list[int]:
 
 @cache
 def _cards() -> Device | None:
-    """The cards of one model; of several models, that which has the most memory together."""
+    """Return the cards of one model; of several models, that which has the most memory together."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return None
@@ -82,7 +83,9 @@ def _cards() -> Device | None:
 
 
 def card_memory() -> list[tuple[int, int]]:
-    """Bytes that are free and bytes in all of each card that is not hidden; nothing where nobody tells."""
+    """Return bytes that are free and bytes in all of each card that is not hidden; nothing where nobody
+    tells.
+    """
     program = shutil.which("nvidia-smi")
     told = _ask([program, *_visible(), *FREE]) if program is not None else ""
     cells = [[cell.strip() for cell in line.split(",")] for line in told.splitlines()]
@@ -95,7 +98,7 @@ def _visible() -> list[str]:
 
 
 def read_cards(text: str, system: int) -> Device | None:
-    """The answer of nvidia-smi; ``system`` bytes of memory are what a card without its own shares."""
+    """Return the answer of nvidia-smi; ``system`` bytes of memory are what a card without its own shares."""
     found: Counter[tuple[str, int, str | None]] = Counter()
     for cells in ([cell.strip() for cell in line.split(",")] for line in text.splitlines()):
         if len(cells) < 2:  # no line of its table
@@ -116,7 +119,7 @@ def read_cards(text: str, system: int) -> Device | None:
 
 
 def _ask(argv: list[str]) -> str:
-    """What a program prints; nothing where it fails."""
+    """Return what a program prints; nothing where it fails."""
     try:
         done = launcher.run(argv, Purpose.SYSTEM, seconds=SECONDS)
     except OSError:
@@ -130,7 +133,7 @@ def _number(path: Path) -> int | None:
 
 
 def _text(path: Path) -> str:
-    """What the system says there; nothing where it does not."""
+    """Return what the system says there; nothing where it does not."""
     try:
         return path.read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError):

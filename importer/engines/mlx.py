@@ -41,7 +41,7 @@ START = (
 
 
 def launched(document: Document, server: tuple[str, ...]) -> tuple[str, ...]:
-    """The words that start ``server`` as the document asks; itself where it asks for one process.
+    """Return the words that start ``server`` as the document asks; itself where it asks for one process.
 
     ``tensor_parallel_size`` ranks share each layer, ``engine_args.pipeline_parallel_size`` ranks the layers.
     Raises DocumentError("invalid").
@@ -64,7 +64,7 @@ def launched(document: Document, server: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def asked(document: Document) -> bool:
-    """Whether the document asks for several processes."""
+    """Return whether the document asks for several processes."""
     several = _size(document, document, "tensor_parallel_size") > 1 or _pipeline(document) > 1
     return several or HOSTFILE in _given(document)
 
@@ -87,7 +87,9 @@ def _size(document: Document, where: Mapping[str, object], key: str) -> int:
 
 
 def _hostfile(document: Document) -> Path | None:
-    """A file of this machine; the importer does not read it, ``mlx.launch`` reaches its hosts by ssh."""
+    """Return a file of this machine; the importer does not read it, ``mlx.launch`` reaches its hosts by
+    ssh.
+    """
     named = _given(document).get(HOSTFILE)
     if named is None:
         return None
@@ -208,7 +210,7 @@ class Mlx:
     def settings(
         self, document: Document, model: str, address: Address, template: ChatTemplate | None = None
     ) -> list[str]:
-        """The server's options; a negative ``top_k`` (none, as vLLM writes it) becomes 0.
+        """Return the server's options; a negative ``top_k`` (none, as vLLM writes it) becomes 0.
 
         Raises DocumentError("invalid").
         """

@@ -84,7 +84,7 @@ class MlxVlm:
     def settings(
         self, document: Document, model: str, address: Address, template: ChatTemplate | None = None
     ) -> list[str]:
-        """The server's options; a template of the document's is in the model's folder already.
+        """Return the server's options; a template of the document's is in the model's folder already.
 
         Raises DocumentError("invalid").
         """
@@ -101,7 +101,7 @@ class MlxVlm:
         return arguments
 
     def client_sampling(self, document: Document) -> dict[str, Any]:
-        """Everything: what a request leaves unsaid comes from generation_config.json, never from us.
+        """Return everything: what a request leaves unsaid comes from generation_config.json, never from us.
 
         Stop words are missing: its server ignores them.
         """

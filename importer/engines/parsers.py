@@ -147,11 +147,11 @@ class ParserWorker(Closing):
             conversation.close()
 
     def version(self) -> str:
-        """The engine's version, as it calls itself."""
+        """Return the engine's version, as it calls itself."""
         return str(self._plain("hello")[0]["version"])
 
     def list(self) -> tuple[EngineParser, ...]:
-        """Every parser that the engine has registered."""
+        """Return every parser that the engine has registered."""
         items = self._plain("list")
         names: dict[tuple[str, str, str], tuple[str, ...]] = {}
         for item in items:
@@ -168,7 +168,7 @@ class ParserWorker(Closing):
         )
 
     def infer(self, tokens: Tokens) -> ParserQuestion:
-        """What mlx-lm or mlx-vlm would choose by itself; vLLM never chooses."""
+        """Return what mlx-lm or mlx-vlm would choose by itself; vLLM never chooses."""
         item = self._plain("infer", tokenizer=_tokenizer(tokens))[0]
         return ParserQuestion(item["tool"], item["reasoning"])
 
@@ -182,7 +182,7 @@ class ParserWorker(Closing):
     def stream(
         self, tokens: Tokens, samples: Sequence[Sample], asks: Iterable[ParserQuestion]
     ) -> dict[ParserQuestion, tuple[Replay, ...]]:
-        """The same, whole and streamed: cut in two at every token, and token by token."""
+        """Return the same, whole and streamed: cut in two at every token, and token by token."""
         answers = self._judged("stream", tokens, samples, asks)
         return {ask: tuple(map(_replay, items)) for ask, items in answers.items()}
 

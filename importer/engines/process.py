@@ -71,17 +71,17 @@ class EngineServer:
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs."""
+        """Return whether it still runs."""
         return self._process.poll() is None
 
     @property
     def memory(self) -> int | None:
-        """Bytes that its processes hold; ``None`` where the system does not tell."""
+        """Return bytes that its processes hold; ``None`` where the system does not tell."""
         return process_group.resident(self.pid)
 
     @property
     def code(self) -> int | None:
-        """Its exit status, 128 and the signal where it was killed; ``None`` while it runs."""
+        """Return its exit status, 128 and the signal where it was killed; ``None`` while it runs."""
         return self._process.poll()
 
     def stop(self) -> StopReport:
@@ -156,7 +156,7 @@ def serve(
 
 
 def _port_lost(log: Path) -> bool:
-    """Whether the log says that another process took the port first."""
+    """Return whether the log says that another process took the port first."""
     return "address already in use" in logs.tail(log).lower()
 
 
@@ -164,7 +164,7 @@ def _port_lost(log: Path) -> bool:
 def _group(
     python: Path, launch: Launch, folder: Path, log: Path, port: int, hold: Sequence[int]
 ) -> Iterator[launcher.Process]:
-    """The engine under its guardian; the group is ended when the block is left."""
+    """Return the engine under its guardian; the group is ended when the block is left."""
     work = folder / WORK
     work.mkdir(exist_ok=True)
     for name, text in launch.files.items():
@@ -188,7 +188,7 @@ def _group(
 
 @contextmanager
 def _lifeline() -> Iterator[int]:
-    """The reading end of a pipe whose writing end closes when this process ends, however it ends."""
+    """Return the reading end of a pipe whose writing end closes when this process ends, however it ends."""
     reading, writing = os.pipe()
     try:
         yield reading
@@ -198,7 +198,8 @@ def _lifeline() -> Iterator[int]:
 
 
 def _variables(extra: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """What an engine gets beside the caller's variables; Hub folders of its own, so no token file is seen.
+    """Return what an engine gets beside the caller's variables; Hub folders of its own, so no token file is
+    seen.
 
     The cache folder must exist: mlx-lm's ``/v1/models`` breaks without one.
     """
@@ -248,7 +249,7 @@ def _stop(process: launcher.Process, port: int) -> StopReport:
 
 
 def _size(path: Path) -> int:
-    """Bytes of a file; none where it is gone."""
+    """Return bytes of a file; none where it is gone."""
     try:
         return path.stat().st_size
     except OSError:

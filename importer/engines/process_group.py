@@ -19,7 +19,7 @@ ENDED = {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
 
 
 def wait_gone(leader: Process, seconds: float) -> bool:
-    """Whether the group that ``leader`` leads, a child of ours, is gone within ``seconds``."""
+    """Return whether the group that ``leader`` leads, a child of ours, is gone within ``seconds``."""
     deadline = time.monotonic() + seconds
     while True:
         leader.poll()
@@ -31,12 +31,14 @@ def wait_gone(leader: Process, seconds: float) -> bool:
 
 
 def alive(group: int) -> bool:
-    """Whether a process of the group runs; one that has ended and waits to be collected does not count."""
+    """Return whether a process of the group runs; one that has ended and waits to be collected does not
+    count.
+    """
     return next(_members(group), None) is not None
 
 
 def resident(group: int) -> int | None:
-    """Bytes of memory that the group's processes hold; ``None`` where the system does not tell."""
+    """Return bytes of memory that the group's processes hold; ``None`` where the system does not tell."""
     total = 0
     for process in _members(group):
         with suppress(psutil.NoSuchProcess):  # it ended meanwhile
@@ -64,7 +66,7 @@ def _members(group: int) -> Iterator[psutil.Process]:
 
 
 def _ended(process: psutil.Process) -> bool:
-    """Whether only its exit status is left; threads that are still ending hold its files and ports."""
+    """Return whether only its exit status is left; threads that are still ending hold its files and ports."""
     return process.status() in ENDED and process.num_threads() <= 1
 
 

@@ -18,14 +18,14 @@ LOOPBACK = "127.0.0.1"
 
 
 def free_port() -> int:
-    """A port that is free now."""
+    """Return a port that is free now."""
     with socket.socket() as probe:
         probe.bind((LOOPBACK, 0))
         return int(probe.getsockname()[1])
 
 
 def free_ports(count: int) -> int:
-    """The first of ``count`` ports in a row that are free now."""
+    """Return the first of ``count`` ports in a row that are free now."""
     while True:
         first = free_port()
         if all(is_free(port) for port in range(first, first + count)):
@@ -33,7 +33,9 @@ def free_ports(count: int) -> int:
 
 
 def is_free(port: int) -> bool:
-    """Whether a server could listen there; connections that have ended do not count, as for servers."""
+    """Return whether a server could listen there; connections that have ended do not count, as for
+    servers.
+    """
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -64,7 +66,9 @@ class NeverError(Exception):
 
 
 def answers(readiness: Readiness, port: int, deadline: float, tell: Callable[[str], None]) -> bool:
-    """Whether it serves now. Raises NeverError, or TimeoutError when the warm-up outlasts ``deadline``."""
+    """Return whether it serves now. Raises NeverError, or TimeoutError when the warm-up outlasts
+    ``deadline``.
+    """
     status = _status(port, readiness.path, None, LOOK_SECONDS)
     if status in readiness.fatal:
         raise NeverError(Reason(Exit.ANSWERS, status=status))
@@ -81,7 +85,7 @@ def answers(readiness: Readiness, port: int, deadline: float, tell: Callable[[st
 
 
 def _status(port: int, path: str, body: Mapping[str, Any] | None, seconds: float) -> int | None:
-    """The status of one request; ``None`` where there was no whole answer."""
+    """Return the status of one request; ``None`` where there was no whole answer."""
     connection = http.client.HTTPConnection(LOOPBACK, port, timeout=seconds)
     with closing(connection):
         try:

@@ -56,19 +56,19 @@ class Registry:
     entries: Mapping[Kind, Mapping[str, RegistryEntry]]
 
     def names(self, kind: Kind) -> tuple[str, ...]:
-        """Every name, sorted."""
+        """Return every name, sorted."""
         return tuple(self.entries[kind])
 
     def has(self, kind: Kind, name: str) -> bool:
-        """Whether the engine knows the name."""
+        """Return whether the engine knows the name."""
         return name in self.entries[kind]
 
     def classes(self, kind: Kind) -> dict[str, str]:
-        """Every name and the class it loads: names of one class are interchangeable."""
+        """Return every name and the class it loads: names of one class are interchangeable."""
         return {name: entry.class_name for name, entry in self.entries[kind].items()}
 
     def class_of(self, kind: Kind, name: str) -> str | None:
-        """The class that the name loads; ``None`` for a name it lacks."""
+        """Return the class that the name loads; ``None`` for a name it lacks."""
         entry = self.entries[kind].get(name)
         return None if entry is None else entry.class_name
 
@@ -78,7 +78,7 @@ class Registry:
         return () if entry is None else entry.aliases
 
     def near(self, kind: Kind, name: str) -> tuple[str, ...]:
-        """Names that may have been meant, the nearest first: by letters and digits alone."""
+        """Return names that may have been meant, the nearest first: by letters and digits alone."""
         spelled = {_plain(known): known for known in reversed(self.names(kind))}
         plain = _plain(name)
         inside = [known for text, known in spelled.items() if text in plain or plain in text]
@@ -87,14 +87,16 @@ class Registry:
 
 
 def versions(engine: str) -> tuple[str, ...]:
-    """The versions of which a registry is known, the oldest first; none for an engine without parsers."""
+    """Return the versions of which a registry is known, the oldest first; none for an engine without
+    parsers.
+    """
     family = FAMILY.get(engine, engine)
     found = (path.stem.removeprefix(f"{family}-") for path in FOLDER.glob(f"{family}-[0-9]*.json"))
     return tuple(sorted(found, key=_order))
 
 
 def load(engine: str, version: str | None = None) -> Registry:
-    """The registry of a version, by default of the one that is installed here.
+    """Return the registry of a version, by default of the one that is installed here.
 
     ``0.32`` means the newest known 0.32. Raises UsageError("bad-value") for a version without a registry.
     """
@@ -113,7 +115,7 @@ def load(engine: str, version: str | None = None) -> Registry:
 
 
 def parsed(data: Mapping[str, Any]) -> Registry:
-    """A registry from its file's data."""
+    """Return a registry from its file's data."""
     entries: dict[Kind, Mapping[str, RegistryEntry]] = {
         "tool": _entries(data["tool"]),
         "reasoning": _entries(data["reasoning"]),

@@ -32,7 +32,7 @@ class Reported:
 
 
 def read_memory(log: Path) -> Reported:
-    """What stands in the beginning of a log; nothing of what does not."""
+    """Return what stands in the beginning of a log; nothing of what does not."""
     with log.open("rb") as file:
         text = file.read(HEAD).decode(errors="replace")
     weights, cache, tokens = (pattern.search(text) for pattern in (WEIGHTS, CACHE, TOKENS))
@@ -71,7 +71,7 @@ class EffectiveSettings:
 
 
 def read_settings(log: str, health: bytes = b"") -> EffectiveSettings:
-    """What stands in the beginning of a log, and else in the answer of ``/health``."""
+    """Return what stands in the beginning of a log, and else in the answer of ``/health``."""
     if (given := GIVEN.search(log)) is None:
         tools, thoughts = (_banner(log, what) for what in ("Tool calling", "Reasoning"))
         return _from_health(health) if tools is None else EffectiveSettings(tools, thoughts)
@@ -91,7 +91,7 @@ def _banner(log: str, what: str) -> str | None:
 
 
 def mentions(told: Sequence[str], name: str) -> bool:
-    """Whether a command's words, or the files that they name, speak of a sampling value.
+    """Return whether a command's words, or the files that they name, speak of a sampling value.
 
     ``--temp 1``, ``--default-temperature=1`` and ``{"temperature": 1.0}`` all speak of ``temperature``.
     """

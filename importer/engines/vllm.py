@@ -194,12 +194,12 @@ class Vllm(ABC):
 
     @abstractmethod
     def plan(self) -> Plan:
-        """How the environment is made; each build has its own."""
+        """Return how the environment is made; each build has its own."""
 
     def launch(
         self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None
     ) -> Launch:
-        """The API server on loopback; parsers, sampling and limits as the document says."""
+        """Return the API server on loopback; parsers, sampling and limits as the document says."""
         name = str(document.get("name") or model_dir.name)
         document = with_flags(document)
         settings = self.settings({**document, "name": name}, Address(port=port), folder=".")
@@ -208,7 +208,7 @@ class Vllm(ABC):
         return Launch(arguments, name, self._variables(document), self.files(document, template))
 
     def files(self, document: Document, template: ChatTemplate | None = None) -> dict[str, str]:
-        """What its server reads beside the model, name to text: the folder that ``settings`` is told.
+        """Return what its server reads beside the model, name to text: the folder that ``settings`` is told.
 
         Raises DocumentError("invalid") where the template that the document names is not given.
         """
@@ -228,7 +228,7 @@ class Vllm(ABC):
         revision: str | None = None,
         folder: str | None = None,
     ) -> list[str]:
-        """The server's options apart from the model, each one word: ``--flag`` or ``--flag=value``.
+        """Return the server's options apart from the model, each one word: ``--flag`` or ``--flag=value``.
 
         ``revision`` is the commit of a model on the Hub, ``folder`` where ``files`` will lie; without one
         they are not asked for. Raises DocumentError("invalid").
@@ -250,7 +250,7 @@ class Vllm(ABC):
         return [*(word for word in arguments if word.partition("=")[0] not in flags), *beside]
 
     def client_sampling(self, document: Document) -> dict[str, Any]:
-        """The seed: its server has one for all requests together, the document means one for each.
+        """Return the seed: its server has one for all requests together, the document means one for each.
 
         Stop words that are no end tokens, too, and what the version does not take.
         """
@@ -274,7 +274,8 @@ class VllmCpu(Vllm):
     system: tuple[tuple[str, str], ...] = LIBRARIES if sys.platform == "linux" else ()
 
     def plan(self) -> Plan:
-        """One install as pip is set up, else with PyTorch's index, which has the processor builds of torch.
+        """Return one install as pip is set up, else with PyTorch's index, which has the processor builds of
+        torch.
 
         From elsewhere come torchvision and its sisters for another torch; importing them breaks transformers.
         """
@@ -303,12 +304,13 @@ class VllmCuda(Vllm):
     distributions: tuple[str, ...] = ("vllm",)
 
     def plan(self) -> Plan:
-        """The release brings the torch that it was built with."""
+        """Return the release brings the torch that it was built with."""
         return (("install", f"vllm=={VERSION}", f"cohere-melody=={MELODY}"),)
 
 
 def cache_space(document: Document) -> str:
-    """Room for the KV cache in GiB: what the user set, else the document, else an eighth of the memory.
+    """Return room for the KV cache in GiB: what the user set, else the document, else an eighth of the
+    memory.
 
     The variable is heard before the server's options, so it is empty where the document speaks.
     """
@@ -318,18 +320,18 @@ def cache_space(document: Document) -> str:
 
 
 def for_this_machine() -> Vllm:
-    """The build that the backend ``vllm`` means here."""
+    """Return the build that the backend ``vllm`` means here."""
     return VllmCuda() if has_gpu() else VllmCpu()
 
 
 def has_gpu(devices: Path = Path("/dev")) -> bool:
-    """Whether an NVIDIA card can be used: its driver's device is there and not hidden."""
+    """Return whether an NVIDIA card can be used: its driver's device is there and not hidden."""
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES", "all") in {"", "-1"}
     return not hidden and ((devices / "nvidia0").exists() or (devices / "dxg").exists())
 
 
 def _from(folder: str, document: Document) -> Iterator[str]:
-    """What the server finds in the folder of ``files``."""
+    """Yield what the server finds in the folder of ``files``."""
     if _ends(document):
         yield f"--generation-config={folder}"
     if template_file.named(document):
@@ -340,7 +342,7 @@ def _from(folder: str, document: Document) -> Iterator[str]:
 
 
 def _plugged(document: Document) -> bool:
-    """Whether the tool parser is ours, which the server has to load."""
+    """Return whether the tool parser is ours, which the server has to load."""
     return field_paths.parser(document, "tool_parser") == PYTHONIC
 
 
@@ -358,7 +360,9 @@ def _sampling(document: Document) -> Iterator[str]:
 
 
 def _ends(document: Document) -> list[int]:
-    """All end tokens, where the document's stop words are among them; none where a stop word is another."""
+    """Return all end tokens, where the document's stop words are among them; none where a stop word is
+    another.
+    """
     ends = (document.get("importer") or {}).get("end_tokens") or {}
     words = stopwords(document).get("stopwords", [])
     return [int(i) for i in ends] if words and set(words) <= set(ends.values()) else []

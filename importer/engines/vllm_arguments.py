@@ -30,7 +30,7 @@ SPECULATION = {"method", "num_speculative_tokens"}  # the model's own heads; no 
 
 
 def parsers(document: Document) -> Iterator[str]:
-    """The flags for the document's parsers; vllm-mlx has the same."""
+    """Yield the flags for the document's parsers; vllm-mlx has the same."""
     tools, thoughts = (field_paths.parser(document, key) for key in ("tool_parser", "reasoning_parser"))
     if tools is not None:
         yield "--enable-auto-tool-choice"
@@ -40,7 +40,8 @@ def parsers(document: Document) -> Iterator[str]:
 
 
 def with_flags(document: Document) -> Document:
-    """The document with the flags among its options as ``engine_args``, which win over them, as in LocalAI.
+    """Return the document with the flags among its options as ``engine_args``, which win over them, as in
+    LocalAI.
 
     Raises DocumentError("invalid") for a flag that may not be set so.
     """
@@ -89,7 +90,7 @@ def extra(document: Document) -> Iterator[str]:
 
 
 def flag(key: str) -> str:
-    """A key as vLLM's command line spells it."""
+    """Return a key as vLLM's command line spells it."""
     return key.replace("_", "-")
 
 

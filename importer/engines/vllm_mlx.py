@@ -96,7 +96,7 @@ class VllmMlx:
     offers: frozenset[str] = frozenset(("completions", "usage", "messages", "switches", "images"))
 
     def plan(self) -> Plan:
-        """A torch for processors, from PyTorch's index where pip's own settings have none.
+        """Return a torch for processors, from PyTorch's index where pip's own settings have none.
 
         On Linux the torchvision that comes with it is built for another torch, and nothing here needs it.
         """
@@ -122,7 +122,8 @@ class VllmMlx:
     def settings(
         self, document: Document, address: Address, template: ChatTemplate | None = None
     ) -> list[str]:
-        """The server's options, each one word; a template of the document's is in the model's folder already.
+        """Return the server's options, each one word; a template of the document's is in the model's folder
+        already.
 
         Raises DocumentError("invalid").
         """
@@ -138,7 +139,8 @@ class VllmMlx:
         return arguments
 
     def client_sampling(self, _document: Document) -> dict[str, Any]:
-        """Nothing: what it cannot be started with (seed, frequency penalty, stop words) requests cannot set.
+        """Return nothing: what it cannot be started with (seed, frequency penalty, stop words) requests
+        cannot set.
 
         Stop words end a streamed answer, and are shown; whole answers go on.
         """
@@ -155,7 +157,7 @@ def _sampling(document: Document) -> Iterator[str]:
 
 
 def _variables(document: Document) -> dict[str, Any]:
-    """The template's variables; to think is said aloud where the document reads thoughts.
+    """Return the template's variables; to think is said aloud where the document reads thoughts.
 
     Unsaid, answers to requests with tools and streamed ones think, and others as the template's default is.
     """

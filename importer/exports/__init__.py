@@ -23,7 +23,9 @@ class ExportFormat:
     def export(
         self, document: Document, receipt: Receipt | None, options: Options
     ) -> Exported | ExportRefused:
-        """The files; raises DocumentError("invalid") for values that this consumer must not be given."""
+        """Return the files; raises DocumentError("invalid") for values that this consumer must not be
+        given.
+        """
         function = cast(Export, import_module(self.module).export)
         return function(document, receipt, options)
 
@@ -41,7 +43,7 @@ FORMATS: dict[str, ExportFormat] = {
 
 
 def get(name: str) -> ExportFormat:
-    """The format; raises UsageError("unknown-format")."""
+    """Return the format; raises UsageError("unknown-format")."""
     if name not in FORMATS:
         near = get_close_matches(name, FORMATS, 3, 0.3) or FORMATS
         raise UsageError("unknown-format", name=name, near=", ".join(near))

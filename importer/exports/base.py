@@ -177,7 +177,7 @@ class Origin:
         )
 
     def comments(self) -> list[Reason]:
-        """The lines that every export begins with."""
+        """Return the lines that every export begins with."""
         source = Reason(
             ExportComment.SOURCE,
             name=self.name, model=self.model, revision=self.revision, engine=self.engine,
@@ -201,7 +201,7 @@ def _fitted(receipt: Receipt | None) -> Reason | None:
 
 
 def _commit(document: Document, hub_id: str | None) -> str | None:
-    """The commit of this very model: by our block, else by the artifacts."""
+    """Return the commit of this very model: by our block, else by the artifacts."""
     block = document.get("importer") or {}
     pins: list[tuple[Any, Any]] = [(block.get("model_id"), block.get("revision"))]
     sources = [a.get("source") for a in document.get("artifacts") or ()]
@@ -220,7 +220,7 @@ def explained(server: str, sent: Mapping[str, Any], lost: Sequence[Reason]) -> l
 def unheard(
     document: Document, settings: Callable[[Document], Any], sent: Mapping[str, Any]
 ) -> tuple[Reason, ...]:
-    """What the document sets and the command does not show: without it, the command would be the same.
+    """Return what the document sets and the command does not show: without it, the command would be the same.
 
     ``sent`` is what clients send.
     """
@@ -279,7 +279,7 @@ def _dump(data: Any, *, allow_unicode: bool) -> str:
 
 
 def script(comments: Iterable[Reason], commands: Sequence[Sequence[str]]) -> str:
-    """A shell script; each command on one line, every word quoted where it has to be."""
+    """Return a shell script; each command on one line, every word quoted where it has to be."""
     lines = [shlex.join(words) for words in commands]
     stop = ["set -e"] if len(lines) > 1 else []  # what comes later needs what came before
     return "#!/bin/sh\n" + commented(comments) + "\n".join([*stop, *lines]) + "\n"

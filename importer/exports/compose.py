@@ -21,7 +21,7 @@ ASK = f"import urllib.request; urllib.request.urlopen('http://127.0.0.1:{PORT}/h
 
 
 def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
-    """One service, reachable from this machine only."""
+    """Return one service, reachable from this machine only."""
     found = served(document, receipt, options, lambda _: INSIDE)
     if isinstance(found, ExportRefused):
         return found
@@ -67,7 +67,7 @@ def _bound(source: str, target: str) -> dict[str, Any]:
 
 
 def labels(origin: Origin) -> dict[str, str]:
-    """Where it comes from, for whoever meets the running thing."""
+    """Return where it comes from, for whoever meets the running thing."""
     said = {
         "model": origin.model,
         "revision": origin.revision,
@@ -82,7 +82,7 @@ def _project(name: str) -> str:
 
 
 def _literal(value: Any) -> Any:
-    """The same data where every ``$`` is one: Compose puts variables into all strings."""
+    """Return the same data where every ``$`` is one: Compose puts variables into all strings."""
     if isinstance(value, dict):
         return {key: _literal(inner) for key, inner in value.items()}
     if isinstance(value, list):

@@ -28,7 +28,7 @@ CPU, MEMORY = "4", (16, Reason(MemoryReason.GUESS))  # where no fit tells how ma
 
 
 def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
-    """One object; KServe fetches the commit and hands the server a folder."""
+    """Return one object; KServe fetches the commit and hands the server a folder."""
     found = served(document, receipt, options, lambda _: VllmPlacement(pinned=False))
     if isinstance(found, ExportRefused):
         return found
@@ -64,7 +64,8 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
 
 
 def _literal(word: str) -> str:
-    """The same word after Kubernetes has put variables into it and KServe has read it as a Go template.
+    """Return the same word after Kubernetes has put variables into it and KServe has read it as a Go
+    template.
 
     ``{{`` stands only inside of JSON strings, where a brace may be written as an escape.
     """
@@ -72,7 +73,7 @@ def _literal(word: str) -> str:
 
 
 def _name(name: str) -> str:
-    """A name as Kubernetes takes it: lower case, digits and hyphens, a letter first."""
+    """Return a name as Kubernetes takes it: lower case, digits and hyphens, a letter first."""
     plain = re.sub(r"[^a-z0-9-]", "-", name)
     plain = plain if plain[0].isalpha() else f"m-{plain}"
     return plain[:NAME].rstrip("-")

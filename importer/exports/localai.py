@@ -47,7 +47,7 @@ Step = Callable[[dict[str, Any]], list[Reason]]
 
 
 def export(document: Document, receipt: Receipt | None, _options: Options) -> Exported | ExportRefused:
-    """The model's YAML without our block; comments say what LocalAI will do otherwise."""
+    """Return the model's YAML without our block; comments say what LocalAI will do otherwise."""
     found = model(document, receipt)
     if isinstance(found, ExportRefused):
         return found
@@ -58,7 +58,7 @@ def export(document: Document, receipt: Receipt | None, _options: Options) -> Ex
 def model(
     document: Document, receipt: Receipt | None
 ) -> tuple[Origin, dict[str, Any], list[Reason]] | ExportRefused:
-    """The data as LocalAI must be given it, and all that it will do otherwise.
+    """Return the data as LocalAI must be given it, and all that it will do otherwise.
 
     Raises DocumentError("invalid") for what our own adapter would not start either.
     """
@@ -83,7 +83,9 @@ def model(
 
 
 def _own_template(document: Document) -> tuple[Document, list[Reason]]:
-    """The document without a template of its own: LocalAI knows none but the model's, which has no tools."""
+    """Return the document without a template of its own: LocalAI knows none but the model's, which has no
+    tools.
+    """
     if not template_file.named(document):
         return document, []
     kept = [o for o in document.get("options") or () if parse(o).key != "tool_parser"]
@@ -100,14 +102,16 @@ def _startable(document: Document, backend: str) -> None:
 
 
 def _copied(value: Any) -> Any:
-    """A copy without shared parts: YAML's aliases share them, and a step must change one place only."""
+    """Return a copy without shared parts: YAML's aliases share them, and a step must change one place
+    only.
+    """
     if isinstance(value, dict):
         return {k: _copied(v) for k, v in value.items()}
     return [_copied(v) for v in value] if isinstance(value, list) else value
 
 
 def _sampling(data: dict[str, Any]) -> list[Reason]:
-    """Every value said, none of them zero where zero would mean unset."""
+    """Return every value said, none of them zero where zero would mean unset."""
     parameters, lost = data["parameters"], []
     for key, value in UNSAID[data["backend"]].items():
         if parameters.get(key) is None:
@@ -130,7 +134,7 @@ def _sampling(data: dict[str, Any]) -> list[Reason]:
 
 
 def _thinking(data: dict[str, Any]) -> list[Reason]:
-    """Its Python backends pass one variable to the template, and only where it is true."""
+    """Return its Python backends pass one variable to the template, and only where it is true."""
     variables = data.get("chat_template_kwargs") or {}
     lost = [Reason(Loss.VARIABLE, key=key) for key in variables if key != THINKING]
     if isinstance(variables.get(THINKING), bool):
@@ -141,7 +145,7 @@ def _thinking(data: dict[str, Any]) -> list[Reason]:
 
 
 def _flags(data: dict[str, Any]) -> list[Reason]:
-    """What else begins like a flag: those that may be set are ``engine_args`` by now."""
+    """Return what else begins like a flag: those that may be set are ``engine_args`` by now."""
     kept = [o for o in data.get("options") or () if not o.lstrip().startswith("-")]
     dropped = [o for o in data.get("options") or () if o not in kept]
     if "options" in data:
@@ -150,7 +154,7 @@ def _flags(data: dict[str, Any]) -> list[Reason]:
 
 
 def _vllm_options(data: dict[str, Any]) -> list[Reason]:
-    """Parsers: an empty name keeps LocalAI's own table from adding one to a model that has none."""
+    """Return parsers: an empty name keeps LocalAI's own table from adding one to a model that has none."""
     named = {key: parser(data, key) for key in OPTIONS}
     kept = [o for o in data.get("options") or () if parse(o).key not in OPTIONS]
     data["options"] = [write(key, name or "") for key, name in named.items()] + kept
@@ -192,7 +196,7 @@ def _stops(document: Document) -> list[Reason]:
 
 
 def _mlx(data: dict[str, Any]) -> list[Reason]:
-    """Its MLX backends read no engine_args, and a repetition penalty only among the options."""
+    """Return its MLX backends read no engine_args, and a repetition penalty only among the options."""
     lost = []
     parameters = data["parameters"]
     parameters["top_k"] = max(0, parameters["top_k"])
@@ -210,7 +214,7 @@ def _mlx(data: dict[str, Any]) -> list[Reason]:
 
 
 def _pinned(origin: Origin) -> Step:
-    """The commit, as an artifact that LocalAI fetches before it starts the backend."""
+    """Return the commit, as an artifact that LocalAI fetches before it starts the backend."""
 
     def step(data: dict[str, Any]) -> list[Reason]:
         if origin.revision is not None:

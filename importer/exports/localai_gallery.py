@@ -32,13 +32,17 @@ class GalleryEntry:
 
 
 def export(document: Document, receipt: Receipt | None, _options: Options) -> Exported | ExportRefused:
-    """A list, as LocalAI fetches it; it has no ``files``, for with them LocalAI fetches no artifact."""
+    """Return a list, as LocalAI fetches it; it has no ``files``, for with them LocalAI fetches no
+    artifact.
+    """
     made = entry(document, receipt)
     return made if isinstance(made, ExportRefused) else Exported({"index.yaml": made.item}, made.lost)
 
 
 def entry(document: Document, receipt: Receipt | None) -> GalleryEntry | ExportRefused:
-    """Everything that a gallery shows of a document; raises DocumentError("invalid") as the export does."""
+    """Return everything that a gallery shows of a document; raises DocumentError("invalid") as the export
+    does.
+    """
     found = model(document, receipt)
     if isinstance(found, ExportRefused):
         return found

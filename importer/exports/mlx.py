@@ -64,6 +64,6 @@ def export_command(
 def _lost(
     document: Document, settings: Callable[[Document], list[str]], sent: dict[str, Any]
 ) -> tuple[Reason, ...]:
-    """What no option says, apart from the parsers, which are inferred."""
+    """Return what no option says, apart from the parsers, which are inferred."""
     options = [o for o in document.get("options") or () if parse(str(o)).key not in OPTIONS]
     return unheard({**document, "options": options}, settings, sent)

@@ -10,5 +10,5 @@ from importer.exports.mlx import export_command
 
 
 def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
-    """A script of one command, or of two where the model is on the Hub."""
+    """Return a script of one command, or of two where the model is on the Hub."""
     return export_command(document, receipt, Mlx(), "mlx_lm.server", options)

@@ -12,7 +12,7 @@ from importer.reasons import Reason
 
 
 def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
-    """A script of one command, or of two where the model is on the Hub."""
+    """Return a script of one command, or of two where the model is on the Hub."""
     if template_file.named(document):
         remedy = Reason(ExportRemedy.SERVE_A_COPY, file=TEMPLATE)
         return ExportRefused(Reason(Unexportable.TEMPLATE_IN_FOLDER), remedy)

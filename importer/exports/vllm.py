@@ -35,12 +35,12 @@ KINDS: Mapping[str, Device] = {"cpu": "cpu", "cuda": "gpu"}
 
 
 def fitted_device(options: Options, receipt: Receipt | None) -> Device:
-    """What was asked for, else what the document was fitted to, else cards."""
+    """Return what was asked for, else what the document was fitted to, else cards."""
     return options.device or KINDS.get(_kind(receipt), "gpu")
 
 
 def fitted_comments(receipt: Receipt | None, chosen: Device) -> list[Reason]:
-    """A warning where the document was fitted to something else."""
+    """Return a warning where the document was fitted to something else."""
     if receipt is None or receipt.fit is None or KINDS.get(_kind(receipt)) == chosen:
         return []
     meant = "NVIDIA cards" if chosen == "gpu" else "processors"
@@ -103,7 +103,7 @@ class VllmService:
 def served(
     document: Document, receipt: Receipt | None, options: Options, place: Callable[[str], VllmPlacement]
 ) -> VllmService | ExportRefused:
-    """The adapter's own words for ``document``; ``place`` is asked with its name.
+    """Return the adapter's own words for ``document``; ``place`` is asked with its name.
 
     Raises DocumentError("invalid").
     """
@@ -137,23 +137,23 @@ def _told(
 
 
 def beside(name: str) -> VllmPlacement:
-    """A server of this machine, with the files in a folder beside the export."""
+    """Return a server of this machine, with the files in a folder beside the export."""
     return VllmPlacement(Address(), f"./{folder_of(name)}")
 
 
 def folder_of(name: str) -> str:
-    """The folder of files that an export for vLLM needs."""
+    """Return the folder of files that an export for vLLM needs."""
     return f"{name}.vllm"
 
 
 def with_files(name: str, text: str, found: VllmService) -> Exported:
-    """The export under ``name``, and what the server reads in the folder beside it."""
+    """Return the export under ``name``, and what the server reads in the folder beside it."""
     files = {f"{folder_of(found.origin.name)}/{file}": content for file, content in found.files.items()}
     return Exported({name: text, **files}, found.lost)
 
 
 def version(document: Document) -> str:
-    """The engine's version that the document was written for, as image tags have it."""
+    """Return the engine's version that the document was written for, as image tags have it."""
     engine = (document.get("importer") or {}).get("engine") or {}
     found = str(engine.get("version") or PINNED["vllm"])
     if not VERSION.fullmatch(found):
@@ -162,7 +162,7 @@ def version(document: Document) -> str:
 
 
 def devices(document: Document) -> int:
-    """How many cards the document spreads the model over."""
+    """Return how many cards the document spreads the model over."""
     given = {**(document.get("engine_args") or {}), **document}
     count = 1
     for key in DEGREES:

@@ -9,7 +9,7 @@ from importer.exports.vllm import beside, served, with_files
 
 
 def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
-    """One command, every word quoted for a shell."""
+    """Return one command, every word quoted for a shell."""
     found = served(document, receipt, options, beside)
     if isinstance(found, ExportRefused):
         return found

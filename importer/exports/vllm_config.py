@@ -13,7 +13,7 @@ from importer.reasons import Reason
 
 
 def export(document: Document, receipt: Receipt | None, options: Options) -> Exported | ExportRefused:
-    """Keys in the order of the command line, the model first."""
+    """Return keys in the order of the command line, the model first."""
     found = served(document, receipt, options, beside)
     if isinstance(found, ExportRefused):
         return found
@@ -30,7 +30,7 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
 
 
 def _value(text: str) -> Any:
-    """An object or a number where vLLM makes the same words of it again, else the text.
+    """Return an object or a number where vLLM makes the same words of it again, else the text.
 
     ``false`` is never written: vllm serve drops it without a word, where the command has --no-….
     """

@@ -35,13 +35,13 @@ EXPECTED = ("config.json", "tokenizer_config.json", "generation_config.json")  #
 
 
 def rank(path: str) -> int | None:
-    """The place of an allowed file in ``FILES``; ``None`` for every other file."""
+    """Return the place of an allowed file in ``FILES``; ``None`` for every other file."""
     found = ALLOWED.fullmatch(path)
     return None if found is None or found.lastindex is None else found.lastindex - 1
 
 
 def limit(path: str) -> int:
-    """The most bytes of an allowed file that are read."""
+    """Return the most bytes of an allowed file that are read."""
     place = rank(path)
     if place is None:
         raise ValueError(f"{path} is not on the list")
@@ -49,7 +49,7 @@ def limit(path: str) -> int:
 
 
 def choose(files: Iterable[RepoFile], repo: str, most: int = MOST) -> tuple[list[str], dict[str, Reason]]:
-    """The files to read, best first, and the reason for each that is not read or not there.
+    """Return the files to read, best first, and the reason for each that is not read or not there.
 
     Raises RepositoryError("too-large") for a file that nobody should decide without.
     """
@@ -67,7 +67,9 @@ def choose(files: Iterable[RepoFile], repo: str, most: int = MOST) -> tuple[list
 
 
 def too_large(path: str, repo: str) -> Reason:
-    """The reason for leaving out a file beyond its limit; raises where leaving it out would mislead."""
+    """Return the reason for leaving out a file beyond its limit; raises where leaving it out would
+    mislead.
+    """
     most = _human(limit(path))
     refuse(path, RepositoryError("too-large", file=path, repo=repo, limit=most))
     return Reason(UnreadReason.TOO_LARGE, limit=most)
@@ -80,13 +82,15 @@ def refuse(path: str, error: RepositoryError) -> None:
 
 
 def needed(path: str) -> bool:
-    """Whether nobody should decide without this file where it is listed."""
+    """Return whether nobody should decide without this file where it is listed."""
     place = rank(path)
     return place is not None and FILES[place][2]
 
 
 def decode(path: str, data: bytes, repo: str) -> str | None:
-    """A file's text; ``None`` for an optional one that is not UTF-8. Raises RepositoryError("not-text")."""
+    """Return a file's text; ``None`` for an optional one that is not UTF-8. Raises
+    RepositoryError("not-text").
+    """
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:

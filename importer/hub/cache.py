@@ -23,7 +23,7 @@ from importer.reasons import Reason
 
 
 def root() -> Path:
-    """Where the Hub client keeps repositories, by its own variables and their order."""
+    """Return where the Hub client keeps repositories, by its own variables and their order."""
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     home = os.environ.get("HF_HOME") or f"{base}/huggingface"
     named = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE") or f"{home}/hub"
@@ -31,7 +31,7 @@ def root() -> Path:
 
 
 def snapshot(repo: str, commit: str) -> Path | None:
-    """The directory that holds this very commit, with or without its weights."""
+    """Return the directory that holds this very commit, with or without its weights."""
     if not COMMIT.fullmatch(commit):
         return None
     folder = _client_folder(repo) / "snapshots" / commit
@@ -39,7 +39,7 @@ def snapshot(repo: str, commit: str) -> Path | None:
 
 
 def commit_of(repo: str, revision: str) -> str | None:
-    """The commit a branch or tag stood for when the client last asked."""
+    """Return the commit a branch or tag stood for when the client last asked."""
     try:
         text = _read_small(_client_folder(repo) / "refs" / revision).decode("ascii").strip()
     except (OSError, ValueError):
@@ -48,7 +48,7 @@ def commit_of(repo: str, revision: str) -> str | None:
 
 
 def listing(repo: str, commit: str, directory: Path) -> tuple[RepoFile, ...]:
-    """All files of the commit where the client noted them, else those on this disk."""
+    """Return all files of the commit where the client noted them, else those on this disk."""
     try:
         noted = json.loads(_read_small(_client_folder(repo) / "trees" / f"{commit}.json"))["files"]
         return tuple(RepoFile(path, int(noted[path]["size"])) for path in sorted(noted)[:MOST_FILES])
@@ -57,7 +57,7 @@ def listing(repo: str, commit: str, directory: Path) -> tuple[RepoFile, ...]:
 
 
 def _read_small(path: Path) -> bytes:
-    """Raises OSError for what is no plain file of a usual size."""
+    """Raise OSError for what is no plain file of a usual size."""
     return local.read_plain(path, LONGEST)
 
 
@@ -79,7 +79,7 @@ class CachedSnapshot:
 
 
 def load(repo: str, commit: str) -> CachedSnapshot | None:
-    """What is stored of a commit; ``None`` where nothing readable is."""
+    """Return what is stored of a commit; ``None`` where nothing readable is."""
     data = _read(_folder(repo) / f"{commit}.json")
     try:
         if data.get("format") not in (FORMAT, EARLIER) or data["commit"] != commit:
@@ -93,13 +93,13 @@ def load(repo: str, commit: str) -> CachedSnapshot | None:
 
 
 def _reason(data: Mapping[str, Any]) -> Reason:
-    """Raises ValueError and KeyError for what ``store`` has not written."""
+    """Raise ValueError and KeyError for what ``store`` has not written."""
     kind, fields = data["kind"].rpartition(".")[2], {k: v for k, v in data.items() if k != "kind"}
     return Reason(UnreadReason(kind), **fields)
 
 
 def last(repo: str, revision: str) -> CachedSnapshot | None:
-    """What is stored of the commit that a revision stood for when the Hub was last asked."""
+    """Return what is stored of the commit that a revision stood for when the Hub was last asked."""
     data = _read(_ref(repo, revision))
     named, commit = data.get("repo"), data.get("commit")
     if not (isinstance(named, str) and isinstance(commit, str) and COMMIT.fullmatch(commit)):
@@ -125,7 +125,7 @@ def store(asked: str, revision: str, stored: CachedSnapshot) -> None:
 
 
 def load_tensors(repo: str, commit: str, paths: Sequence[str]) -> dict[str, Tensor] | None:
-    """What the headers of these files of a commit named, where they were read before."""
+    """Return what the headers of these files of a commit named, where they were read before."""
     data = _read(_tensors(repo, commit))
     if data.get("format") not in (FORMAT, EARLIER) or data.get("files") != [*paths]:
         return None

@@ -48,7 +48,7 @@ class Clock:
 
     @property
     def left(self) -> float:
-        """Seconds; none or less where the time is over."""
+        """Return seconds; none or less where the time is over."""
         return self._end - time.monotonic()
 
     def rest(self, seconds: float) -> None:
@@ -237,12 +237,12 @@ def _gave_up(answer: HubResponse, tries: int, asked: float | None) -> HubError:
 
 
 def wait_for(seconds: float | None) -> Reason:
-    """How long a caller has to wait, where the server says so."""
+    """Return how long a caller has to wait, where the server says so."""
     return Reason(WaitReason.SECONDS, seconds=seconds) if seconds else Reason(WaitReason.UNTOLD)
 
 
 def _asked_pause(headers: Mapping[str, str]) -> float | None:
-    """Seconds the server asks for: ``RateLimit`` when a quota is used up, else ``Retry-After``."""
+    """Return seconds the server asks for: ``RateLimit`` when a quota is used up, else ``Retry-After``."""
     used_up = [int(seconds) for seconds in EXHAUSTED.findall(headers.get("ratelimit", ""))]
     if used_up:
         return float(max(used_up))
@@ -260,7 +260,7 @@ def _asked_pause(headers: Mapping[str, str]) -> float | None:
 def _follow(
     url: str, limit: int, size: int | None, span: tuple[int, int] | None, clock: Clock
 ) -> HubResponse:
-    """One try, through checked redirects."""
+    """Return one try, through checked redirects."""
     for _ in range(HOPS + 1):
         answer = _exchange(url, limit, size, span, clock)
         target = answer.headers.get("location")
@@ -299,7 +299,7 @@ def _exchange(
 
 
 def _broken(error: Exception, clock: Clock) -> _Broken:
-    """What happened, by kind: an exception's own words may hold headers."""
+    """Return what happened, by kind: an exception's own words may hold headers."""
     name, patience = type(error).__name__, clock.patience
     if clock.left <= 0:
         return _Broken(Reason(ExchangeReason.SLOW, seconds=patience.whole), hopeless=True)
@@ -317,7 +317,9 @@ def _broken(error: Exception, clock: Clock) -> _Broken:
 
 
 def http_error() -> type[Exception]:
-    """The root of the HTTP library's errors: httpx's or httpx2's, whichever the Hub client stands on."""
+    """Return the root of the HTTP library's errors: httpx's or httpx2's, whichever the Hub client stands
+    on.
+    """
     from huggingface_hub.errors import HfHubHTTPError
 
     base: type[Exception] = HfHubHTTPError.__bases__[0]
@@ -351,7 +353,7 @@ def _token() -> str | None:
 
 
 def check_endpoint() -> str:
-    """The endpoint. Raises UsageError where ``HF_ENDPOINT`` is no URL."""
+    """Return the endpoint. Raises UsageError where ``HF_ENDPOINT`` is no URL."""
     url = endpoint.endpoint()
     try:
         endpoint.origin(url)

@@ -26,7 +26,7 @@ def endpoint() -> str:
 
 
 def offline() -> bool:
-    """Whether the environment forbids asking the Hub at all."""
+    """Return whether the environment forbids asking the Hub at all."""
     return config.flag("HF_HUB_OFFLINE") or config.flag("TRANSFORMERS_OFFLINE")
 
 
@@ -39,7 +39,7 @@ def origin(url: str) -> tuple[str, str, int]:
 
 
 def is_hub(parts: SplitResult) -> bool:
-    """Whether a URL that a person typed points at the public Hub or at ``HF_ENDPOINT``."""
+    """Return whether a URL that a person typed points at the public Hub or at ``HF_ENDPOINT``."""
     host, port = (parts.hostname or "").lower(), parts.port
     if host in PUBLIC_HOSTS:
         return port in {None, 80, 443}
@@ -51,12 +51,12 @@ def is_hub(parts: SplitResult) -> bool:
 
 
 def may_carry_token(url: str) -> bool:
-    """The token goes to the endpoint's own host, and never from https to http."""
+    """Return the token goes to the endpoint's own host, and never from https to http."""
     return _same_place(url, endpoint())
 
 
 def redirected(url: str, location: str) -> str:
-    """Where a redirect leads: to the endpoint itself or, from the public Hub, to one of its own hosts.
+    """Return where a redirect leads: to the endpoint itself or, from the public Hub, to one of its own hosts.
 
     Raises HubError("refused-host") for every other place.
     """
@@ -70,7 +70,7 @@ def redirected(url: str, location: str) -> str:
 
 
 def plain(url: str) -> str:
-    """A URL fit for a message: without user, password, query and fragment, which may hold secrets."""
+    """Return a URL fit for a message: without user, password, query and fragment, which may hold secrets."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
@@ -85,7 +85,7 @@ def _same_place(url: str, home: str) -> bool:
 
 
 def _is_public(url: str) -> bool:
-    """Whether a URL is the public Hub's, which is asked at present, on a public address."""
+    """Return whether a URL is the public Hub's, which is asked at present, on a public address."""
     scheme, host, port = origin(url)
     named = host in PUBLIC_HOSTS or host.endswith(tuple(f".{h}" for h in PUBLIC_HOSTS))
     asked = origin(endpoint())[1] in PUBLIC_HOSTS
@@ -94,7 +94,9 @@ def _is_public(url: str) -> bool:
 
 
 def _is_private(host: str) -> bool:
-    """Whether a name leads into a private, loopback or link-local network; unresolvable names do not."""
+    """Return whether a name leads into a private, loopback or link-local network; unresolvable names do
+    not.
+    """
     import ipaddress
     import socket
 

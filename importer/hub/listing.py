@@ -75,13 +75,13 @@ def parse(body: bytes, repo: str, revision: str | None) -> Listing:
 
 
 def _repo_id(data: Mapping[str, Any], asked: str) -> str:
-    """The id as the Hub writes it: after a renaming, or with its own capitals."""
+    """Return the id as the Hub writes it: after a renaming, or with its own capitals."""
     names = (data.get("id"), data.get("modelId"))
     return next((name for name in names if isinstance(name, str) and is_id(name)), asked)
 
 
 def _files(siblings: object) -> tuple[RepoFile, ...]:
-    """The listed files; a name that could leave its place is no file."""
+    """Return the listed files; a name that could leave its place is no file."""
     found = {}
     listed = siblings if isinstance(siblings, list) else []
     if len(listed) > MOST_FILES:
@@ -101,7 +101,7 @@ def _hash(entry: Mapping[str, Any]) -> str | None:
 
 
 def _info(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The Hub's own words under our names, each of the right type or left out."""
+    """Return the Hub's own words under our names, each of the right type or left out."""
     card = snapshot.mapping(data.get("cardData"))
     weights = snapshot.mapping(data.get("safetensors"))
     words = {
@@ -120,7 +120,7 @@ def _info(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _base_models(card: Mapping[str, Any]) -> list[str]:
-    """What the card names as the origin of the weights: one id or several."""
+    """Return what the card names as the origin of the weights: one id or several."""
     named = card.get("base_model")
     return [n for n in (named if isinstance(named, list) else [named])[:MOST_TAGS] if isinstance(n, str)]
 
@@ -133,7 +133,7 @@ class ApiReason(StrEnum):
 
 
 def ask(repo: str, revision: str | None) -> Listing:
-    """The one API call. Raises HubError."""
+    """Return the one API call. Raises HubError."""
     at = "" if revision is None else f"/revision/{quote(revision, safe='')}"
     url = f"{client.check_endpoint()}/api/models/{repo}{at}?blobs=true"
     try:
@@ -149,7 +149,7 @@ def ask(repo: str, revision: str | None) -> Listing:
 
 
 def file_url(repo: str, commit: str, path: str) -> str:
-    """Where one file of one commit is read."""
+    """Return where one file of one commit is read."""
     return f"{endpoint.endpoint()}/{repo}/resolve/{commit}/{quote(path)}"
 
 

@@ -54,7 +54,7 @@ ALL_HASHED = 256 * allowlist.MIB  # bytes of all together
 
 
 def resolve(text: str, directory: Path) -> Snapshot:
-    """The snapshot of a directory. Raises UsageError("no-such-directory") and RepositoryError."""
+    """Return the snapshot of a directory. Raises UsageError("no-such-directory") and RepositoryError."""
     if not os.path.isdir(directory):  # noqa: PTH112 - unlike Path's, it raises nothing
         raise UsageError("no-such-directory", path=directory)
     root = directory.resolve()
@@ -72,7 +72,7 @@ def resolve(text: str, directory: Path) -> Snapshot:
 
 
 def listing(root: Path) -> tuple[RepoFile, ...]:
-    """The files below ``root`` with sizes, hidden ones left out, sorted by path."""
+    """Return the files below ``root`` with sizes, hidden ones left out, sorted by path."""
     try:
         found = [*islice(_walk(root, "", DEEPEST, iter(range(MOST_ENTRIES))), MOST_FILES)]
     except OSError as error:
@@ -102,7 +102,7 @@ def _size(entry: os.DirEntry[str]) -> int | None:
 
 
 def with_hashes(root: Path, files: tuple[RepoFile, ...]) -> tuple[RepoFile, ...]:
-    """The same files, code and settings with git's hash of what they hold; nothing of it is run."""
+    """Return the same files, code and settings with git's hash of what they hold; nothing of it is run."""
     named = [f.path for f in files if f.path in SETTINGS or f.path.endswith(".py")][:MOST_HASHED]
     found: dict[str, str] = {}
     left = ALL_HASHED
@@ -119,7 +119,7 @@ def with_hashes(root: Path, files: tuple[RepoFile, ...]) -> tuple[RepoFile, ...]
 
 
 def read(root: Path, files: tuple[RepoFile, ...], repo: str) -> tuple[dict[str, str], dict[str, Reason]]:
-    """The texts of all allowed files among ``files``, and a reason for each that was not read."""
+    """Return the texts of all allowed files among ``files``, and a reason for each that was not read."""
     chosen, unknown = allowlist.choose(files, repo, MOST_TEXTS)
     texts = {}
     for path in chosen:
@@ -153,7 +153,7 @@ def why(error: OSError) -> Reason:
 
 
 def read_text(root: Path, path: str, repo: str) -> str:
-    """One file's text.
+    """Return one file's text.
 
     Raises Unread for an optional file and RepositoryError for one that nobody should decide without.
     """
@@ -177,7 +177,9 @@ def _bytes(root: Path, path: str) -> bytes:
 
 
 def read_plain(path: Path, limit: int) -> bytes:
-    """A file's bytes, links followed. Raises OSError for what is no file or is longer than ``limit``."""
+    """Return a file's bytes, links followed. Raises OSError for what is no file or is longer than
+    ``limit``.
+    """
     with plain(path) as file:
         data = file.read(limit + 1)
     if len(data) > limit:
@@ -186,7 +188,7 @@ def read_plain(path: Path, limit: int) -> bytes:
 
 
 def opened(root: Path, path: str) -> BinaryIO:
-    """A file below ``root``. Raises OSError for links that leave and for what is no file."""
+    """Return a file below ``root``. Raises OSError for links that leave and for what is no file."""
     target = Path(os.path.realpath(root / path, strict=True))
     if not (target.is_relative_to(root) or _is_blob(root, target)):
         raise NotPlain(UnreadReason.OUTSIDE)
@@ -194,7 +196,7 @@ def opened(root: Path, path: str) -> BinaryIO:
 
 
 def plain(path: Path, flags: int = 0) -> BinaryIO:
-    """A file, links followed. Raises OSError for what is no file."""
+    """Return a file, links followed. Raises OSError for what is no file."""
     # A pipe or a device would block or never end, and may take a file's place after any look at it.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0) | flags)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -204,5 +206,5 @@ def plain(path: Path, flags: int = 0) -> BinaryIO:
 
 
 def _is_blob(root: Path, target: Path) -> bool:
-    """The Hub client's cache links ``snapshots/<commit>/file`` to ``../../blobs/<hash>``."""
+    """Return the Hub client's cache links ``snapshots/<commit>/file`` to ``../../blobs/<hash>``."""
     return root.parent.name == "snapshots" and target.parent == root.parent.parent / "blobs"

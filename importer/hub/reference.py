@@ -89,12 +89,12 @@ def parse(text: str, revision: str | None = None) -> Reference:
 
 
 def is_directory(text: str) -> bool:
-    """Whether a reference means a directory of this disk."""
+    """Return whether a reference means a directory of this disk."""
     return DIRECTORY.match(text.strip(" ")) is not None
 
 
 def is_id(text: str) -> bool:
-    """Whether a text is the id of a repository."""
+    """Return whether a text is the id of a repository."""
     try:
         return _id(text, text) == text
     except UsageError:
@@ -102,7 +102,7 @@ def is_id(text: str) -> bool:
 
 
 def pinned(reference: Reference) -> str | None:
-    """The revision that was asked for, where it is another than what is taken anyway."""
+    """Return the revision that was asked for, where it is another than what is taken anyway."""
     revision = reference.revision
     if revision is None or revision == DEFAULT_REVISION:
         return None
@@ -120,7 +120,7 @@ def _directory(text: str, typed: str, revision: str | None) -> Path:
 
 
 def _repository(text: str, typed: str) -> tuple[str, str | None]:
-    """The id and the revision as they stand in the reference, both decoded, neither checked."""
+    """Return the id and the revision as they stand in the reference, both decoded, neither checked."""
     lower = typed.lower()
     if lower.startswith(("http://", "https://")) or _starts_with_host(typed):
         return _from_url(text, _split(text, typed if "://" in typed[:8] else f"//{typed}"))
@@ -182,7 +182,7 @@ def _from_url(text: str, parts: SplitResult) -> tuple[str, str | None]:
 
 
 def _steps(text: str, path: str) -> list[str]:
-    """The steps of a path, decoded once; a trailing slash is forgiven, leaving the place is not."""
+    """Return the steps of a path, decoded once; a trailing slash is forgiven, leaving the place is not."""
     steps = path.removesuffix("/").split("/")
     if any(not step or _leaves(step) for step in steps) and path.strip("/"):
         raise UsageError("traversal", reference=text)
@@ -190,7 +190,7 @@ def _steps(text: str, path: str) -> list[str]:
 
 
 def _leaves(step: str) -> bool:
-    """Whether a step is or hides '..', an empty step or a backslash, however often it was encoded."""
+    """Return whether a step is or hides '..', an empty step or a backslash, however often it was encoded."""
     for _ in range(4):
         parts = re.split(r"[/\\]", step)
         if ".." in parts or "" in parts or "\\" in step or "\0" in step:

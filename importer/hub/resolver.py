@@ -65,7 +65,7 @@ class _Unread:
 
 
 def _read(listing: Listing, known: CachedSnapshot) -> tuple[CachedSnapshot, dict[str, Reason]]:
-    """The six best files: from our cache, from this disk, and the rest from the Hub side by side.
+    """Return the six best files: from our cache, from this disk, and the rest from the Hub side by side.
 
     Raises HubError where all of them were refused: nobody has read anything then.
     """
@@ -88,7 +88,7 @@ def _read(listing: Listing, known: CachedSnapshot) -> tuple[CachedSnapshot, dict
 
 
 def _on_disk(listing: Listing, paths: list[str]) -> dict[str, str]:
-    """What the Hub client has of this very commit."""
+    """Return what the Hub client has of this very commit."""
     directory = clientcache.snapshot(listing.repo, listing.commit)
     if directory is None:
         return {}

@@ -63,7 +63,7 @@ class Tensor:
 
 
 def length(prefix: bytes, file_size: int | None) -> int:
-    """How many bytes of JSON follow the first eight. Raises Malformed."""
+    """Return how many bytes of JSON follow the first eight. Raises Malformed."""
     if len(prefix) < PREFIX:
         raise MalformedHeader(HeaderReason.SHORT)
     said = int.from_bytes(prefix[:PREFIX], "little")
@@ -77,7 +77,7 @@ def length(prefix: bytes, file_size: int | None) -> int:
 
 
 def parse(header: bytes, file_size: int | None) -> dict[str, Tensor]:
-    """The tensors that the JSON names, in its order. Raises Malformed.
+    """Return the tensors that the JSON names, in its order. Raises Malformed.
 
     Their bytes must lie one after the other, without gap or overlap, and fill a file of known size.
     """
@@ -110,7 +110,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _tensor(name: str, entry: object) -> tuple[Tensor, tuple[int, int]]:
-    """A tensor, and where its bytes begin and end."""
+    """Return a tensor, and where its bytes begin and end."""
     shown = name[:80]
     if not isinstance(entry, dict):
         raise MalformedHeader(HeaderReason.NOT_DESCRIBED, name=shown)

@@ -17,24 +17,24 @@ LARGEST = 1 << 56  # bytes, parameters: no model is larger
 
 
 def text(value: object) -> str | None:
-    """A text."""
+    """Return a text."""
     return value if isinstance(value, str) else None
 
 
 def whole(value: object, least: int = 0, most: int = LARGEST) -> int | None:
-    """A whole number within bounds; JSON's true is none."""
+    """Return a whole number within bounds; JSON's true is none."""
     if not isinstance(value, int) or isinstance(value, bool):
         return None
     return value if least <= value <= most else None
 
 
 def mapping(value: object) -> Mapping[str, Any]:
-    """An object."""
+    """Return an object."""
     return value if isinstance(value, Mapping) else {}
 
 
 def listed(value: object) -> Sequence[Any]:
-    """A list."""
+    """Return a list."""
     return value if isinstance(value, list) else ()
 
 
@@ -115,12 +115,12 @@ class Snapshot:
 
     @property
     def label(self) -> str:
-        """The name to use in sentences."""
+        """Return the name to use in sentences."""
         return self.model_id or str(self.directory or self.reference)
 
     @property
     def license(self) -> str | None:
-        """The licence by its short name, as the card or the Hub's tags say it."""
+        """Return the licence by its short name, as the card or the Hub's tags say it."""
         card = self.info.get("card") or {}
         said = [card.get("license_name"), card.get("license")]
         said += [t.removeprefix("license:") for t in self.info.get("tags") or () if t.startswith("license:")]
@@ -129,15 +129,15 @@ class Snapshot:
 
     @property
     def settings(self) -> dict[str, str]:
-        """Hashes of the files that engines read beside the weights, as far as they are known."""
+        """Return hashes of the files that engines read beside the weights, as far as they are known."""
         return {f.path: f.hash for f in self.files if f.path in SETTINGS and f.hash is not None}
 
     def has(self, path: str) -> bool:
-        """Whether the repository lists ``path``."""
+        """Return whether the repository lists ``path``."""
         return path in self._paths
 
     def json(self, path: str) -> Mapping[str, Any]:
-        """The object in ``path``; empty when the file was not read or holds no object.
+        """Return the object in ``path``; empty when the file was not read or holds no object.
 
         Raises RepositoryError("broken-json") where the text is no JSON.
         """

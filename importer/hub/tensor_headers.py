@@ -41,7 +41,7 @@ class WeightsReason(StrEnum):
 
 
 def tensors(snapshot: Snapshot, paths: Sequence[str], *, offline: bool = False) -> dict[str, Tensor]:
-    """The tensors of these files by name; from this disk, our cache, or the Hub unless ``offline``.
+    """Return the tensors of these files by name; from this disk, our cache, or the Hub unless ``offline``.
 
     Raises HubError, and RepositoryError("bad-weights") for files that are not what they claim to be.
     """
@@ -102,7 +102,7 @@ class _Begun:
 
 
 def _batches(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
-    """The results in order; no batch is begun before those of the last one are taken."""
+    """Yield the results in order; no batch is begun before those of the last one are taken."""
     for start in range(0, len(items), AT_A_TIME):
         yield from client.side_by_side(work, items[start : start + AT_A_TIME])
 
@@ -110,7 +110,7 @@ def _batches(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[
 def _remote(
     snapshot: Snapshot, repo: str, commit: str, file: RepoFile, first: int, count: int
 ) -> tuple[bytes, int]:
-    """A part of a file on the Hub, cut where the file ends."""
+    """Return a part of a file on the Hub, cut where the file ends."""
     if file.size is not None and first >= file.size:
         raise _bad(snapshot, file.path, Reason(WeightsReason.EMPTY))
     last = min(first + count, file.size if file.size is not None else first + count) - 1
@@ -133,7 +133,7 @@ def _remote(
 
 
 def _local(snapshot: Snapshot, root: Path, file: RepoFile, first: int, count: int) -> tuple[bytes, int]:
-    """A part of a file on this disk."""
+    """Return a part of a file on this disk."""
     try:
         with local.opened(root, file.path) as opened:
             size = os.fstat(opened.fileno()).st_size

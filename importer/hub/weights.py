@@ -27,7 +27,7 @@ TOKENIZERS = re.compile(
 
 
 def weight_files(files: tuple[RepoFile, ...]) -> tuple[RepoFile, ...]:
-    """The safetensors an engine loads: those at the top, one copy of each weight, and no adapter.
+    """Return the safetensors an engine loads: those at the top, one copy of each weight, and no adapter.
 
     A second copy is named ``consolidated``, or carries a variant in its name (``model.fp16.safetensors``).
     """
@@ -38,19 +38,21 @@ def weight_files(files: tuple[RepoFile, ...]) -> tuple[RepoFile, ...]:
 
 
 def _variant(file: RepoFile, names: set[str]) -> bool:
-    """Whether the same file is there without the word before its ending."""
+    """Return whether the same file is there without the word before its ending."""
     plain = VARIANT.sub(".safetensors", PART.sub("", file.path))
     return plain != PART.sub("", file.path) and plain in names
 
 
 def weights_size(snapshot: Snapshot) -> int | None:
-    """Bytes of the weights; ``None`` where none are listed or a size is not known."""
+    """Return bytes of the weights; ``None`` where none are listed or a size is not known."""
     sizes = [f.size for f in weight_files(snapshot.files)]
     return sum(s for s in sizes if s is not None) if sizes and None not in sizes else None
 
 
 def locate_weights(snapshot: Snapshot) -> Path | None:
-    """A directory on this disk with all weights of this very snapshot and a tokenizer, else ``None``."""
+    """Return a directory on this disk with all weights of this very snapshot and a tokenizer, else
+    ``None``.
+    """
     directory = snapshot.directory
     if snapshot.model_id and snapshot.revision:
         directory = cache.snapshot(snapshot.model_id, snapshot.revision)
@@ -72,7 +74,7 @@ def readable(folder: Path, places: AllowedFolders) -> Path | None:
 
 
 def _complete(files: tuple[RepoFile, ...]) -> bool:
-    """Whether every numbered part of a set is there; the number of parts stands in each name."""
+    """Return whether every numbered part of a set is there; the number of parts stands in each name."""
     names = {f.path for f in files}
     sets = {(m[1], m[3]) for name in names if (m := SHARD.fullmatch(name))}
     return all(f"{stem}-{i:05}-of-{n}.safetensors" in names for stem, n in sets for i in range(1, int(n) + 1))
@@ -141,7 +143,7 @@ def _refusal(response: Any, repo: str, commit: str) -> HubError:
 
 
 def _bar(progress: Progress, total: int) -> type:
-    """A silent progress bar for the Hub client that passes the bytes of its largest count on."""
+    """Return a silent progress bar for the Hub client that passes the bytes of its largest count on."""
     from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
     counts: dict[int, float] = {}

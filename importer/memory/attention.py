@@ -17,7 +17,7 @@ ENCODER_TOKENS = 1500  # Whisper: 30 s of sound
 
 
 def attention(keys: Keys, layer: int, kind: Kind, hidden: int) -> tuple[Cache, ...]:
-    """What an attention layer keeps; nothing where the layer has no attention after all."""
+    """Return what an attention layer keeps; nothing where the layer has no attention after all."""
     if kind == "cross":
         return _cross(keys, hidden, keys.size("vision_tokens", default=IMAGE_TOKENS))
     block = _block(keys, layer)
@@ -58,7 +58,7 @@ def _plain(keys: Keys, layer: int, kind: Kind, hidden: int, block: Keys | None) 
 
 
 def window(keys: Keys, layer: int) -> int | None:
-    """Tokens that a layer with a window sees."""
+    """Return tokens that a layer with a window sees."""
     return keys.at(layer, *_WINDOW) or keys.count(*_WINDOW)
 
 
@@ -91,7 +91,7 @@ def _latent(keys: Keys, layer: int, rank: int, kind: Kind) -> tuple[Cache, ...]:
 
 
 def _indexes(keys: Keys, layer: int) -> bool:
-    """Whether the layer chooses tokens itself; others use what an earlier layer chose."""
+    """Return whether the layer chooses tokens itself; others use what an earlier layer chose."""
     listed = keys.words("indexer_types")
     return layer >= len(listed) or listed[layer] != "shared"
 
@@ -138,7 +138,9 @@ KERNEL = ("conv_kernel", "mamba_d_conv", "conv_kernel_size")
 
 
 def state(keys: Keys, hidden: int) -> State | None:
-    """What a layer of this config keeps, whatever kind of recurrence it is; ``None`` where nothing says."""
+    """Return what a layer of this config keeps, whatever kind of recurrence it is; ``None`` where nothing
+    says.
+    """
     return next((s for rule in RULES if (s := rule(keys, hidden)) is not None), None)
 
 

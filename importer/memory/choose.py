@@ -137,7 +137,7 @@ class Choice:
 
     @property
     def says(self) -> str:
-        """The reason in one line."""
+        """Return the reason in one line."""
         return render(self.reason)
 
     def to_json(self) -> dict[str, Any]:
@@ -174,7 +174,7 @@ def choose(
     backend: str,
     wanted: FitRequest,
 ) -> Choice:
-    """What to write for a repository on ``device``, whose memory is known."""
+    """Return what to write for a repository on ``device``, whose memory is known."""
     dtype = None if isinstance(shape, Unknown) else _dtype(snapshot, shape, device, backend, wanted)
     said = () if dtype is None else (dtype,)
     if isinstance(shape, Unknown):
@@ -245,13 +245,15 @@ def _holds(case: LoadCase, placed: Placed, fit: Fit, tokens: int) -> Reason:
 
 
 def _settings(case: LoadCase, placed: Placed, fit: Fit) -> list[Evidence]:
-    """What the user left open of the cards and their memory; other engines than vLLM have no such options."""
+    """Return what the user left open of the cards and their memory; other engines than vLLM have no such
+    options.
+    """
     made = _cards(case, placed, fit) if case.backend == "vllm" else ()
     return [e for e in made if not case.wanted.is_fixed(e.key)]
 
 
 def _cards(case: LoadCase, placed: Placed, fit: Fit) -> Iterator[Evidence]:
-    """How many cards, how much of each, or how much of a processor's memory for the cache."""
+    """Yield how many cards, how much of each, or how much of a processor's memory for the cache."""
     split, device = placed.split, case.device
     of = device.count if device.count > split.cards else None
     if split.tensor > 1:
@@ -287,7 +289,9 @@ def _cpu_cache(case: LoadCase, placed: Placed, fit: Fit) -> Evidence:
 def _dtype(
     snapshot: Snapshot, shape: Shape, device: Device, backend: str, wanted: FitRequest
 ) -> Evidence | None:
-    """The checkpoint's, or the nearest that the device calculates in and that vLLM takes for the model."""
+    """Return the checkpoint's, or the nearest that the device calculates in and that vLLM takes for the
+    model.
+    """
     if backend != "vllm" or shape.dtype is None or wanted.is_fixed("dtype"):
         return None
     overflows = not OVERFLOWS.isdisjoint(model_types(snapshot))

@@ -39,23 +39,25 @@ class Keys:
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Keys:
-        """The config with the defaults of its ``model_type``."""
+        """Return the config with the defaults of its ``model_type``."""
         kind = config.get("model_type")
         return cls(config, _defaults().get(kind, {}) if isinstance(kind, str) else {})
 
     @classmethod
     def inside(cls, config: Mapping[str, Any], name: str) -> Keys:
-        """A tower's config, with the defaults that its owner's ``model_type`` has for it."""
+        """Return a tower's config, with the defaults that its owner's ``model_type`` has for it."""
         kind, inner = config.get("model_type"), config.get(name)
         defaults = _defaults().get(f"{kind}/{name}", {})
         return cls(inner if isinstance(inner, Mapping) else {}, defaults)
 
     def get(self, *names: str) -> Any:
-        """The first of these that is set and not null; a null in the config hides the default."""
+        """Return the first of these that is set and not null; a null in the config hides the default."""
         return next(self._values(names), None)
 
     def count(self, *names: str) -> int | None:
-        """The first that is a whole number from 0 to ``MOST``; a number with a zero fraction is whole."""
+        """Return the first that is a whole number from 0 to ``MOST``; a number with a zero fraction is
+        whole.
+        """
         return next((n for v in self._values(names) if (n := whole(v)) is not None), None)
 
     def _values(self, names: Iterable[str]) -> Iterator[Any]:
@@ -69,31 +71,33 @@ class Keys:
         return default if found is None else found
 
     def flag(self, *names: str) -> bool:
-        """Whether the first that is set is true."""
+        """Return whether the first that is set is true."""
         return self.get(*names) is True
 
     def word(self, *names: str) -> str:
-        """The first that is set, if it is a text; else an empty one."""
+        """Return the first that is set, if it is a text; else an empty one."""
         value = self.get(*names)
         return value if isinstance(value, str) else ""
 
     def words(self, *names: str) -> tuple[str, ...]:
-        """The first that is a list of words."""
+        """Return the first that is a list of words."""
         return next((found for name in names if (found := _words(self.get(name)))), ())
 
     def numbers(self, *names: str) -> tuple[int, ...]:
-        """The first that is a list of whole numbers; true counts as 1. Each layer asks, so it is kept."""
+        """Return the first that is a list of whole numbers; true counts as 1. Each layer asks, so it is
+        kept.
+        """
         if names not in self.listed:
             self.listed[names] = next((n for name in names if (n := _numbers(self.get(name)))), ())
         return self.listed[names]
 
     def inner(self, name: str) -> Keys:
-        """The object under a key; an empty one where there is none."""
+        """Return the object under a key; an empty one where there is none."""
         value = self.get(name)
         return Keys(value if isinstance(value, Mapping) else {}, {})
 
     def at(self, layer: int, *names: str) -> int | None:
-        """A count that may be given for each layer."""
+        """Return a count that may be given for each layer."""
         listed = self.numbers(*names)
         return listed[layer] if layer < len(listed) else None if listed else self.count(*names)
 
@@ -110,7 +114,7 @@ def _numbers(value: object) -> tuple[int, ...]:
 
 
 def whole(value: object) -> int | None:
-    """A whole number from 0 to ``MOST``, or nothing."""
+    """Return a whole number from 0 to ``MOST``, or nothing."""
     return snapshot.whole(int(value) if isinstance(value, float) and value.is_integer() else value, 0, MOST)
 
 

@@ -61,11 +61,11 @@ class Device:
 
     @property
     def is_card(self) -> bool:
-        """Whether vLLM reserves a share of its memory (``gpu_memory_utilization``)."""
+        """Return whether vLLM reserves a share of its memory (``gpu_memory_utilization``)."""
         return self.kind in {"cuda", "rocm"}
 
     def with_memory(self, memory: int) -> Device:
-        """The same with so many bytes each."""
+        """Return the same with so many bytes each."""
         share = _share(self.kind, memory / GIB) if self.kind == "metal" else self.share
         return replace(self, memory=memory, share=share)
 
@@ -83,7 +83,7 @@ class Device:
 
 
 def named(text: str) -> Device:
-    """The device of ``NAME``, ``2xNAME`` or ``NAMEx2``; hyphens, blanks and case do not count.
+    """Return the device of ``NAME``, ``2xNAME`` or ``NAMEx2``; hyphens, blanks and case do not count.
 
     Raises UsageError("unknown-device") with near names, and UsageError("bad-value").
     """
@@ -113,7 +113,7 @@ def _split(text: str) -> tuple[str, int]:
 
 
 def size(text: str) -> int:
-    """Bytes of ``48GiB``, ``48G`` (the same) or ``48GB``; raises UsageError("bad-value")."""
+    """Return bytes of ``48GiB``, ``48G`` (the same) or ``48GB``; raises UsageError("bad-value")."""
     match = SIZE.fullmatch(text.strip())
     if match is None:
         problem = Reason(DeviceReason.SIZE_FORM)
@@ -127,7 +127,7 @@ def size(text: str) -> int:
 
 
 def of_kind(kind: Kind, name: str, memory: int, *, count: int = 1, capability: str | None = None) -> Device:
-    """A device that is in no table: one that was found here."""
+    """Return a device that is in no table: one that was found here."""
     share = _share(kind, memory / GIB)
     native = _native({"kind": kind, "capability": capability})
     return Device(name, kind, memory, share, native, "this machine", count, capability)
@@ -135,7 +135,7 @@ def of_kind(kind: Kind, name: str, memory: int, *, count: int = 1, capability: s
 
 @cache
 def known() -> Mapping[str, Device]:
-    """The table, by name; chips that come with several sizes have a name for each."""
+    """Return the table, by name; chips that come with several sizes have a name for each."""
     found = {}
     for name, row in raw()["devices"].items():
         sizes = {f"{name}-{gib}g": gib for gib in row.get("sizes", ())} or {name: row.get("gib")}
@@ -150,7 +150,7 @@ def known() -> Mapping[str, Device]:
 
 @cache
 def raw() -> Mapping[str, Any]:
-    """The file's data."""
+    """Return the file's data."""
     text = files("importer").joinpath("data", "devices.json").read_text(encoding="utf-8")
     data: Mapping[str, Any] = json.loads(text)
     return data
@@ -172,13 +172,13 @@ def _native(row: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _near(name: str) -> list[str]:
-    """What may have been meant: names that hold what was typed, else those that look like it."""
+    """Return what may have been meant: names that hold what was typed, else those that look like it."""
     held = [n for n in known() if name and name in n.replace("-", "")]
     return held[:8] or get_close_matches(name, known(), 4, 0.55)
 
 
 def _families() -> list[str]:
-    """All names, the sizes of a chip in one: ``m3-max-36g…128g``."""
+    """Return all names, the sizes of a chip in one: ``m3-max-36g…128g``."""
     return [
         f"{name}-{row['sizes'][0]}g…{row['sizes'][-1]}g" if "sizes" in row else name
         for name, row in raw()["devices"].items()

@@ -36,7 +36,7 @@ KEEPS_ALL = {"gemma2", "llama4_text", "phi3", "qwen2", "qwen2_moe", "qwen3", "qw
 
 
 def sequence(shape: Shape, load: Load) -> tuple[Amount, Amount]:
-    """Bytes of one sequence: keys and values, and states."""
+    """Return bytes of one sequence: keys and values, and states."""
     value = value_bytes(shape, load)
     caches = [c for layer in shape.layers for c in layer]
     mixed = any(isinstance(c, State) or (isinstance(c, Attention) and not c.window) for c in caches)
@@ -66,7 +66,7 @@ def _stepped(tokens: int) -> int:
 
 
 def _token(cache: Cache) -> int:
-    """Values that one token has in one layer."""
+    """Return values that one token has in one layer."""
     if isinstance(cache, Attention):
         return cache.kv_heads * (cache.head_size + cache.value_size)
     if isinstance(cache, Latent):
@@ -77,7 +77,7 @@ def _token(cache: Cache) -> int:
 
 
 def state_size(cache: State, value: int) -> int:
-    """Bytes of one layer's state; delta nets and Mamba 2 keep their recurrence in 32 bits."""
+    """Return bytes of one layer's state; delta nets and Mamba 2 keep their recurrence in 32 bits."""
     recurrent = 4 if cache.kind in WIDE_STATES else value
     return sum(t.parts * t.size * (recurrent if t.recurrent else value) for t in cache.tensors)
 
@@ -100,7 +100,7 @@ GRAPHS = Amount(100 * MIB, 500 * MIB, 2000 * MIB)
 
 
 def estimate(shape: Shape, weights: Weights, load: Load, backend: str) -> Fit:
-    """What the fullest device holds; ``backend`` as a document names it (``vllm``, ``mlx`` …)."""
+    """Return what the fullest device holds; ``backend`` as a document names it (``vllm``, ``mlx`` …)."""
     paged = backend in VLLM
     if backend in TEXT_ONLY and shape.tower:
         weights, shape = _without_tower(shape, weights)
@@ -114,7 +114,7 @@ def estimate(shape: Shape, weights: Weights, load: Load, backend: str) -> Fit:
 
 
 def longest(shape: Shape, weights: Weights, load: Load, backend: str, budget: int) -> Longest:
-    """The longest context up to ``load.context`` whose likely total stays within ``budget`` bytes."""
+    """Return the longest context up to ``load.context`` whose likely total stays within ``budget`` bytes."""
     whole = estimate(shape, weights, load, backend)
 
     def at(context: int) -> Fit:
@@ -140,7 +140,7 @@ def longest(shape: Shape, weights: Weights, load: Load, backend: str, budget: in
 
 
 def _shorter(shape: Shape, whole: Fit, context: int) -> Fit:
-    """The same with another context, on which nothing but the caches depends."""
+    """Return the same with another context, on which nothing but the caches depends."""
     load = replace(whole.load, context=context)
     caches = _paged(shape, load) if whole.backend in VLLM else _growing(shape, load)
     first, *others = (t for t in whole.terms if t.part not in {"kv cache", "states"})
@@ -153,7 +153,7 @@ def _of(fit: Fit, term: Term) -> int:
 
 
 def _weights(shape: Shape, weights: Weights, load: Load, paged: bool) -> Term:
-    """What one device loads of what is published."""
+    """Return what one device loads of what is published."""
     plain = BYTES.get(shape.dtype or "", 2)
     main, drafts = sizes(shape.parts, shape.scheme, plain), sizes(shape.drafts, shape.scheme, plain)
     shares = [_share(shape, load, plain) if paged else 1.0]
@@ -191,7 +191,7 @@ def _without_tower(shape: Shape, weights: Weights) -> tuple[Weights, Shape]:
 
 
 def _cast(shape: Shape, weights: Weights, load: Load) -> float:
-    """The factor between a value as published and as loaded; quantised values stay as they are."""
+    """Return the factor between a value as published and as loaded; quantised values stay as they are."""
     if shape.scheme is not None:
         return 1.0
     stored = max(weights.dtypes, key=lambda t: weights.dtypes[t]) if weights.dtypes else None
@@ -200,7 +200,7 @@ def _cast(shape: Shape, weights: Weights, load: Load) -> float:
 
 
 def _share(shape: Shape, load: Load, plain: int) -> float:
-    """The part of all parameters that the fullest device holds."""
+    """Return the part of all parameters that the fullest device holds."""
     stages = max(load.pipeline_parallel, 1)
     whole = sizes(shape.parts, shape.scheme, plain)
     each = {parts: on_device(shape, parts, load, plain) for parts in {block.parts for block in shape.blocks}}
@@ -211,7 +211,7 @@ def _share(shape: Shape, load: Load, plain: int) -> float:
 
 
 def on_device(shape: Shape, parts: tuple[Part, ...], load: Load, plain: int) -> int:
-    """Bytes of these parameters on one of the devices that share them."""
+    """Return bytes of these parameters on one of the devices that share them."""
     devices = max(load.tensor_parallel, 1)
     return sum(ceil(sizes((p,), shape.scheme, plain) / min(devices, p.most or devices)) for p in parts)
 
@@ -223,7 +223,7 @@ def _unfolded(shape: Shape, load: Load) -> int:
 
 
 def _paged(shape: Shape, load: Load) -> list[Term]:
-    """Keys and values, and states, as vLLM takes them from its pool; one block of it stays empty."""
+    """Return keys and values, and states, as vLLM takes them from its pool; one block of it stays empty."""
     pool, flight = pages.pool(shape, load), pages.in_flight(load)
     states = pool.blocks(load.context, flight, states=True) * load.sequences
     keys = pool.blocks(load.context, flight, states=False) * load.sequences
@@ -276,7 +276,7 @@ def _times(amount: Amount, count: int) -> Amount:
 
 
 def _activations(shape: Shape, load: Load, paged: bool) -> Term:
-    """One step's tokens, side by side in the widest layer."""
+    """Return one step's tokens, side by side in the widest layer."""
     tokens = (load.batched_tokens or pages.batched_default(load)) if paged else PREFILL
     widest = max((b.active for b in shape.blocks), default=0)
     spread = max((widest - 3 * shape.hidden) / max(load.tensor_parallel, 1), 0) + 3 * shape.hidden
@@ -286,7 +286,9 @@ def _activations(shape: Shape, load: Load, paged: bool) -> Term:
 
 
 def _logits(shape: Shape, load: Load, paged: bool) -> Term:
-    """One row for each sequence that may run, calculated, widened to 32 bits, and sorted where asked."""
+    """Return one row for each sequence that may run, calculated, widened to 32 bits, and sorted where
+    asked.
+    """
     rows = (load.slots or pages.slots_default(load)) if paged else max(load.sequences, 1)
     each = shape.vocabulary * rows
     amount = Amount(each * 2, each * 10, each * 20)

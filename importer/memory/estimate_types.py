@@ -79,17 +79,17 @@ class Amount:
 
     @classmethod
     def exactly(cls, size: int) -> Amount:
-        """A figure without doubt."""
+        """Return a figure without doubt."""
         return cls(size, size, size)
 
     @classmethod
     def about(cls, size: int, share: float) -> Amount:
-        """A figure that may be off by ``share`` of itself, either way."""
+        """Return a figure that may be off by ``share`` of itself, either way."""
         return cls(int(size * (1 - share)), size, int(size * (1 + share)))
 
     @classmethod
     def sum(cls, amounts: Iterable[Amount]) -> Amount:
-        """Each bound by itself: all low, all likely, all high."""
+        """Return each bound by itself: all low, all likely, all high."""
         listed = tuple(amounts)
         return cls(sum(a.low for a in listed), sum(a.likely for a in listed), sum(a.high for a in listed))
 
@@ -159,11 +159,11 @@ class Fit:
 
     @property
     def total(self) -> Amount:
-        """All terms together."""
+        """Return all terms together."""
         return Amount.sum(t.amount for t in self.terms)
 
     def term(self, part: Part) -> Term | None:
-        """The term of this name, where the estimate has it."""
+        """Return the term of this name, where the estimate has it."""
         return next((t for t in self.terms if t.part == part), None)
 
     def to_json(self) -> dict[str, Any]:
@@ -217,11 +217,13 @@ def compare(
 
 
 def resident(fit: Mapping[str, Any], held: int | None) -> dict[str, Any]:
-    """The whole estimate beside the bytes that an engine's processes hold; empty where either is unknown."""
+    """Return the whole estimate beside the bytes that an engine's processes hold; empty where either is
+    unknown.
+    """
     total = ((fit.get("estimate") or {}).get("total") or {}).get("likely")
     return {"resident": beside(total, held)} if total and held else {}
 
 
 def beside(predicted: int, reported: int) -> dict[str, Any]:
-    """Two figures, and by how much the prediction is above what was reported."""
+    """Return two figures, and by how much the prediction is above what was reported."""
     return {"predicted": predicted, "reported": reported, "error": round(predicted / reported - 1, 4)}

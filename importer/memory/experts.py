@@ -37,13 +37,13 @@ PLAIN_TYPES = {
 
 
 def single(keys: Keys) -> bool:
-    """Whether each layer is one block only: attention, recurrence or feed-forward (Nemotron-H)."""
+    """Return whether each layer is one block only: attention, recurrence or feed-forward (Nemotron-H)."""
     listed = keys.words("layers_block_type", "layer_types")
     return isinstance(keys.get("hybrid_override_pattern"), str) or bool({"mlp", "moe"} & set(listed))
 
 
 def forward(keys: Keys, layer: int, hidden: int) -> tuple[Part, ...]:
-    """The feed-forward parameters of one layer."""
+    """Return the feed-forward parameters of one layer."""
     if single(keys):
         block = _letter(keys, layer)
         if block not in {"mlp", "moe"}:
@@ -58,14 +58,14 @@ def forward(keys: Keys, layer: int, hidden: int) -> tuple[Part, ...]:
 
 
 def count(keys: Keys) -> int:
-    """How many experts a routed layer has; 0 for a dense model."""
+    """Return how many experts a routed layer has; 0 for a dense model."""
     listed = keys.numbers(*EXPERTS)
     found = keys.count(*EXPERTS) or (listed[0] if listed else None)
     return found or keys.inner("ffn_config").size("moe_num_experts")
 
 
 def chosen(keys: Keys) -> int:
-    """How many of them one token visits."""
+    """Return how many of them one token visits."""
     listed = keys.numbers(*CHOSEN)
     return keys.count(*CHOSEN) or (listed[0] if listed else 0) or keys.inner("ffn_config").size("moe_top_k")
 
@@ -101,7 +101,7 @@ def width(keys: Keys, layer: int, hidden: int) -> int:
 
 
 def routed(keys: Keys, layer: int) -> bool:
-    """Whether this layer has experts."""
+    """Return whether this layer has experts."""
     if count(keys) <= 1:
         return False
     listed = keys.words("mlp_layer_types")

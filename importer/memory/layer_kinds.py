@@ -34,14 +34,14 @@ Rule = Callable[[Keys, int], list[Kind] | None]
 
 
 def kinds(keys: Keys, layers: int) -> list[Kind]:
-    """The kind of each layer; plain attention where nothing else is said."""
+    """Return the kind of each layer; plain attention where nothing else is said."""
     found = next((k for rule in RULES if (k := rule(keys, layers)) is not None), None)
     listed = found if found is not None else _by_window(keys, layers)
     return _crossed(keys, listed)
 
 
 def length(keys: Keys) -> int | None:
-    """How many layers a config lists, where it lists them and gives no number."""
+    """Return how many layers a config lists, where it lists them and gives no number."""
     letters = keys.get("hybrid_override_pattern")
     if isinstance(letters, str) and letters:
         return len(letters)
@@ -58,7 +58,7 @@ def _letters(keys: Keys, layers: int) -> list[Kind] | None:
 
 
 def _words(keys: Keys, layers: int) -> list[Kind] | None:
-    """A word that is not known stands for attention: it costs the most."""
+    """Return a word that is not known stands for attention: it costs the most."""
     listed = keys.words("layer_types", "layers_block_type")
     if not listed or not any(word in WORDS for word in listed):
         return None
@@ -77,7 +77,7 @@ def _blocks(keys: Keys, layers: int) -> list[Kind] | None:
 
 
 def _pattern(keys: Keys, layers: int) -> list[Kind] | None:
-    """The period that transformers takes for a model type whose config lists no layers."""
+    """Return the period that transformers takes for a model type whose config lists no layers."""
     listed = keys.words("layer_pattern")
     return [WORDS.get(word, "full") for word in islice(cycle(listed), layers)] if listed else None
 
@@ -138,7 +138,9 @@ def _states_only(keys: Keys, layers: int) -> list[Kind] | None:
 
 
 def _by_window(keys: Keys, layers: int) -> list[Kind]:
-    """One window for all layers, or for those from ``max_window_layers`` on where that key has a switch."""
+    """Return one window for all layers, or for those from ``max_window_layers`` on where that key has a
+    switch.
+    """
     if not keys.count("sliding_window"):
         return ["full"] * layers
     switch = keys.get("use_sliding_window")

@@ -40,7 +40,7 @@ class Latent:
 
     @property
     def width(self) -> int:
-        """Values in one stored vector."""
+        """Return values in one stored vector."""
         return self.rank + self.rope
 
 
@@ -72,7 +72,9 @@ class State:
     dtype: str | None = None  # of the recurrence, where the config or the architecture fixes it
 
     def divides(self, devices: int) -> bool:
-        """Whether vLLM can deal it out: what there is one of (Mamba's groups) each device gets a copy of."""
+        """Return whether vLLM can deal it out: what there is one of (Mamba's groups) each device gets a copy
+        of.
+        """
         return all(t.parts <= 1 or t.parts % devices == 0 for t in self.tensors)
 
 

@@ -30,26 +30,28 @@ QUANTISED: dict[str, tuple[Fraction, int]] = {
 
 
 def computed(shape: Shape, load: Load) -> str:
-    """The dtype of the calculation; an engine takes bfloat16 where the checkpoint is in 32 bits."""
+    """Return the dtype of the calculation; an engine takes bfloat16 where the checkpoint is in 32 bits."""
     if load.dtype != "auto":
         return load.dtype
     return "bfloat16" if shape.dtype in {None, "float32"} else str(shape.dtype)
 
 
 def value_bytes(shape: Shape, load: Load) -> int:
-    """Bytes of one value of the calculation."""
+    """Return bytes of one value of the calculation."""
     return BYTES.get(computed(shape, load), 2)
 
 
 def kv_name(shape: Shape, load: Load) -> str:
-    """What keys and values are kept in: as asked, as the checkpoint wants, else as is calculated."""
+    """Return what keys and values are kept in: as asked, as the checkpoint wants, else as is calculated."""
     if load.kv_dtype != "auto":
         return load.kv_dtype
     return shape.kv_dtype or computed(shape, load)
 
 
 def kv_bytes(shape: Shape, load: Load) -> tuple[Fraction, int]:
-    """Bytes of one value, and of one scale, which stands once for each head's key and once for its value."""
+    """Return bytes of one value, and of one scale, which stands once for each head's key and once for its
+    value.
+    """
     name = kv_name(shape, load)
     if name in QUANTISED:
         return QUANTISED[name]
@@ -92,7 +94,7 @@ class Group:
 
     @property
     def size(self) -> int:
-        """Bytes of all its pages in one block."""
+        """Return bytes of all its pages in one block."""
         return sum(p.size for p in self.pages)
 
     def blocks(self, context: int, in_flight: int) -> int:
@@ -113,17 +115,21 @@ class Pool:
         return sum(g.blocks(context, in_flight) for g in chosen)
 
     def sequence(self, context: int, in_flight: int) -> int:
-        """Bytes that one sequence takes from the pool."""
+        """Return bytes that one sequence takes from the pool."""
         return self.block * self.blocks(context, in_flight)
 
     def tokens(self, memory: int, context: int, in_flight: int) -> int:
-        """What vLLM logs as the size of its cache: how many full sequences the memory holds, in tokens."""
+        """Return what vLLM logs as the size of its cache: how many full sequences the memory holds, in
+        tokens.
+        """
         each = self.blocks(context, in_flight)
         return int(memory // self.block / each * context) if self.block and each else 0
 
 
 def in_flight(load: Load) -> int:
-    """Tokens that may be scheduled and not settled: one step, on cards two and one more for each stage."""
+    """Return tokens that may be scheduled and not settled: one step, on cards two and one more for each
+    stage.
+    """
     batched = load.batched_tokens or batched_default(load)
     steps = load.pipeline_parallel if load.device == "cpu" else max(2, load.pipeline_parallel)
     return batched * max(steps, 1)
@@ -145,7 +151,7 @@ def slots_default(load: Load) -> int:
 
 
 def pool(shape: Shape, load: Load) -> Pool:
-    """The pool of one device."""
+    """Return the pool of one device."""
     caches = [c for layer in _stage(shape, load) for c in layer]
     caches += shape.drafting if load.drafts else ()
     block = _block(shape, load, caches)
@@ -157,13 +163,13 @@ def pool(shape: Shape, load: Load) -> Pool:
 
 
 def _stage(shape: Shape, load: Load) -> tuple[tuple[Cache, ...], ...]:
-    """The layers of the fullest pipeline stage: the last ones, as good as any."""
+    """Return the layers of the fullest pipeline stage: the last ones, as good as any."""
     count = ceil(len(shape.layers) / max(load.pipeline_parallel, 1))
     return shape.layers[:count]
 
 
 def _block(shape: Shape, load: Load, caches: Sequence[Cache]) -> int:
-    """Tokens of a block: the engine's own, or as many as a state's page needs."""
+    """Return tokens of a block: the engine's own, or as many as a state's page needs."""
     latent = any(isinstance(c, Latent) for c in caches)
     usual = LATENT_BLOCK if latent else BLOCK
     block = load.block_size or usual.get(load.device, 16)
@@ -210,7 +216,7 @@ def _latent(cache: Latent, token: int, block: int) -> list[KVPage]:
 
 
 def _token(shape: Shape, load: Load, cache: Cache) -> int:
-    """Bytes that one token has in one layer."""
+    """Return bytes that one token has in one layer."""
     value, scale = kv_bytes(shape, load)
     if isinstance(cache, Latent):
         if cache.indexer and kv_name(shape, load) == "fp8_ds_mla":
@@ -232,7 +238,7 @@ def _heads(kv_heads: int, load: Load) -> int:
 
 
 def state_size(shape: Shape, load: Load, cache: State) -> int:
-    """Bytes of one layer's state for one sequence on one device.
+    """Return bytes of one layer's state for one sequence on one device.
 
     A convolution remembers drafts too. On processors vLLM keeps recurrences in 32 bits (those with
     AVX-512 BF16, which it asks for); elsewhere in what the config says, else in what is calculated in.
@@ -249,7 +255,9 @@ def state_size(shape: Shape, load: Load, cache: State) -> int:
 
 
 def _aligned(shape: Shape, load: Load) -> bool:
-    """Whether a state is kept at block boundaries too, for reuse: not where there is nothing but states."""
+    """Return whether a state is kept at block boundaries too, for reuse: not where there is nothing but
+    states.
+    """
     attends = any(not isinstance(c, State) for layer in shape.layers for c in layer)
     return load.prefix_caching and attends
 
@@ -286,7 +294,7 @@ def _groups(pages: list[KVPage]) -> list[Group]:
 
 
 def _uniform(pages: list[KVPage]) -> bool:
-    """Whether all layers need the same number of blocks, whatever the size of their pages."""
+    """Return whether all layers need the same number of blocks, whatever the size of their pages."""
     first = pages[0]
     if all(p.kind in {"full", "latent"} and p.tokens == first.tokens for p in pages):
         return True
@@ -294,7 +302,9 @@ def _uniform(pages: list[KVPage]) -> bool:
 
 
 def _evened(pages: list[KVPage]) -> list[KVPage]:
-    """All at the size of the largest: more tokens to a block where that comes out even, else padding."""
+    """Return all at the size of the largest: more tokens to a block where that comes out even, else
+    padding.
+    """
     largest = max(p.size for p in pages)
     found = []
     for page in pages:

@@ -33,7 +33,7 @@ class Split:
 
     @property
     def cards(self) -> int:
-        """How many cards it takes."""
+        """Return how many cards it takes."""
         return self.tensor * self.pipeline
 
 
@@ -48,7 +48,7 @@ def splits(config: Mapping[str, Any], shape: Shape, cards: int) -> Iterator[Spli
 
 
 def divides(config: Mapping[str, Any], shape: Shape, number: int) -> bool:
-    """Whether vLLM can spread every layer over so many cards.
+    """Return whether vLLM can spread every layer over so many cards.
 
     Heads must come out even, those of keys and values too, unless each card gets a copy of one; so must the
     blocks in which quantised weights are scaled (vLLM's ``validate_fp8_block_shape``).
@@ -66,7 +66,7 @@ def divides(config: Mapping[str, Any], shape: Shape, number: int) -> bool:
 
 
 def _block(config: Mapping[str, Any]) -> int | None:
-    """How many weights share a scale along the side that is spread; ``None`` where they do not."""
+    """Return how many weights share a scale along the side that is spread; ``None`` where they do not."""
     block = config.get("quantization_config") or text_config(config).get("quantization_config")
     groups = _part(_part(block, "config_groups"), "group_0")
     weights = _part(groups, "weights")
@@ -102,7 +102,7 @@ class FitRequest:
     fixed: Container[str] = ()
 
     def get(self, key: str) -> Any:
-        """A value under its dotted key, whether it was set so or inside its map."""
+        """Return a value under its dotted key, whether it was set so or inside its map."""
         if key in self.values:
             return self.values[key]
         head, _, rest = key.partition(".")
@@ -110,12 +110,12 @@ class FitRequest:
         return inner.get(rest) if isinstance(inner, Mapping) else None
 
     def count(self, key: str) -> int | None:
-        """A whole number above zero."""
+        """Return a whole number above zero."""
         value = self.get(key)
         return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
     def is_fixed(self, key: str) -> bool:
-        """Whether the user decided it, alone or with the map that holds it."""
+        """Return whether the user decided it, alone or with the map that holds it."""
         return key in self.fixed or key.partition(".")[0] in self.fixed
 
 
@@ -148,7 +148,7 @@ class LoadCase:
     _fits: dict[tuple[int, Split], Fit] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def best(self) -> Placed:
-        """The first way that holds the whole context, else the one that holds the longest.
+        """Return the first way that holds the whole context, else the one that holds the longest.
 
         Few cards come before many, and the default share of all of them before a larger one.
         """
@@ -161,18 +161,18 @@ class LoadCase:
         return max(ways, key=lambda way: way.longest.context)  # of equal ones the first
 
     def widest(self) -> Placed:
-        """All cards, the default share of each."""
+        """Return all cards, the default share of each."""
         return self._placed(list(self._splits())[-1], self._shares()[0])
 
     def fit(self, context: int, split: Split) -> Fit:
-        """The estimate at this context."""
+        """Return the estimate at this context."""
         if (context, split) not in self._fits:
             load = self.load(context, split)
             self._fits[context, split] = estimate(self.shape, self.weights, load, self.backend)
         return self._fits[context, split]
 
     def load(self, context: int, split: Split) -> Load:
-        """What the engine is asked for; what the document leaves open is the engine's default."""
+        """Return what the engine is asked for; what the document leaves open is the engine's default."""
         speculation = self.wanted.get("engine_args.speculative_config")
         drafts = speculation.get("num_speculative_tokens") if isinstance(speculation, Mapping) else 0
         return Load(
@@ -193,7 +193,7 @@ class LoadCase:
         )
 
     def pool(self, fit: Fit) -> dict[str, int] | None:
-        """The cache of vLLM: bytes of one block, and the blocks of one full sequence."""
+        """Return the cache of vLLM: bytes of one block, and the blocks of one full sequence."""
         if self.backend != "vllm":
             return None
         pool = pages.pool(self.shape, fit.load)
@@ -212,7 +212,7 @@ class LoadCase:
         return tuple(dict.fromkeys(d for d in (few, small) if d is not None))
 
     def holds_all(self) -> bool:
-        """Whether all cards together, each with its default share, hold the whole context."""
+        """Return whether all cards together, each with its default share, hold the whole context."""
         if self.weights.amount.low > self._budget(self.device.share) * self.device.count:
             return False  # seen without any estimate
         split = list(self._splits())[-1]
@@ -245,7 +245,7 @@ class LoadCase:
         return int((self.device.memory or 0) * share)
 
     def _room(self, share: float, fit: Fit) -> int:
-        """Bytes for the likely total of one device; fewer where the user limits the cache."""
+        """Return bytes for the likely total of one device; fewer where the user limits the cache."""
         room = self._budget(share) - spare(fit)
         space = self.wanted.count(CACHE) if self.backend == "vllm" else None
         return room if space is None else min(room, fit.total.likely - cache_bytes(fit) + space)
@@ -258,5 +258,5 @@ def spare(fit: Fit) -> int:
 
 
 def cache_bytes(fit: Fit) -> int:
-    """What one full sequence keeps: keys, values and states."""
+    """Return what one full sequence keeps: keys, values and states."""
     return sum(t.amount.likely for t in fit.terms if t.part in CACHES)

@@ -20,7 +20,7 @@ BIASED_KIN = ("qwen2", "chatglm", "glm4")
 def layer_parts(
     keys: Keys, layer: int, kind: Kind, caches: tuple[Cache, ...], hidden: int
 ) -> tuple[Part, ...]:
-    """The parameters of one layer: its mixers, its feed-forward part, its norms."""
+    """Return the parameters of one layer: its mixers, its feed-forward part, its norms."""
     if keys.get("hybrid_layer_ids") is not None:
         return _zamba(keys, kind, caches, hidden)
     parts = [p for c in caches for p in _mixer(keys, c, hidden)]
@@ -32,7 +32,7 @@ def layer_parts(
 
 
 def around(keys: Keys, hidden: int, vocabulary: int, layers: int, tied: bool) -> tuple[Part, ...]:
-    """What stands before and after the layers: embeddings, positions, the head."""
+    """Return what stands before and after the layers: embeddings, positions, the head."""
     narrow = keys.size("hidden_size_per_layer_input")
     wide = keys.size("vocab_size_per_layer_input", default=vocabulary) * narrow * layers
     named = {"gpt2": "n_positions", "gpt_bigcode": "n_positions", "whisper": "max_target_positions"}
@@ -62,7 +62,7 @@ def _zamba(keys: Keys, kind: Kind, caches: tuple[Cache, ...], hidden: int) -> tu
 
 
 def shared(keys: Keys, blocks: tuple[tuple[Cache, ...], ...], hidden: int) -> tuple[Part, ...]:
-    """The blocks that several layers of Zamba 2 have in common."""
+    """Return the blocks that several layers of Zamba 2 have in common."""
     number = keys.size("num_mem_blocks") if keys.get("hybrid_layer_ids") is not None else 0
     found = next((c for layer in blocks for c in layer if isinstance(c, Attention)), None)
     if not number or found is None:
@@ -130,7 +130,7 @@ def _biased(keys: Keys) -> bool:
 
 
 def _shared_attention(keys: Keys, layer: int, hidden: int) -> list[Part]:
-    """A layer that uses another's keys and values still has queries and an output of its own."""
+    """Return a layer that uses another's keys and values still has queries and an output of its own."""
     from importer.memory.attention import attention
 
     found = [c for c in attention(keys, layer, "full", hidden) if isinstance(c, Attention)]
@@ -245,7 +245,7 @@ def _per_layer_input(keys: Keys, hidden: int) -> tuple[Part, ...]:
 
 
 def drafts(keys: Keys) -> int:
-    """How many layers for multi-token prediction the repository carries."""
+    """Return how many layers for multi-token prediction the repository carries."""
     return keys.size("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
 
 
@@ -264,7 +264,7 @@ COPIED = ("gemma3n", "gemma4")  # whose tower vLLM takes from transformers, whol
 
 
 def parts(config: Mapping[str, Any], hidden: int) -> tuple[Part, ...]:
-    """What the towers of a config have, as far as its keys tell; an estimate, not a count."""
+    """Return what the towers of a config have, as far as its keys tell; an estimate, not a count."""
     owners = [config, *(c for c in (config.get("thinker_config"),) if isinstance(c, Mapping))]
     found = [Keys.inside(o, name) for o in owners for name in CONFIGS if isinstance(o.get(name), Mapping)]
     folded = Keys.of(config).size("scale_factor", "pixel_shuffle_factor", default=1)
@@ -274,7 +274,7 @@ def parts(config: Mapping[str, Any], hidden: int) -> tuple[Part, ...]:
 
 
 def hinted(config: Mapping[str, Any]) -> bool:
-    """Whether some key speaks of a tower, however its authors name it."""
+    """Return whether some key speaks of a tower, however its authors name it."""
     return any(HINT.search(name) and value not in (None, False, {}) for name, value in config.items())
 
 

@@ -52,7 +52,7 @@ class Scheme:
     all_roles: bool = False
 
     def size(self, part: Part, plain: int) -> int:
-        """Bytes of a part, whose unquantised parameters take ``plain`` bytes each."""
+        """Return bytes of a part, whose unquantised parameters take ``plain`` bytes each."""
         if part.role in ALWAYS or (part.role in {"embedding", "head"} and not self.all_roles):
             return part.count * plain
         left = self.left.get(part.role, Fraction(0))
@@ -61,7 +61,7 @@ class Scheme:
 
 
 def sizes(parts: Iterable[Part], scheme: Scheme | None, plain: int) -> int:
-    """Bytes of all parts as published; layers are many, and most of them alike."""
+    """Return bytes of all parts as published; layers are many, and most of them alike."""
     return sum(
         number * (part.count * plain if scheme is None else scheme.size(part, plain))
         for part, number in Counter(parts).items()
@@ -71,7 +71,7 @@ def sizes(parts: Iterable[Part], scheme: Scheme | None, plain: int) -> int:
 def scheme(
     config: Mapping[str, Any], text: Mapping[str, Any], modelopt: Mapping[str, Any], layers: int
 ) -> Scheme | None:
-    """The scheme of a checkpoint, ``None`` where its parameters are as they were trained."""
+    """Return the scheme of a checkpoint, ``None`` where its parameters are as they were trained."""
     for owner in (config, text):
         for name in ("quantization_config", "compression_config", "quantization"):
             block = owner.get(name)
@@ -121,7 +121,9 @@ def _bitsandbytes(block: Mapping[str, Any]) -> Fraction:
 
 
 def _weights(block: Mapping[str, Any]) -> Fraction | None:
-    """What compressed-tensors and Quark write for a group of layers; of several groups, the narrowest."""
+    """Return what compressed-tensors and Quark write for a group of layers; of several groups, the
+    narrowest.
+    """
     groups = block.get("config_groups")
     listed = list(groups.values()) if isinstance(groups, Mapping) else []
     listed.append({"weights": _quark(block)})
@@ -186,18 +188,20 @@ def _mlx(block: Mapping[str, Any], bits: int, group: int, layers: int) -> Scheme
 
 
 def _mean(costs: list[Fraction], usual: Fraction, expected: int) -> Fraction:
-    """The mean of a role, where ``costs`` are those of the modules that stand apart."""
+    """Return the mean of a role, where ``costs`` are those of the modules that stand apart."""
     share = min(Fraction(1), Fraction(len(costs), expected))
     return usual + (sum(costs, Fraction(0)) / len(costs) - usual) * share
 
 
 def _expected(role: Role, layers: int) -> int:
-    """How many modules of a role a model has, roughly: what stands apart of one layer changes little."""
+    """Return how many modules of a role a model has, roughly: what stands apart of one layer changes
+    little.
+    """
     return 1 if role in {"embedding", "head"} else max(layers, 1) * (4 if role == "attention" else 3)
 
 
 def _left(block: Mapping[str, Any], layers: int) -> dict[Role, Fraction]:
-    """The share of each role that the lists of exceptions name."""
+    """Return the share of each role that the lists of exceptions name."""
     named: dict[Role, set[str]] = {}
     for key in LEFT_OUT:
         listed = block.get(key)
@@ -213,7 +217,7 @@ def _share(numbers: set[str], layers: int) -> Fraction:
 
 
 def _number(name: object) -> str:
-    """The layer that a name is of, empty where it is of all."""
+    """Return the layer that a name is of, empty where it is of all."""
     found = LAYER.search(str(name))
     return found[1] if found else ""
 

@@ -65,28 +65,30 @@ class Shape:
 
     @property
     def layers(self) -> tuple[tuple[Cache, ...], ...]:
-        """What each layer keeps; empty where it uses another layer's, or needs nothing of the past."""
+        """Return what each layer keeps; empty where it uses another layer's, or needs nothing of the past."""
         return tuple(block.caches for block in self.blocks)
 
     def kinds(self) -> dict[str, int]:
-        """How many layers keep what: ``full``, ``window``, ``chunk``, ``latent``, ``cross``, a state."""
+        """Return how many layers keep what: ``full``, ``window``, ``chunk``, ``latent``, ``cross``, a
+        state.
+        """
         return dict(Counter(kind_of(c) for layer in self.layers for c in layer))
 
     @property
     def drafting(self) -> tuple[Cache, ...]:
-        """What the layers that draft keep: each as much as the last layer that attends."""
+        """Return what the layers that draft keep: each as much as the last layer that attends."""
         attends = [x for x in self.layers if any(not isinstance(c, State) for c in x)]
         last = [c for c in attends[-1] if not isinstance(c, State)] if attends else []
         return tuple(last * len(self.drafts))
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """All parameters that an engine loads when nothing special is asked of it."""
+        """Return all parameters that an engine loads when nothing special is asked of it."""
         return (*self.around, *self.tower, *(p for block in self.blocks for p in block.parts))
 
 
 def kind_of(cache: Cache) -> str:
-    """The name of a kind in tables."""
+    """Return the name of a kind in tables."""
     if isinstance(cache, Attention):
         return "window" if cache.window else "chunk" if cache.chunk else "full"
     if isinstance(cache, State):
@@ -97,7 +99,7 @@ def kind_of(cache: Cache) -> str:
 
 
 def read(snapshot: Snapshot) -> Shape | Unknown:
-    """The shape that ``config.json`` describes, or what is missing from it."""
+    """Return the shape that ``config.json`` describes, or what is missing from it."""
     config = config_of(snapshot)
     if not config:
         return Unknown(Reason(UnknownReason.CONFIG, label=snapshot.label))
@@ -108,7 +110,7 @@ def read(snapshot: Snapshot) -> Shape | Unknown:
 def describe(
     config: Mapping[str, Any], method: str | None = None, modelopt: Mapping[str, Any] | None = None
 ) -> Shape | Unknown:
-    """The same from the config itself, and from what stands beside it."""
+    """Return the same from the config itself, and from what stands beside it."""
     text = text_config(config)
     keys = Keys.of(text)
     number = keys.count(*LAYERS) or layer_kinds.length(keys)
@@ -156,7 +158,7 @@ def _layer(keys: Keys, number: int, kind: Kind, hidden: int) -> Layer:
 
 
 def _active(keys: Keys, number: int, caches: tuple[Cache, ...], hidden: int) -> int:
-    """The values that one token has side by side in the widest step of a layer."""
+    """Return the values that one token has side by side in the widest step of a layer."""
     widest = [hidden]
     for cache in caches:
         if isinstance(cache, Attention):
@@ -174,7 +176,7 @@ def _active(keys: Keys, number: int, caches: tuple[Cache, ...], hidden: int) -> 
 
 
 def _drafts(keys: Keys, shape: Shape) -> tuple[Part, ...]:
-    """Each is a layer like the last one, with a projection of two hidden states into one."""
+    """Return each is a layer like the last one, with a projection of two hidden states into one."""
     number = min(parameters.drafts(keys), MOST_LAYERS)
     if not number or not shape.blocks:
         return ()
@@ -184,7 +186,7 @@ def _drafts(keys: Keys, shape: Shape) -> tuple[Part, ...]:
 
 
 def _tied(config: Mapping[str, Any], keys: Keys) -> bool:
-    """The outer config's word counts before the inner one's, and both before any default."""
+    """Return the outer config's word counts before the inner one's, and both before any default."""
     said = (config.get("tie_word_embeddings"), keys.config.get("tie_word_embeddings"))
     defaults = (Keys.of(config).get("tie_word_embeddings"), keys.get("tie_word_embeddings"))
     return next((v for v in (*said, *defaults) if isinstance(v, bool)), False)

@@ -71,7 +71,9 @@ class Weights:
 
 
 def files(snapshot: Snapshot) -> tuple[str, ...]:
-    """The weight files that an engine loads, one copy of each weight: what headers are to be read of."""
+    """Return the weight files that an engine loads, one copy of each weight: what headers are to be read
+    of.
+    """
     listed = [f.path for f in weight_files(snapshot.files)]
     named = _mapped(snapshot)
     return tuple(p for p in listed if p in named) if named and named <= set(listed) else tuple(listed)
@@ -80,7 +82,8 @@ def files(snapshot: Snapshot) -> tuple[str, ...]:
 def read(
     snapshot: Snapshot, shape: Shape | Unknown, headers: Mapping[str, WeightTensor] | None = None
 ) -> Weights | Unknown:
-    """The best figure there is: headers, the index, the Hub's totals, listed sizes, then ``config.json``.
+    """Return the best figure there is: headers, the index, the Hub's totals, listed sizes, then
+    ``config.json``.
 
     What the index and the Hub say is taken only where the files' sizes do not contradict it: some
     indexes were copied from another repository, and the Hub counts packed values as parameters.
@@ -113,7 +116,7 @@ def _from_headers(headers: Mapping[str, WeightTensor], shape: Shape | Unknown) -
 
 
 def _is_draft(name: str, layers: int) -> bool:
-    """A tensor of a layer beyond the model's own."""
+    """Return a tensor of a layer beyond the model's own."""
     found = None if TOWER.search(name) else DRAFT.search(name)
     return found is not None and (found[1] is None or 0 < layers <= int(found[1][:6]))
 
@@ -128,7 +131,7 @@ def _from_index(snapshot: Snapshot, shape: Shape | Unknown) -> Weights | None:
 
 
 def _from_api(snapshot: Snapshot, alone: bool) -> Weights | None:
-    """The Hub's parameters by type; packed types count only where the files' sizes bear them out."""
+    """Return the Hub's parameters by type; packed types count only where the files' sizes bear them out."""
     told = _told(snapshot)
     if not told or (alone and not set(told) <= CALCULATED):
         return None
@@ -156,7 +159,9 @@ def _from_config(shape: Shape) -> Weights:
 
 
 def _told(snapshot: Snapshot) -> dict[str, int]:
-    """Bytes by type, from the Hub's parameters by type; empty where it names a type that is not known."""
+    """Return bytes by type, from the Hub's parameters by type; empty where it names a type that is not
+    known.
+    """
     told = snapshot.info.get("safetensors")
     found = {t: whole(n) for t, n in told.items()} if isinstance(told, Mapping) else {}
     if not set(found) <= set(BITS) or None in found.values():
@@ -165,7 +170,7 @@ def _told(snapshot: Snapshot) -> dict[str, int]:
 
 
 def _listed(snapshot: Snapshot) -> int | None:
-    """The sizes of the weight files together, where every one is listed with its size."""
+    """Return the sizes of the weight files together, where every one is listed with its size."""
     chosen = set(files(snapshot))
     found = [f.size for f in snapshot.files if f.path in chosen]
     if not found:

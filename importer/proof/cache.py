@@ -26,7 +26,7 @@ TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "tekken.json", "tokenize
 def cached(
     study: TemplateAnalysis, tokens: Tokens, declared: bool, target: Target, ask: Callable[[], Proof]
 ) -> Proof:
-    """The kept proof, else a new one that is kept from now on, unless an accident had a part in it."""
+    """Return the kept proof, else a new one that is kept from now on, unless an accident had a part in it."""
     path = home() / "cache" / "proofs" / f"{_key(study, tokens, declared, target)}.json"
     try:
         return Proof.from_json(json.loads(path.read_text(encoding="utf-8")))
@@ -48,7 +48,9 @@ def _had_accident(proof: Proof) -> bool:
 
 
 def _key(study: TemplateAnalysis, tokens: Tokens, declared: bool, target: Target) -> str:
-    """Everything a proof depends on; the code that makes it counts, so no version number can be forgotten."""
+    """Return everything a proof depends on; the code that makes it counts, so no version number can be
+    forgotten.
+    """
     parts = [json.dumps(codec_of(TemplateAnalysis).encode(study)), json.dumps(asdict(tokens), default=str)]
     parts += [str(declared), target.backend, str(target.version), str(target.plugin is not None)]
     parts += [_code(), *_tokenizer(tokens.directory)]

@@ -35,7 +35,7 @@ class JudgedReading(Protocol):
 
 
 def judge_tool(sample: Sample, reading: JudgedReading) -> Reason | None:
-    """Why the reading differs from what was written, or ``None``."""
+    """Return why the reading differs from what was written, or ``None``."""
     if reading.error:
         return _stopped(reading.error)
     got, want = reading.calls, sample.calls
@@ -53,7 +53,7 @@ def judge_tool(sample: Sample, reading: JudgedReading) -> Reason | None:
 
 
 def judge_reasoning(sample: Sample, reading: JudgedReading) -> Reason | None:
-    """Why reasoning and answer were not told apart as they were written, or ``None``."""
+    """Return why reasoning and answer were not told apart as they were written, or ``None``."""
     if reading.error:
         return _stopped(reading.error)
     if sample.reasoning is not None and _text(reading.reasoning) != sample.reasoning:

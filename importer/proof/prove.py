@@ -22,7 +22,7 @@ WHOLE = ("tokenizer.json", "tokenizer_config.json")
 
 
 def tokens_of(snapshot: Snapshot, template: Template, vocabulary: Vocabulary) -> tuple[Tokens, bool]:
-    """The tokenizer's description, and whether it is the repository's own word."""
+    """Return the tokenizer's description, and whether it is the repository's own word."""
     config = snapshot.json("tokenizer_config.json")
     folder = snapshot.directory  # the Hub client's cache may hold only some of the listed files
     here = folder if folder is not None and all((folder / f).is_file() for f in WHOLE) else None
@@ -55,7 +55,7 @@ BY_FAMILY = (Rule.MODEL_TYPE, Rule.FAMILY_TABLE)
 
 
 def own_renderer(snapshot: Snapshot, facts: Sequence[Evidence], target: Target) -> str | None:
-    """The tokenizer mode in which the engine renders this model itself, or ``None``."""
+    """Return the tokenizer mode in which the engine renders this model itself, or ``None``."""
     if target.backend != "vllm":
         return None
     told = next(
@@ -67,12 +67,12 @@ def own_renderer(snapshot: Snapshot, facts: Sequence[Evidence], target: Target) 
 
 
 def rendered_by(mode: str, target: Target) -> Reason:
-    """Why a template proves nothing for this model."""
+    """Return why a template proves nothing for this model."""
     return Reason(ProofReason.OWN_RENDERER, engine=target.backend, mode=mode)
 
 
 def unproved(reason: Reason, target: Target, template: str) -> Proof:
-    """A proof that asked nobody, and says why."""
+    """Return a proof that asked nobody, and says why."""
     unasked = dict.fromkeys(("tool_parser", "reasoning_parser"), reason)
     return Proof(target.backend, str(target.version), template, {}, {}, unasked)
 
@@ -97,7 +97,7 @@ TOLD = ("vllm", "vllm-mlx")  # engines that infer no parser
 
 
 def prove(study: TemplateAnalysis, tokens: Tokens, declared: bool, worker: ParserWorker) -> Proof:
-    """All parsers on all samples, the passing ones in pieces too.
+    """Return all parsers on all samples, the passing ones in pieces too.
 
     ``declared`` says whether ``tokens`` are the repository's own list; where it has none, a marker is taken
     as one token and as plain text in turn, and what passes either way passes.
@@ -132,7 +132,7 @@ def prove(study: TemplateAnalysis, tokens: Tokens, declared: bool, worker: Parse
 
 
 def _inferred(worker: ParserWorker, tokens: Tokens) -> dict[str, str | None]:
-    """What the engine takes by itself; some take nothing that they are not told."""
+    """Return what the engine takes by itself; some take nothing that they are not told."""
     if worker.engine in TOLD:
         return {}
     chosen = worker.infer(tokens)
@@ -140,14 +140,14 @@ def _inferred(worker: ParserWorker, tokens: Tokens) -> dict[str, str | None]:
 
 
 def _said(study: TemplateAnalysis) -> Iterator[Sample]:
-    """The answer without a thought again, the template's variable for it said in the request."""
+    """Yield the answer without a thought again, the template's variable for it said in the request."""
     for sample in study.samples:
         if sample.case == UNSAID and study.thinking.off:
             yield replace(sample, case=SAID, kwargs={**sample.kwargs, **study.thinking.off})
 
 
 def _without_reasoning(sample: Sample) -> Sample:
-    """A tool parser reads what a reasoning parser leaves."""
+    """Return a tool parser reads what a reasoning parser leaves."""
     lead = sample.completion[: sample.lead]
     return replace(sample, prompt=sample.prompt + lead, completion=sample.completion[sample.lead :], lead=0)
 
@@ -211,7 +211,9 @@ def _verdict(question: _Question, parser: EngineParser, readings: Sequence[Readi
 def _streamed(
     question: _Question, found: Mapping[str, tuple[ParserVerdict, Tokens]], worker: ParserWorker
 ) -> list[ParserVerdict]:
-    """The passing verdicts with what differs in pieces; streaming removes no parser that reads the whole."""
+    """Return the passing verdicts with what differs in pieces; streaming removes no parser that reads the
+    whole.
+    """
     findings: dict[str, Reason | None] = {}
     verdicts = []
     for verdict, tokens in found.values():
@@ -254,7 +256,7 @@ def _class_of(parser: EngineParser, parsers: Sequence[EngineParser]) -> list[Eng
 
 
 def _assumed(samples: Sequence[Sample], tokens: Tokens) -> Tokens:
-    """What looks like a marker in the rendered text is taken as a token, beside what is declared."""
+    """Return what looks like a marker in the rendered text is taken as a token, beside what is declared."""
     seen = {content for content, _ in tokens.tokens}
     texts = (text for s in samples for text in (s.prompt, s.completion))
     guessed = dict.fromkeys(m for text in texts for m in MARKER.findall(text) if m not in seen)

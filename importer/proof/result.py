@@ -56,7 +56,7 @@ KINDS: Mapping[str, type[StrEnum]] = {
 
 
 def recorded(text: str, twin: Any = None) -> Reason:
-    """The reason that a receipt keeps; where it has no kind that is known here, its text."""
+    """Return the reason that a receipt keeps; where it has no kind that is known here, its text."""
     found = _read(twin)
     return found if isinstance(found, Reason) else Reason(ProofReason.RECORDED, text=text)
 
@@ -97,12 +97,12 @@ class ParserVerdict:
 
     @property
     def reads(self) -> bool:
-        """Whether it reads the template: every needed case came back."""
+        """Return whether it reads the template: every needed case came back."""
         return bool(self.needed) and not any(case in self.failed for case in self.needed)
 
     @property
     def reason(self) -> Reason | None:
-        """Why it does not read the template; ``None`` where it does."""
+        """Return why it does not read the template; ``None`` where it does."""
         case = next((case for case in self.needed if case in self.failed), None)
         return None if case is None else Reason(ProofReason.CASE, case=case, problem=self.failed[case])
 
@@ -130,7 +130,7 @@ class ParserVerdict:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], needed: tuple[str, ...]) -> ParserVerdict:
-        """The verdict that ``to_json`` gave; older receipts have texts alone."""
+        """Return the verdict that ``to_json`` gave; older receipts have texts alone."""
         twins = data.get("reasons", {})
         failed, streaming = twins.get("failed", {}), data["streaming"]
         return cls(
@@ -164,11 +164,11 @@ class Proof:
     inferred: Mapping[str, str | None] = field(default_factory=dict)
 
     def reads(self, key: str) -> list[str]:
-        """The parsers that read the template, the best first."""
+        """Return the parsers that read the template, the best first."""
         return [v.parser for v in self.verdicts.get(key, ()) if v.reads]
 
     def evidence(self) -> list[Evidence]:
-        """One fact per field: who reads the template, who was refuted and why."""
+        """Return one fact per field: who reads the template, who was refuted and why."""
         facts = []
         for key in FIELDS:
             verdicts = self.verdicts.get(key, ())
@@ -195,11 +195,13 @@ class Proof:
         )  # fmt: skip
 
     def streaming(self, key: str, parser: str | None) -> Reason | None:
-        """What the chosen parser reads differently in pieces."""
+        """Return what the chosen parser reads differently in pieces."""
         return next((v.streaming for v in self.verdicts.get(key, ()) if v.parser == parser), None)
 
     def pins(self, parser: str | None) -> bool:
-        """Whether this reasoning parser reads an answer without a thought only when the request says so."""
+        """Return whether this reasoning parser reads an answer without a thought only when the request says
+        so.
+        """
         verdict = next((v for v in self.verdicts.get("reasoning_parser", ()) if v.parser == parser), None)
         return (
             verdict is not None and "thinking-off" in verdict.failed and "thinking-off-said" in verdict.passed
@@ -222,7 +224,7 @@ class Proof:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Proof:
-        """The proof that ``to_json`` gave."""
+        """Return the proof that ``to_json`` gave."""
         verdicts = {
             key: tuple(ParserVerdict.from_json(v, tuple(data["needed"].get(key, ()))) for v in listed)
             for key, listed in data["verdicts"].items()
@@ -239,7 +241,7 @@ class Proof:
         )
 
     def explain(self) -> Iterator[str]:
-        """What was rendered and what each parser returned, line by line."""
+        """Yield what was rendered and what each parser returned, line by line."""
         yield f"proof on {self.engine} {self.version}, template {self.template[:12]}"
         for case, text in self.written.items():
             yield f"  {case} writes {text!r}"
@@ -257,7 +259,9 @@ class Proof:
 
 
 def _unasked(data: Mapping[str, Any], key: str, text: str) -> Reason:
-    """Why nobody was asked. In older receipts a proof that rendered anything asked whatever it could."""
+    """Return why nobody was asked. In older receipts a proof that rendered anything asked whatever it
+    could.
+    """
     twins = data.get("reasons", {}).get("unasked", {})
     if not twins and data["written"] and key in RENDERS_NONE:
         return RENDERS_NONE[key]

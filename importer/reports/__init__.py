@@ -20,7 +20,7 @@ class ReportFormat:
     module: str
 
     def write(self, sheet: ReportModel) -> str:
-        """The report's text; raises DocumentError("never-validated") where it needs a run."""
+        """Return the report's text; raises DocumentError("never-validated") where it needs a run."""
         function = cast(Write, import_module(self.module).write)
         return function(sheet)
 
@@ -34,7 +34,7 @@ FORMATS: dict[str, ReportFormat] = {
 
 
 def of_file(name: str) -> ReportFormat:
-    """The format that the ending of a file stands for; raises UsageError("unknown-report")."""
+    """Return the format that the ending of a file stands for; raises UsageError("unknown-report")."""
     ending = PurePath(name).suffix.lower()
     for found in FORMATS.values():
         if found.ending == ending:

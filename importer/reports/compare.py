@@ -46,7 +46,7 @@ class RunComparison:
 
     @property
     def worse(self) -> int:
-        """How many probes got worse; one that is new counts for nothing, it was not asked before."""
+        """Return how many probes got worse; one that is new counts for nothing, it was not asked before."""
         return sum(moved.way == "worse" for moved in self.outcomes)
 
     def to_json(self) -> dict[str, Any]:
@@ -64,7 +64,7 @@ class RunComparison:
 
 
 def compare(one: ReportModel, other: ReportModel) -> RunComparison:
-    """The newest whole runs of two sheets; raises DocumentError("never-validated")."""
+    """Return the newest whole runs of two sheets; raises DocumentError("never-validated")."""
     before, after = _whole(one), _whole(other)
     moved = tuple(_moved(before, after))
     both = sum(found.probe in after.by_probe for found in before.found)
@@ -128,7 +128,7 @@ def _moved(before: Run, after: Run) -> Iterator[OutcomeChange]:
 
 
 def _way(before: Found | None, after: Found | None) -> Way | None:
-    """A pass gives another reason each time: sampled answers, seconds. That is no change."""
+    """Return a pass gives another reason each time: sampled answers, seconds. That is no change."""
     if before is None or after is None:
         return "new" if before is None else "gone"
     worse = RANK.get(after.outcome, 2) - RANK.get(before.outcome, 2)
@@ -140,7 +140,9 @@ def _way(before: Found | None, after: Found | None) -> Way | None:
 
 
 def _alike(one: Found, other: Found) -> bool:
-    """Whether two failures are one, by blame alone where a receipt of an older version tells no cause."""
+    """Return whether two failures are one, by blame alone where a receipt of an older version tells no
+    cause.
+    """
     if one.attribution != other.attribution:
         return False
     return None in (one.cause, other.cause) or (one.cause, one.remedy) == (other.cause, other.remedy)

@@ -17,7 +17,7 @@ def write(sheet: ReportModel) -> str:
 
 
 def data(sheet: ReportModel) -> dict[str, Any]:
-    """The report as data."""
+    """Return the report as data."""
     return {
         "schema": SCHEMA,
         "name": sheet.name,

@@ -22,7 +22,7 @@ UNFIT = re.compile("[^\t\n\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def write(sheet: ReportModel) -> str:
-    """The file's text; raises DocumentError("never-validated")."""
+    """Return the file's text; raises DocumentError("never-validated")."""
     runs = [run for run in sheet.runs if run.state != "stale"]
     if not runs:
         raise DocumentError("never-validated", name=sheet.name)
@@ -93,7 +93,7 @@ def _lines(found: Found, blamed: str) -> list[str]:
 
 
 def exchange_text(told: Mapping[str, object]) -> str:
-    """A request and its answer as they went over the wire."""
+    """Return a request and its answer as they went over the wire."""
     head = f"{told.get('method')} {told.get('path')} → {told.get('status')} in {told.get('seconds')} s"
     request = told.get("request")
     asked = [] if request is None else [json.dumps(request, ensure_ascii=False)]
@@ -107,5 +107,5 @@ def _cut(text: str) -> str:
 
 
 def _fit(text: object) -> str:
-    """Text that XML can hold, control characters spelled out."""
+    """Return text that XML can hold, control characters spelled out."""
     return UNFIT.sub("\ufffd", plain(str(text)))

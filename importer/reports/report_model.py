@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def plain(text: str) -> str:
-    """Text with control characters spelled out: a repository's words must not steer a terminal."""
+    """Return text with control characters spelled out: a repository's words must not steer a terminal."""
     return "".join(
         c if c in "\n " or c.isprintable() or unicodedata.category(c) == "Zs"
         else c.encode("unicode_escape").decode()
@@ -27,7 +27,7 @@ def plain(text: str) -> str:
 
 
 def trials(agreed: int, number: int, interval: tuple[float, float] | None) -> str:
-    """How many said the same, and between what shares that holds at 95 %: ``3 of 3, 44–100 %``."""
+    """Return how many said the same, and between what shares that holds at 95 %: ``3 of 3, 44–100 %``."""
     if interval is None:
         return ""
     low, high = (f"{100 * end:.0f}" for end in interval)
@@ -42,7 +42,7 @@ def duration(seconds: float) -> str:
 
 
 def moment(text: str) -> str:
-    """A time in UTC as receipts write it, for a person: ``2026-11-21 12:36 UTC``."""
+    """Return a time in UTC as receipts write it, for a person: ``2026-11-21 12:36 UTC``."""
     found = re.fullmatch(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?\+00:00", text)
     return f"{found[1]} {found[2]} UTC" if found else text
 
@@ -53,7 +53,7 @@ def split(seconds: dict[str, float]) -> str:
 
 
 def value(data: Any) -> str:
-    """A decision's value in one line."""
+    """Return a decision's value in one line."""
     if data is None:
         return "–"
     return data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
@@ -88,7 +88,7 @@ class Found:
 
     @property
     def passed(self) -> bool:
-        """Whether it counts as passed."""
+        """Return whether it counts as passed."""
         return self.outcome in PASSED
 
 
@@ -119,12 +119,12 @@ class Run:
 
     @property
     def by_probe(self) -> dict[str, Found]:
-        """The outcomes by the probe's name."""
+        """Return the outcomes by the probe's name."""
         return {found.probe: found for found in self.found}
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many probes had each outcome."""
+        """Return how many probes had each outcome."""
         return {name: sum(f.outcome == name for f in self.found) for name in OUTCOMES}
 
 
@@ -148,27 +148,27 @@ class ReportModel:
 
     @property
     def whole(self) -> tuple[Run, ...]:
-        """The runs of all probes, the newest first."""
+        """Return the runs of all probes, the newest first."""
         return tuple(run for run in self.runs if run.partial is None)
 
     @property
     def parts(self) -> tuple[Run, ...]:
-        """The others, which validate nothing."""
+        """Return the others, which validate nothing."""
         return tuple(run for run in self.runs if run.partial is not None)
 
     @property
     def probes(self) -> list[str]:
-        """Every probe of any run, in the order of the newest that has it."""
+        """Return every probe of any run, in the order of the newest that has it."""
         return _names(self.runs)
 
     @property
     def validating(self) -> list[str]:
-        """The probes of the whole runs."""
+        """Return the probes of the whole runs."""
         return _names(self.whole)
 
     @property
     def troubles(self) -> list[tuple[Run, Found]]:
-        """What did not pass in the runs of the document's present data."""
+        """Return what did not pass in the runs of the document's present data."""
         return [(run, f) for run in self.runs if run.state != "stale" for f in run.found if not f.passed]
 
     def results(self, probe: str) -> list[tuple[Run, Found]]:
@@ -176,7 +176,7 @@ class ReportModel:
         return [(run, run.by_probe[probe]) for run in self.runs if probe in run.by_probe]
 
     def lesson(self, probe: str) -> str:
-        """Who was bitten by what."""
+        """Return who was bitten by what."""
         return next((f.lesson for run in self.runs for f in run.found if f.probe == probe and f.lesson), "")
 
 
@@ -184,11 +184,11 @@ class Write(Protocol):
     """What a format's module has."""
 
     def __call__(self, sheet: ReportModel, /) -> str:
-        """The report's text."""
+        """Return the report's text."""
 
 
 def sheet(stored: StoredDocument, reports: Sequence[Told] | None = None) -> ReportModel:
-    """A document's sheet with every run of its receipt, or with these ``reports`` of runs alone."""
+    """Return a document's sheet with every run of its receipt, or with these ``reports`` of runs alone."""
     receipt = stored.receipt
     if reports is None:
         kept = [] if receipt is None else [*receipt.runs, *([receipt.partial] if receipt.partial else [])]
@@ -215,7 +215,7 @@ def sheet(stored: StoredDocument, reports: Sequence[Told] | None = None) -> Repo
 
 
 def of_receipt(receipt: Receipt) -> ReportModel:
-    """A receipt's sheet without its document, as if that were what was imported."""
+    """Return a receipt's sheet without its document, as if that were what was imported."""
     runs = tuple(run(report, receipt.digest) for report in receipt.runs)
     return ReportModel(
         receipt.name,
@@ -231,7 +231,7 @@ def of_receipt(receipt: Receipt) -> ReportModel:
 
 
 def run(report: Told, digest: str) -> Run:
-    """One report of a receipt, beside the digest that the document has now."""
+    """Return one report of a receipt, beside the digest that the document has now."""
     engine = _mapping(report.get("engine"))
     passed, partial = report.get("passed") is True, report.get("partial")
     state = "partial" if partial else "passed" if passed else "failed"
@@ -285,7 +285,7 @@ def _mapping(told: object) -> Told:
 
 
 def _number(told: object) -> float:
-    """A number that can be shown; anything else is none."""
+    """Return a number that can be shown; anything else is none."""
     if isinstance(told, bool) or not isinstance(told, int | float) or not math.isfinite(told):
         return 0.0
     return float(told)

@@ -36,7 +36,7 @@ def show(sheet: ReportModel, console: Console) -> None:
 
 
 def rendered(sheet: ReportModel, width: int) -> Iterator[RenderableType]:
-    """The head, the outcomes, and each run's time."""
+    """Yield the head, the outcomes, and each run's time."""
     from rich.text import Text
 
     model = f" ({sheet.model}{'@' + sheet.revision[:12] if sheet.revision else ''})" if sheet.model else ""
@@ -70,7 +70,7 @@ def outcomes(found: Sequence[Found], width: int) -> RenderableType:
 
 
 def matrix(sheet: ReportModel, width: int) -> Table:
-    """A row for each probe, a column for each run; signs alone where words do not fit."""
+    """Return a row for each probe, a column for each run; signs alone where words do not fit."""
     longest = max(len(probe) for probe in sheet.validating)
     short = longest + 2 + len(sheet.whole) * (CELL + 3) > width
     heads = [f"{run.label}{' (stale)' if run.state == 'stale' else ''}" for run in sheet.whole]
@@ -89,7 +89,7 @@ def matrix(sheet: ReportModel, width: int) -> Table:
 def table(
     columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", *, painted: bool = False
 ) -> Table:
-    """A borderless table; cells are plain text, never markup, since some come from repositories.
+    """Return a borderless table; cells are plain text, never markup, since some come from repositories.
 
     ``painted``: an outcome, by word or sign, has its colour, where the console has any.
     """

@@ -50,11 +50,11 @@ class Child:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked."""
+        """Return whether it can be asked."""
         return self.process.poll() is None
 
     def ask(self, line: bytes) -> bytes:
-        """The answer to a line. Raises StarvedError and LostError; the child is of no use then."""
+        """Return the answer to a line. Raises StarvedError and LostError; the child is of no use then."""
         try:
             if not self._ready:
                 self._exchange(b"")
@@ -100,7 +100,7 @@ class Child:
         return bytes(answer)
 
     def _lost(self) -> ChildLostError:
-        """Its pipes are closed already, so its end is near."""
+        """Return its pipes are closed already, so its end is near."""
         deadline = time.monotonic() + ENDING
         while self.alive and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -117,7 +117,7 @@ class _Patience:
         self._moved = self._turned = time.monotonic()  # got processor time; or at least waited for it
 
     def ends(self) -> bool:
-        """Whether it has stood still for too long."""
+        """Return whether it has stood still for too long."""
         now = time.monotonic()
         used, waits = self._account()
         if used != self._used:

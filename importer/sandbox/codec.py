@@ -37,7 +37,7 @@ class Codec(NamedTuple):
 
 
 def codec_of(kind: Any) -> Codec:
-    """The codec of a type as annotations name it."""
+    """Return the codec of a type as annotations name it."""
     return _codec(kind)
 
 
@@ -213,7 +213,7 @@ def _key(kind: Enum) -> str:
 
 @cache
 def _kind(key: str) -> Enum:
-    """The member of an enumeration of ours."""
+    """Return the member of an enumeration of ours."""
     module, _, place = key.partition(":")
     name, _, member = place.rpartition(".")
     if not module.startswith("importer."):
@@ -236,12 +236,12 @@ _MARKED: Mapping[str, Change] = {
 
 
 def encode_error(error: ImporterError) -> Any:
-    """An error of ours, by its class, kind and details."""
+    """Return an error of ours, by its class, kind and details."""
     return [type(error).__name__, error.kind, _encode_free(error.details)]
 
 
 def decode_error(raw: Any) -> ImporterError:
-    """The error that ``encode_error`` was given."""
+    """Return the error that ``encode_error`` was given."""
     name, kind, details = raw
     branch = next((b for b in BRANCHES if b.__name__ == name), None)
     if branch is None:

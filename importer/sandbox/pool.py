@@ -46,7 +46,7 @@ class Sandbox(Closing):
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """The processes that are there."""
+        """Return the processes that are there."""
         with self._lock:
             return tuple(child.process.pid for child in (*self._idle, *self._busy))
 
@@ -61,7 +61,7 @@ class Sandbox(Closing):
             child.close()
 
     def call(self, task: Task[Q, A], question: Q, what: str, seconds: float | None = None) -> A | OverLimit:
-        """The task's answer, or the limit that the text exceeds.
+        """Return the task's answer, or the limit that the text exceeds.
 
         ``what`` names the text in the sentence of an error; ``seconds`` stands in for the task's own limit.
         Raises SandboxError where the child was starved or lost twice or the sandbox was closed meanwhile, and
@@ -90,8 +90,8 @@ class Sandbox(Closing):
         raise FaultError(told["fault"])
 
     def _answer(self, line: bytes, what: str, closings: int) -> dict[str, Any]:
-        """One exchange, with another child where the first is starved or lost; none for a call from before
-        the sandbox closed.
+        """Return one exchange, with another child where the first is starved or lost; none for a call from
+        before the sandbox closed.
         """
         kind: Literal["starved", "lost"] = "lost"
         for _ in range(TRIES):
@@ -115,7 +115,7 @@ class Sandbox(Closing):
         raise SandboxError(kind, what=what)
 
     def _take(self, closings: int) -> Child | None:
-        """A child that lives; one that died while nobody asked it anything is replaced."""
+        """Return a child that lives; one that died while nobody asked it anything is replaced."""
         with self._lock:
             if closings != self._closings:
                 return None
@@ -139,6 +139,6 @@ class Sandbox(Closing):
 
 
 def _over(kind: SandboxReason, seconds: float, memory: int) -> OverLimit:
-    """The limit, with how much it allows."""
+    """Return the limit, with how much it allows."""
     size = (MAX_ANSWER if kind is SandboxReason.OUTPUT else memory) // 2**20
     return OverLimit(Reason(kind, seconds=seconds, size=size))

@@ -45,7 +45,7 @@ def main(memory: int) -> None:
 
 
 def _loaded(name: str) -> Work:
-    """A task from the JSON of its question to the JSON of its answer."""
+    """Return a task from the JSON of its question to the JSON of its answer."""
     task: Task[Any, Any] = _named(name)
     if task.warm:
         _named(task.warm)()

@@ -43,7 +43,7 @@ ABOUT = "From a Hugging Face model id to a serving config that was reviewed, and
 
 
 def create(settings: Settings) -> FastAPI:
-    """The application; its database is brought up to date and its runner started when it starts."""
+    """Return the application; its database is brought up to date and its runner started when it starts."""
     app = FastAPI(
         title="importer", version=__version__, description=ABOUT, lifespan=_lifespan,
         docs_url=None, redoc_url=None, generate_unique_id_function=_id,
@@ -60,7 +60,7 @@ def create(settings: Settings) -> FastAPI:
 
 
 def _id(route: APIRoute) -> str:
-    """What a generated client calls a route: ``configs_approve``."""
+    """Return what a generated client calls a route: ``configs_approve``."""
     return f"{route.tags[0]}_{route.name}"
 
 
@@ -92,7 +92,7 @@ def _failed(request: Request, error: Exception) -> Response:
 
 
 def _invalid(request: Request, error: Exception) -> Response:
-    """A request that does not fit its schema: every mistake with its field."""
+    """Return a request that does not fit its schema: every mistake with its field."""
     found: Sequence[Any] = error.errors() if isinstance(error, RequestValidationError) else ()
     if any(one["type"] == "json_invalid" for one in found):
         return answer(

@@ -40,7 +40,7 @@ class DocumentVersion(Version):
 
     @property
     def stored(self) -> StoredDocument:
-        """The document; its path is a name, and nothing lies there."""
+        """Return the document; its path is a name, and nothing lies there."""
         path = Path(f"{self.name}.yaml")
         data = json.loads(self.data)
         receipt = None if self.receipt is None else parse_receipt(json.loads(self.receipt))

@@ -28,7 +28,7 @@ def base(request: Request, settings: Settings) -> str:
 
 
 def gallery(request: Request, settings: Settings) -> dict[str, str]:
-    """What LocalAI's settings name a gallery by."""
+    """Return what LocalAI's settings name a gallery by."""
     return {"url": base(request, settings) + INDEX, "name": GALLERY}
 
 
@@ -54,11 +54,13 @@ class IndexPage:
 
     @property
     def modified(self) -> str | None:
-        """Its time as HTTP has it; ``None`` while another change could still fall into the same second."""
+        """Return its time as HTTP has it; ``None`` while another change could still fall into the same
+        second.
+        """
         return formatdate(self.at, usegmt=True) if 0 < self.at < int(time.time()) else None
 
     def unchanged_since(self, said: str | None) -> bool:
-        """Whether ``If-Modified-Since`` is no older."""
+        """Return whether ``If-Modified-Since`` is no older."""
         if said is None or self.modified is None:
             return False
         try:
@@ -97,6 +99,6 @@ class GalleryIndex:
 
 
 def text(items: Sequence[tuple[str, str]], base: str) -> str:
-    """One YAML list; each item's ``urls``, with which it ends, goes on with the entry's own file."""
+    """Return one YAML list; each item's ``urls``, with which it ends, goes on with the entry's own file."""
     told = [f"{item}  - {json.dumps(f'{base}/gallery/{name}.yaml')}\n" for name, item in items]
     return "".join(told) or "[]\n"

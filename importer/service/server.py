@@ -62,7 +62,7 @@ class HeaderTimeout(H11Protocol):
 
 
 def patience(seconds: float) -> type[HeaderTimeout]:
-    """The protocol with another limit."""
+    """Return the protocol with another limit."""
     return type("Patience", (HeaderTimeout,), {"seconds": seconds})
 
 
@@ -71,7 +71,7 @@ NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)  # such as ::1 of localhost
 
 
 def listening(host: str, port: int) -> list[socket.socket]:
-    """A socket for each address of the host, all on one port; raises ServiceError("not-listening")."""
+    """Return a socket for each address of the host, all on one port; raises ServiceError("not-listening")."""
     found: list[socket.socket] = []
     failed: OSError | None = None
     try:

@@ -121,33 +121,33 @@ class Settings:
 
     @property
     def url(self) -> str:
-        """The database's URL."""
+        """Return the database's URL."""
         return self.database or f"sqlite:///{config.home() / 'service' / 'gallery.sqlite'}"
 
     @property
     def places(self) -> AllowedFolders:
-        """The folders of this disk that may be read: those that the operator named."""
+        """Return the folders of this disk that may be read: those that the operator named."""
         return AllowedFolders.below(self.directory)
 
     @property
     def backends(self) -> tuple[str, ...]:
-        """The backends that imports may be for."""
+        """Return the backends that imports may be for."""
         return tuple(self.backend) or config.NAMES
 
     @property
     def names(self) -> frozenset[str]:
-        """The names that the operator gave this server, in small letters."""
+        """Return the names that the operator gave this server, in small letters."""
         public = urlsplit(self.public_url).hostname
         return frozenset(name.lower() for name in (*self.allowed_host, public) if name)
 
     @property
     def loopback(self) -> bool:
-        """Whether only this machine can reach it."""
+        """Return whether only this machine can reach it."""
         return is_loopback(self.host)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or an address is this machine's own."""
+    """Return whether a name or an address is this machine's own."""
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -155,12 +155,12 @@ def is_loopback(host: str) -> bool:
 
 
 def all_fields() -> Iterator[Field[Any]]:
-    """Every setting in the order that help shows."""
+    """Yield every setting in the order that help shows."""
     yield from fields(Settings)
 
 
 def default(one: Field[Any]) -> Any:
-    """What a setting is where nobody says anything."""
+    """Return what a setting is where nobody says anything."""
     return one.default_factory() if one.default_factory is not MISSING else one.default
 
 
@@ -252,7 +252,7 @@ def _adapter(one: Field[Any]) -> TypeAdapter[Any]:
 
 
 def without_password(url: str) -> str:
-    """A database's URL for eyes."""
+    """Return a database's URL for eyes."""
     head, at, tail = SECRET.sub("", url).rpartition("@")
     scheme, slashes, user = head.partition("://")
     return f"{scheme}{slashes}{user.partition(':')[0]}{at}{tail}" if at else tail

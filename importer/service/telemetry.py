@@ -36,7 +36,7 @@ job_id: ContextVar[str | None] = ContextVar("job_id", default=None)
 
 @contextmanager
 def of_job(ident: str) -> Iterator[None]:
-    """What is logged inside belongs to the job."""
+    """Return what is logged inside belongs to the job."""
     token = job_id.set(ident)
     try:
         yield
@@ -73,7 +73,7 @@ def _ids() -> dict[str, str]:
 
 
 def without_secrets(text: str) -> str:
-    """A line without what only the server and its callers may know."""
+    """Return a line without what only the server and its callers may know."""
     for variable in places.TOKENS:
         if len(value := os.environ.get(variable, "").strip()) >= 8:
             text = text.replace(value, "***")
@@ -118,7 +118,7 @@ class Metrics:
             self._seconds.labels(method, route).observe(seconds)
 
     def text(self, database: Database) -> bytes:
-        """Everything, as Prometheus reads it."""
+        """Return everything, as Prometheus reads it."""
         with database.reading() as connection:
             found = [*_gallery(connection)]
         shown = CollectorRegistry()
@@ -131,7 +131,7 @@ class _Given(Collector):
         self._found = found
 
     def collect(self) -> Iterator[Metric]:
-        """What was found."""
+        """Yield what was found."""
         yield from self._found
 
 

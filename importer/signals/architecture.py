@@ -11,7 +11,7 @@ FILE = "config.json"
 
 
 def text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The part that describes the language model; vision models nest it."""
+    """Return the part that describes the language model; vision models nest it."""
     for key in ("text_config", "llm_config", "language_config", "thinker_config"):
         inner = config.get(key)
         if isinstance(inner, Mapping) and inner:

@@ -48,7 +48,7 @@ def evidence(
 
 
 def takers(snapshot: Snapshot, machine: Machine, able: Known) -> dict[str, LoadVerdict]:
-    """The engines that could take the model, each with what is known; none that is known to fail."""
+    """Return the engines that could take the model, each with what is known; none that is known to fail."""
     apple = _apple(snapshot, able)
     asked = {name: fits(snapshot, able(name), machine) for name in ("vllm", apple)}
     return {
@@ -65,7 +65,7 @@ def _apple(snapshot: Snapshot, able: Known) -> str:
 
 
 def _instead(snapshot: Snapshot, machine: Machine, able: Known, native: str, other: str) -> list[Evidence]:
-    """The other engine, where the machine's own is known to fail and the other is known to do.
+    """Return the other engine, where the machine's own is known to fail and the other is known to do.
 
     An engine that fails on this device alone stays: documents are written for other machines too.
     """

@@ -32,7 +32,9 @@ class CacheReason(StrEnum):
 
 
 def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evidence]:
-    """The settings as they will be in force; nothing where the version or the architecture is not known."""
+    """Return the settings as they will be in force; nothing where the version or the architecture is not
+    known.
+    """
     return [*_prompts(snapshot, able, machine), *_cache(snapshot, able)]
 
 

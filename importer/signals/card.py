@@ -59,7 +59,7 @@ class CardReason(StrEnum):
 
 
 def evidence(snapshot: Snapshot) -> list[Evidence]:
-    """Facts from the header first, then from the prose, then from its examples."""
+    """Return facts from the header first, then from the prose, then from its examples."""
     text = snapshot.texts.get(FILE, "")
     prose: list[Advice] = []
     examples: list[Advice] = []
@@ -96,7 +96,7 @@ def _yaml(text: str) -> Any:
 
 
 def _advice(block: Block) -> list[Advice]:
-    """The values in a block, if it or what stands above it recommends."""
+    """Return the values in a block, if it or what stands above it recommends."""
     above = [h[:SHORT] for h in block.headings]
     telling = next((h for h in reversed(above) if MEASURED.search(h) or ADVISING.search(h)), "")
     if MEASURED.search(telling):
@@ -117,7 +117,7 @@ def _advice(block: Block) -> list[Advice]:
 
 
 def _example(text: str, mode: Mode | None, advised: bool) -> list[Advice]:
-    """One example: its call, or bare settings under words that recommend them."""
+    """Return one example: its call, or bare settings under words that recommend them."""
     if TRAINS.search(text) or not (advised or CALL.search(text)):
         return []
     mode = mode_of(text) or mode
@@ -125,7 +125,9 @@ def _example(text: str, mode: Mode | None, advised: bool) -> list[Advice]:
 
 
 def _row(block: Block, mode: Mode | None, advised: bool) -> list[Advice]:
-    """A row with a parameter in each column, or one parameter with a column for each way of answering."""
+    """Return a row with a parameter in each column, or one parameter with a column for each way of
+    answering.
+    """
     cells = [c.strip() for c in block.text.split("|")]
     if not (advised or any(ADVISING.search(c) for c in block.columns)):
         return []
@@ -142,7 +144,7 @@ def _row(block: Block, mode: Mode | None, advised: bool) -> list[Advice]:
 
 
 def _scoped(found: Sequence[Advice], around: Sequence[str]) -> Iterator[Advice]:
-    """Where a sentence does not say what for, the nearest words around it that do count."""
+    """Yield where a sentence does not say what for, the nearest words around it that do count."""
     said = [s for words in reversed(around) if (s := scope_of(words)) != "plain"]
     scope: Scope = said[0] if said else "plain"
     for one in found:
@@ -159,7 +161,9 @@ def _facts(found: Iterable[Advice], rule: Rule) -> Iterator[Evidence]:
 
 
 def _fact(key: str, mode: Mode | None, said: Sequence[Advice], rule: Rule) -> Evidence:
-    """One value for one key and way of answering; several that differ become a finding without a value."""
+    """Return one value for one key and way of answering; several that differ become a finding without a
+    value.
+    """
     chosen = _meant(said)
     values = list(dict.fromkeys(usable(key, a.value) for a in chosen))
     place = f"parameters.{key}" if mode is None else f"{MODES_KEY}.{mode}.{key}"
@@ -174,7 +178,7 @@ def _fact(key: str, mode: Mode | None, said: Sequence[Advice], rule: Rule) -> Ev
 
 
 def _meant(said: Sequence[Advice]) -> Sequence[Advice]:
-    """What is said for general use, else what is said without a purpose, else all."""
+    """Return what is said for general use, else what is said without a purpose, else all."""
     for scope in ("general", "plain"):
         found = [a for a in said if a.scope == scope]
         if found:

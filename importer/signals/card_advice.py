@@ -116,7 +116,7 @@ class Advice:
 
 
 def sentences(text: str) -> Iterator[str]:
-    """A block's sentences; a full stop inside a number or after *e.g.* ends none."""
+    """Yield a block's sentences; a full stop inside a number or after *e.g.* ends none."""
     start = 0
     for end in SENTENCE.finditer(text):
         yield text[start : end.end()].strip()
@@ -125,7 +125,7 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def mode_of(text: str) -> Mode | None:
-    """The one way of answering that the words name."""
+    """Return the one way of answering that the words name."""
     alone = ALONE.fullmatch(text[:80])
     if alone is not None:
         return "non_thinking" if alone["no"] else "thinking"
@@ -134,14 +134,14 @@ def mode_of(text: str) -> Mode | None:
 
 
 def scope_of(text: str) -> Scope:
-    """Whether the words speak of general use or of special tasks."""
+    """Return whether the words speak of general use or of special tasks."""
     if GENERAL.search(text):
         return "general"
     return "special" if SPECIAL.search(MODE.sub(" ", text)) else "plain"
 
 
 def read(sentence: str, mode: Mode | None = None) -> list[Advice]:
-    """The values that one sentence advises; ``mode`` holds where it names none itself."""
+    """Return the values that one sentence advises; ``mode`` holds where it names none itself."""
     if MEASURED.search(sentence) or (IF.search(sentence) and not MODE.search(sentence)):
         return []
     found = list(values(sentence))
@@ -167,7 +167,7 @@ class Value:
 
 
 def values(sentence: str) -> Iterator[Value]:
-    """Everything that is set to one number and not negated."""
+    """Yield everything that is set to one number and not negated."""
     bare = MODE.sub(lambda m: "_" * len(m[0]), sentence)  # "without thinking" negates nothing
     denied, advised = NOT.search(bare), ADVICE.search(bare)
     for name in NAME.finditer(bare):
@@ -190,7 +190,7 @@ def values(sentence: str) -> Iterator[Value]:
 
 
 def quoted(text: str, longest: int = 160) -> str:
-    """The words as evidence shows them."""
+    """Return the words as evidence shows them."""
     words = " ".join(text.split())
     return words if len(words) <= longest else f"{words[: longest - 1].rstrip()}…"
 

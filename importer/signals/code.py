@@ -51,7 +51,7 @@ class Named:
 
 
 def named(snapshot: Snapshot) -> list[Named]:
-    """Every class under ``auto_map``, and the module that mlx-lm loads by ``model_file``."""
+    """Return every class under ``auto_map``, and the module that mlx-lm loads by ``model_file``."""
     found = [n for place in PLACES for n in _auto_map(snapshot, place)]
     module = config_of(snapshot).get("model_file")
     if isinstance(module, str) and MODULE.fullmatch(module):
@@ -70,7 +70,9 @@ def _auto_map(snapshot: Snapshot, place: str) -> Iterator[Named]:
 
 
 def files(snapshot: Snapshot, wanted: list[Named]) -> dict[str, str | None]:
-    """The files that the classes lie in, and those beside them, which they may import, with their hashes."""
+    """Return the files that the classes lie in, and those beside them, which they may import, with their
+    hashes.
+    """
     own = [f"{n.module}.py" for n in wanted if n.repo is None]
     listed = {f.path: f.hash for f in snapshot.files if f.path.endswith(".py")}
     folders = {path.rpartition("/")[0] for path in own}
@@ -79,7 +81,7 @@ def files(snapshot: Snapshot, wanted: list[Named]) -> dict[str, str | None]:
 
 
 def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
-    """The files under ``code``, with whose they are and whether they are needed."""
+    """Return the files under ``code``, with whose they are and whether they are needed."""
     wanted = named(snapshot)
     if not wanted:
         return []
@@ -104,7 +106,7 @@ def _elsewhere(wanted: list[Named]) -> Iterator[Reason]:
 
 
 def need(snapshot: Snapshot, able: Abilities, wanted: list[Named]) -> Reason:
-    """Whether the engine starts without it."""
+    """Return whether the engine starts without it."""
     if able.engine in MLX_ENGINES:
         parts = [n.part for n in wanted if n.part in ("model_file", "AutoTokenizer")]
         told = model_type(snapshot)

@@ -52,7 +52,7 @@ def collect(
     able: backend.Known = lambda _: UNKNOWN,
     template: str | None = None,
 ) -> list[Evidence]:
-    """Facts that hold for every engine; parsers are named as the tables name them.
+    """Return facts that hold for every engine; parsers are named as the tables name them.
 
     ``machine``, of which ``platform`` is the operating system, is what the document is for; ``able`` tells of
     each backend what it could load there.
@@ -78,7 +78,7 @@ def for_engine(
     able: Abilities | None = None,
     machine: Machine = Machine("cpu"),  # noqa: B008 - it cannot change
 ) -> list[Evidence]:
-    """The same facts with parsers under the engine's own names, and what speaks only for this engine.
+    """Return the same facts with parsers under the engine's own names, and what speaks only for this engine.
 
     ``parsers`` is the engine's registry: field to names and their classes; ``able`` what its version can do.
     """

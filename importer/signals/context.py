@@ -62,12 +62,14 @@ class Length:
 
     @property
     def named(self) -> bool:
-        """Whether the config itself names a length."""
+        """Return whether the config itself names a length."""
         return bool(self.quote)
 
 
 def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
-    """The length, and a reason for each thing that bears on it; the tokenizer's is shown as unheard."""
+    """Return the length, and a reason for each thing that bears on it; the tokenizer's is shown as
+    unheard.
+    """
     found = derive(snapshot, able)
     if found is None:
         return []
@@ -78,7 +80,7 @@ def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
 
 
 def derive(snapshot: Snapshot, able: Abilities) -> Length | None:
-    """The length that the engine comes to by itself; ``None`` where it cannot be told."""
+    """Return the length that the engine comes to by itself; ``None`` where it cannot be told."""
     config = config_of(snapshot)
     text = text_config(config)
     base = _named(text, able) or _named(config, able) or _assumed(snapshot, able)
@@ -91,7 +93,9 @@ def derive(snapshot: Snapshot, able: Abilities) -> Length | None:
 
 
 def _named(config: Mapping[str, Any], able: Abilities) -> Length | None:
-    """The smallest of the lengths that a config names or its class has, unless there is one that decides."""
+    """Return the smallest of the lengths that a config names or its class has, unless there is one that
+    decides.
+    """
     by_class = _defaults(config, able)
     found: dict[str, int] = {}
     for key in able.context_keys or KEYS:
@@ -123,7 +127,7 @@ def _assumed(snapshot: Snapshot, able: Abilities) -> Length | None:
 
 
 def _ropes(text: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The settings of the rotary embedding: one map, or one for each kind of layer."""
+    """Yield the settings of the rotary embedding: one map, or one for each kind of layer."""
     told = next((t for k in ("rope_parameters", "rope_scaling") if isinstance(t := text.get(k), Mapping)), {})
     inner = [v for v in told.values() if isinstance(v, Mapping)]
     if inner and len(inner) == sum(v is not None for v in told.values()):
@@ -169,7 +173,7 @@ def _long(text: Mapping[str, Any], found: Length, ropes: list[Mapping[str, Any]]
 
 
 def _window(snapshot: Snapshot) -> Iterator[Reason]:
-    """A sliding window limits how far layers look back, and no engine's length."""
+    """Yield a sliding window limits how far layers look back, and no engine's length."""
     text = text_config(config_of(snapshot))
     window = _count(text.get("sliding_window"))
     if window is not None and text.get("use_sliding_window") is not False:
@@ -177,7 +181,9 @@ def _window(snapshot: Snapshot) -> Iterator[Reason]:
 
 
 def _card(snapshot: Snapshot, found: Length) -> Iterator[Reason]:
-    """What the card tells how to stretch; never switched on here, since it changes short prompts too."""
+    """Yield what the card tells how to stretch; never switched on here, since it changes short prompts
+    too.
+    """
     told = next((t for t in _told(snapshot.texts.get(CARD, "")) if t > found.tokens), None)
     if told is not None:
         yield Reason(LengthReason.STRETCHABLE, tokens=told)

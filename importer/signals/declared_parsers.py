@@ -46,7 +46,7 @@ def declared_parsers(snapshot: Snapshot, engine: str) -> list[Evidence]:
 
 
 def _fields(template: object) -> str:
-    """The template as text to look into: its fields are named in it at varying depth."""
+    """Return the template as text to look into: its fields are named in it at varying depth."""
     return "" if template is None else str(template)
 
 
@@ -59,7 +59,7 @@ class KinReason(StrEnum):
 def model_type_match(
     snapshot: Snapshot, parsers: Mapping[str, Mapping[str, str]], *, thinks: bool
 ) -> list[Evidence]:
-    """A tool parser of exactly the type's name; a reasoning parser of its name or its line.
+    """Return a tool parser of exactly the type's name; a reasoning parser of its name or its line.
 
     ``parsers`` is the target engine's registry: field to names and their classes; ``thinks`` says that the
     template shows reasoning, without which a type says nothing of it: one type has thinking and other models.
@@ -80,12 +80,14 @@ def model_type_match(
 
 
 def exact(model_type: str, names: Iterable[str]) -> str | None:
-    """The parser whose name is the type, punctuation aside."""
+    """Return the parser whose name is the type, punctuation aside."""
     return next((n for n in names if _plain(n) == _plain(model_type) != ""), None)
 
 
 def of_line(model_type: str, names: Mapping[str, str]) -> str | None:
-    """The only parser of the type's line, unless its version differs; where a line has several, none."""
+    """Return the only parser of the type's line, unless its version differs; where a line has several,
+    none.
+    """
     line = [n for n in names if _stem(n) == _stem(model_type) != ""]
     if len({names[n] for n in line}) != 1:
         return None

@@ -74,7 +74,7 @@ class Abilities:
         return f"{self.engine} {self.version}" if self.version else self.engine or "the engine"
 
     def traits(self, architectures: tuple[str, ...]) -> tuple[str, ...]:
-        """What is special of the first architecture that it serves."""
+        """Return what is special of the first architecture that it serves."""
         return next((self.architectures[a] for a in architectures if a in self.architectures), ())
 
 

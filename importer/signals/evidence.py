@@ -110,10 +110,10 @@ class Evidence:
 
 
 def warning(reason: Reason) -> Reason:
-    """The same reason, marked as one that a reviewer must not miss."""
+    """Return the same reason, marked as one that a reviewer must not miss."""
     return Reason(Severity.WARNING, reason=reason)
 
 
 def is_warning(reason: Reason) -> bool:
-    """Whether a reason tells of something that will go wrong."""
+    """Return whether a reason tells of something that will go wrong."""
     return reason.kind is Severity.WARNING

@@ -31,12 +31,12 @@ class ModelNameReason(StrEnum):
 
 
 def match(table: Table, name: str) -> Match | None:
-    """The table's row for a name in any spelling, or ``None``."""
+    """Return the table's row for a name in any spelling, or ``None``."""
     return table.find(normalise(name))
 
 
 def match_names(names: Iterable[str], table: Table | None = None) -> list[dict[str, Any]]:
-    """What the tables alone say of each name, without files and network."""
+    """Return what the tables alone say of each name, without files and network."""
     table = table or parser_table()
     return [_line(name, match(table, name)) for name in names]
 
@@ -55,14 +55,14 @@ def evidence(snapshot: Snapshot, ignore_name: bool = False) -> list[Evidence]:
 
 
 def own_name(snapshot: Snapshot) -> str:
-    """The Hub id, or the folder's name."""
+    """Return the Hub id, or the folder's name."""
     if snapshot.model_id:
         return snapshot.model_id
     return snapshot.directory.resolve().name if snapshot.directory else ""
 
 
 def base_models(snapshot: Snapshot) -> tuple[str, ...]:
-    """The models this one says it was made from: the card's ``base_model``, then ``_name_or_path``."""
+    """Return the models this one says it was made from: the card's ``base_model``, then ``_name_or_path``."""
     card = snapshot.info.get("card")
     listed = card.get("base_model") if isinstance(card, Mapping) else None
     listed = listed if isinstance(listed, list) else [listed]
@@ -72,7 +72,7 @@ def base_models(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def from_name(name: str, rule: Rule = Rule.FAMILY_TABLE) -> list[Evidence]:
-    """What the tables say of one name; ``rule`` tells whose name it is."""
+    """Return what the tables say of one name; ``rule`` tells whose name it is."""
     facts = []
     found = match(parser_table(), name)
     if found is not None and (rule is Rule.FAMILY_TABLE or found.kind == "chat"):

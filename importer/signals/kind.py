@@ -124,7 +124,7 @@ class KindFinding:
     made_from: str | None = None
 
     def error(self, repo: str) -> RepositoryError | None:
-        """Why no document can be made, or ``None``."""
+        """Return why no document can be made, or ``None``."""
         if self.kind == "gguf-only":
             original = Reason(KindRemedy.ORIGINAL)
             if self.made_from:
@@ -138,7 +138,7 @@ class KindFinding:
 
 
 def find_kind(snapshot: Snapshot, ignore_name: bool = False) -> KindFinding:
-    """The kind of model. What is missing is no fact; ``ignore_name`` leaves out id, card and tags."""
+    """Return the kind of model. What is missing is no fact; ``ignore_name`` leaves out id, card and tags."""
     strong = [*_from_architecture(snapshot), *_from_files(snapshot)]
     weak: list[Evidence] = []
     if not ignore_name:
@@ -198,7 +198,7 @@ def _from_tags(snapshot: Snapshot) -> Iterator[Evidence]:
 
 
 def _chats(snapshot: Snapshot, ignore_name: bool) -> Iterator[Evidence]:
-    """Facts that a chat model has and a base model mostly lacks."""
+    """Yield facts that a chat model has and a base model mostly lacks."""
     where = _template_place(snapshot)
     if where:
         yield _fact(Rule.KIND_TEMPLATE, "chat", where, Reason(KindReason.TEMPLATE, where=where), where)
@@ -240,7 +240,9 @@ def _template_place(snapshot: Snapshot) -> str | None:
 
 
 def _without_template(snapshot: Snapshot) -> tuple[str, tuple[Evidence, ...]]:
-    """A tokenizer's settings without any template are a base model's; without them nothing is known."""
+    """Return a tokenizer's settings without any template are a base model's; without them nothing is
+    known.
+    """
     file = "tokenizer_config.json"
     if snapshot.json(file):
         reason = Reason(KindReason.NO_TEMPLATE, file=file)

@@ -71,7 +71,9 @@ class LoadVerdict:
 
 
 def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evidence]:
-    """What the chosen engine makes of architecture and weights, as reasons of the decisions they concern."""
+    """Return what the chosen engine makes of architecture and weights, as reasons of the decisions they
+    concern.
+    """
     facts = []
     served = serves(snapshot, able)
     if served.reason is not None:
@@ -89,12 +91,12 @@ def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evid
 
 
 def _told(verdict: LoadVerdict, reason: Reason) -> Reason:
-    """A refusal is a warning."""
+    """Return a refusal is a warning."""
     return warning(reason) if verdict.can is False else reason
 
 
 def fits(snapshot: Snapshot, able: Abilities, machine: Machine) -> LoadVerdict:
-    """Both together: the first that says no, else the first that does not know, else yes."""
+    """Return both together: the first that says no, else the first that does not know, else yes."""
     found = read(snapshot)
     asked = [serves(snapshot, able)]
     asked += [loads(found, snapshot, able, machine)] if found is not None else []
@@ -105,7 +107,7 @@ def fits(snapshot: Snapshot, able: Abilities, machine: Machine) -> LoadVerdict:
 
 
 def serves(snapshot: Snapshot, able: Abilities) -> LoadVerdict:
-    """Whether the engine has the model's architecture."""
+    """Return whether the engine has the model's architecture."""
     if able.engine in MLX_ENGINES:
         return _serves_mlx(snapshot, able)
     named = architectures(snapshot)
@@ -130,7 +132,7 @@ def _serves_mlx(snapshot: Snapshot, able: Abilities) -> LoadVerdict:
 
 
 def loads(found: Quantised, snapshot: Snapshot, able: Abilities, machine: Machine) -> LoadVerdict:
-    """Whether the engine reads weights that are quantised so."""
+    """Return whether the engine reads weights that are quantised so."""
     if able.engine in MLX_ENGINES:
         return _loads_mlx(found, snapshot, able)
     if found.method == MLX:
@@ -187,7 +189,7 @@ def _on_cards(found: Quantised, method: str, able: Abilities, machine: Machine) 
 
 
 def needs(found: Quantised, able: Abilities) -> Reason:
-    """The NVIDIA cards that can."""
+    """Return the NVIDIA cards that can."""
     least = _least(found, ALIASES.get(found.method, found.method), able)
     return Reason(LoadReason.NEEDS_CARD, least=least / 10 if least > 1 else None)
 

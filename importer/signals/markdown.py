@@ -56,7 +56,7 @@ class _Reader:
     columns: tuple[str, ...] = ()  # of the table that is being read
 
     def block(self, kind: Kind, text: str) -> Block:
-        """A block at this place."""
+        """Return a block at this place."""
         columns = self.columns if kind == "row" else ()
         headings = tuple(h for _, h in self.headings)
         return Block(kind, text, self.title, headings, tuple(t for _, t in self.above), columns)
@@ -70,7 +70,7 @@ class _Reader:
         self.title = self.title or text
 
     def close(self) -> Iterator[Block]:
-        """The lines gathered so far as one block, which may introduce what follows."""
+        """Yield the lines gathered so far as one block, which may introduce what follows."""
         if not self.lines:
             return
         text = plain(" ".join(self.lines)[:LONGEST])
@@ -83,7 +83,7 @@ class _Reader:
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """Every block of a card in order, its YAML header and its comments left out."""
+    """Yield every block of a card in order, its YAML header and its comments left out."""
     lines = iter(without_comments(body(text)).splitlines())
     reader = _Reader()
     for raw in lines:
@@ -126,12 +126,12 @@ def _code(lines: Iterator[str], fence: str) -> str:
 
 
 def cells(line: str) -> tuple[str, ...]:
-    """The cells of a table's row, without the bars around it."""
+    """Return the cells of a table's row, without the bars around it."""
     return tuple(plain(cell) for cell in line[:LONGEST].strip().strip("|").split("|"))
 
 
 def header(text: str) -> str:
-    """The card's YAML header; empty where there is none."""
+    """Return the card's YAML header; empty where there is none."""
     if not text.startswith("---"):
         return ""
     end = text.find("\n---", 3)
@@ -139,12 +139,12 @@ def header(text: str) -> str:
 
 
 def body(text: str) -> str:
-    """The card without its YAML header."""
+    """Return the card without its YAML header."""
     return text[len(header(text)) + 7 :] if header(text) else text
 
 
 def plain(text: str) -> str:
-    """Words without Markdown's and HTML's signs, in plain punctuation."""
+    """Return words without Markdown's and HTML's signs, in plain punctuation."""
     return TAG.sub(" ", text.translate(WIDE)).translate(DECORATION).strip()
 
 

@@ -47,7 +47,7 @@ class Forms:
 
     @property
     def own(self) -> bool:
-        """Whether any of Mistral's own files is there."""
+        """Return whether any of Mistral's own files is there."""
         return self.own_weights or self.own_tokenizer or (self.own_config and not self.config)
 
 

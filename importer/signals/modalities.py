@@ -40,7 +40,7 @@ class InputReason(StrEnum):
 
 
 def read(snapshot: Snapshot) -> dict[str, Reason]:
-    """Each modality with what shows it; empty for a model of text."""
+    """Return each modality with what shows it; empty for a model of text."""
     found: dict[str, Reason] = {}
     config = config_of(snapshot)
     parts = [
@@ -62,7 +62,7 @@ def read(snapshot: Snapshot) -> dict[str, Reason]:
 
 
 def _from_processor(snapshot: Snapshot) -> dict[str, Reason]:
-    """What the processor's settings say, for a config that says nothing."""
+    """Return what the processor's settings say, for a config that says nothing."""
     settings = snapshot.json(PROCESSOR)
     told = {"image": "image_processor_type", "audio": "feature_extractor_type"}
     return {
@@ -73,12 +73,12 @@ def _from_processor(snapshot: Snapshot) -> dict[str, Reason]:
 
 
 def sees(snapshot: Snapshot) -> bool:
-    """Whether mlx-vlm is the engine for it on MLX: images, video or sound go in."""
+    """Return whether mlx-vlm is the engine for it on MLX: images, video or sound go in."""
     return bool(read(snapshot))
 
 
 def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
-    """What goes in beside text, and how many of each vLLM lets one request hold.
+    """Return what goes in beside text, and how many of each vLLM lets one request hold.
 
     Where the engine's version has the architecture, its own names count: it may take video where a config
     speaks of images only.

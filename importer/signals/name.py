@@ -13,13 +13,17 @@ _JUNCTION = re.compile(r"(?<=[a-z])(?=[0-9#])|(?<=[0-9#])(?=[a-z])")
 
 
 def length(pattern: str) -> int:
-    """How much of a name the pattern spells out, a wildcard digit half; longer patterns are asked first."""
+    """Return how much of a name the pattern spells out, a wildcard digit half; longer patterns are asked
+    first.
+    """
     bare = pattern.rpartition("/")[2]
     return 2 * sum(c.isalnum() for c in bare) + bare.count("#")
 
 
 def search(pattern: str, name: str) -> str | None:
-    """The part of the normalised ``name`` that the pattern (without organisation) covers, or ``None``."""
+    """Return the part of the normalised ``name`` that the pattern (without organisation) covers, or
+    ``None``.
+    """
     if not _possible(pattern, name):
         return None
     found = _compiled(pattern).search(name)
@@ -28,12 +32,12 @@ def search(pattern: str, name: str) -> str | None:
 
 @lru_cache(maxsize=2048)
 def words(pattern: str) -> tuple[str, ...]:
-    """The parts between wildcards, without separators: all of them stand in any name that matches."""
+    """Return the parts between wildcards, without separators: all of them stand in any name that matches."""
     return tuple(p for p in re.split(r"[*#]", _compact(pattern)) if p)
 
 
 def _possible(pattern: str, name: str) -> bool:
-    """A quick look that spares compiling most patterns."""
+    """Return a quick look that spares compiling most patterns."""
     compact = _compact(name)
     return all(word in compact for word in words(pattern))
 
@@ -138,10 +142,10 @@ def _bare(text: str) -> str:
 
 
 def is_suffix(word: str) -> bool:
-    """Whether ``word`` says only how the weights are stored."""
+    """Return whether ``word`` says only how the weights are stored."""
     return _SUFFIX.fullmatch(f"-{word}") is not None
 
 
 def words_of(name: str) -> tuple[str, ...]:
-    """The words of a normalised name."""
+    """Return the words of a normalised name."""
     return tuple(w for w in name.split("-") if w)

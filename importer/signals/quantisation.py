@@ -79,7 +79,7 @@ class Quantised:
 
 
 def evidence(snapshot: Snapshot) -> list[Evidence]:
-    """The method, and the scheme with what it means."""
+    """Return the method, and the scheme with what it means."""
     found = read(snapshot)
     if found is None:
         return []
@@ -94,7 +94,7 @@ def evidence(snapshot: Snapshot) -> list[Evidence]:
 
 
 def read(snapshot: Snapshot) -> Quantised | None:
-    """The first block that names a method, MLX's own before all; ``None`` where weights are whole."""
+    """Return the first block that names a method, MLX's own before all; ``None`` where weights are whole."""
     for block in _blocks(snapshot):
         found = _mlx(block)
         if found is not None:
@@ -180,7 +180,7 @@ def _only(_block: Mapping[str, Any]) -> Scheme:
 
 
 def _micro(block: Mapping[str, Any]) -> Scheme:
-    """The OCP's microscaling formats: a scale for each 32 values."""
+    """Return the OCP's microscaling formats: a scale for each 32 values."""
     return str(block["quant_method"]).lower(), 32
 
 
@@ -233,7 +233,9 @@ def _compressed(block: Mapping[str, Any]) -> Scheme:
 
 
 def _tensors(group: Mapping[str, Any], form: object) -> str | None:
-    """One group of compressed-tensors: kinds and bits of weights and of what they are multiplied with."""
+    """Return one group of compressed-tensors: kinds and bits of weights and of what they are multiplied
+    with.
+    """
     weights, inputs = mapping(group.get("weights")), group.get("input_activations")
     bits, size = _count(weights.get("num_bits")), _count(weights.get("group_size"))
     if bits is None:

@@ -34,7 +34,7 @@ LENGTHS = (("max_new_tokens", GenerationReason.NEW_TOKENS), ("max_length", Gener
 
 
 def evidence(snapshot: Snapshot) -> list[Evidence]:
-    """One fact per value that is a number in range; zero is a value, null is not, a count is whole."""
+    """Return one fact per value that is a number in range; zero is a value, null is not, a count is whole."""
     data = snapshot.json(FILE)
     return [*_greedy(data), *_values(data), *_implied(data), *_lengths(data), *_others(data)]
 
@@ -60,7 +60,9 @@ def _values(data: Mapping[str, Any]) -> Iterator[Evidence]:
 
 
 def _implied(data: Mapping[str, Any]) -> Iterator[Evidence]:
-    """Sampling without a temperature is sampling at 1: the library's default, heard after the tables."""
+    """Yield sampling without a temperature is sampling at 1: the library's default, heard after the
+    tables.
+    """
     if data.get("do_sample") is True and not is_number(data.get("temperature")):
         quote = "do_sample: true"
         reason = Reason(GenerationReason.IMPLIED, file=FILE, quote=quote)

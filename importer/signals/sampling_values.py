@@ -34,7 +34,7 @@ class GenerationReason(StrEnum):
 
 
 def usable(key: str, value: Any) -> float | None:
-    """The value where it is a number in range, a whole one where a count is meant; else ``None``."""
+    """Return the value where it is a number in range, a whole one where a count is meant; else ``None``."""
     if key not in RANGES or not is_number(value):
         return None
     low, high, is_open = RANGES[key]
@@ -44,7 +44,7 @@ def usable(key: str, value: Any) -> float | None:
 
 
 def is_number(value: Any) -> TypeGuard[float]:
-    """A finite number; JSON's true is none."""
+    """Return a finite number; JSON's true is none."""
     if isinstance(value, float):
         return math.isfinite(value)
     return isinstance(value, int) and not isinstance(value, bool)

@@ -48,7 +48,7 @@ class Heads:
 
 
 def read(config: Mapping[str, object]) -> Heads | None:
-    """The heads that a config declares, at its top or in the part about the language model."""
+    """Return the heads that a config declares, at its top or in the part about the language model."""
     for part in (config, text_config(config)):
         for key in KEYS:
             count = whole(part.get(key), 1, 99)
@@ -58,7 +58,7 @@ def read(config: Mapping[str, object]) -> Heads | None:
 
 
 def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evidence]:
-    """The setting for vLLM, or the reason why there is none."""
+    """Return the setting for vLLM, or the reason why there is none."""
     found = read(config_of(snapshot))
     if found is None or able.engine != "vllm":
         return []
@@ -85,7 +85,7 @@ def _drafts(snapshot: Snapshot, able: Abilities) -> bool:
 
 
 def holds(snapshot: Snapshot) -> tuple[bool | None, Reason]:
-    """Whether the weights hold the heads, and how that is known; re-uploads often leave them out."""
+    """Return whether the weights hold the heads, and how that is known; re-uploads often leave them out."""
     named = next(
         (f.path for f in snapshot.files if f.path.endswith(".safetensors") and NAMED.search(f.path)), None
     )

@@ -32,7 +32,7 @@ class StopReason(StrEnum):
 
 
 def evidence(snapshot: Snapshot, study: TemplateAnalysis | None) -> list[Evidence]:
-    """The end tokens as a fact, and a stop word where the template's end of turn is none of them."""
+    """Return the end tokens as a fact, and a stop word where the template's end of turn is none of them."""
     tokens = vocabulary.read(snapshot)
     known = {t.content: t for t in tokens.tokens}
     texts = {t.id: t.content for t in tokens.tokens if t.id is not None}
@@ -63,7 +63,7 @@ def _shown(ids: Iterable[int], texts: Mapping[int, str]) -> tuple[str | Reason, 
 
 
 def _listed(snapshot: Snapshot) -> tuple[str, list[int]]:
-    """The file that engines hear, and its ids: the generation config's alone, where there is one."""
+    """Return the file that engines hear, and its ids: the generation config's alone, where there is one."""
     for path in (GENERATION, CONFIG):
         data = snapshot.json(path)
         if data:
@@ -85,12 +85,14 @@ def _ids(data: Mapping[str, Any]) -> list[int]:
 
 
 def _is_missing(turn: Token, ids: Sequence[int], texts: Mapping[int, str]) -> bool:
-    """Whether no list has it; where an id without a text might be it, that is not known."""
+    """Return whether no list has it; where an id without a text might be it, that is not known."""
     return turn.id not in ids and (turn.id is not None or all(i in texts for i in ids))
 
 
 def _turns(study: TemplateAnalysis, known: Mapping[str, Token]) -> list[Token]:
-    """What ends a turn, or begins the next: special tokens that stand in nothing a model writes before."""
+    """Return what ends a turn, or begins the next: special tokens that stand in nothing a model writes
+    before.
+    """
     inside = [s.completion for s in study.samples]
     ends = [study.end_of_turn] if study.end_of_turn else study.next_turns
     tokens = [known[end] for end in ends if end in known]

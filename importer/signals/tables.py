@@ -62,17 +62,17 @@ class TableRow:
 
     @property
     def label(self) -> str:
-        """The family's name for people: the pattern without organisation, sizes and wildcards."""
+        """Return the family's name for people: the pattern without organisation, sizes and wildcards."""
         return _SIZE_PART.sub("", self.family.rpartition("/")[2]).replace("*", "-").replace("#", "x")
 
     @property
     def turn(self) -> tuple[int, int, bool, str]:
-        """Rows are asked in ascending order of this: what for, who, then the longest pattern first."""
+        """Return rows are asked in ascending order of this: what for, who, then the longest pattern first."""
         first = _TURN[self.role] if self.kind == "chat" else _TURN.get(self.kind, 0)
         return first, -pattern.length(self.family), "/" not in self.family, self.family
 
     def covers(self, name: Name) -> str | None:
-        """The part of the name that the row recognises, unless an excluded word is there."""
+        """Return the part of the name that the row recognises, unless an excluded word is there."""
         found = _search(self.family, name)
         if found is None or any(pattern.search(word, name.name) for word in self.exclude):
             return None
@@ -96,7 +96,7 @@ class Table:
     rows: tuple[TableRow, ...]
 
     def find(self, name: Name) -> Match | None:
-        """The first row that covers the name."""
+        """Return the first row that covers the name."""
         for row in self.rows:
             quote = row.covers(name)
             if quote is not None:
@@ -104,11 +104,11 @@ class Table:
         return None
 
     def find_type(self, model_type: str) -> TableRow | None:
-        """The row that claims a ``model_type`` for itself."""
+        """Return the row that claims a ``model_type`` for itself."""
         return next((row for row in self.rows if model_type in row.types), None)
 
     def without(self, families: Collection[str]) -> Table:
-        """The table as it was before these rows were known."""
+        """Return the table as it was before these rows were known."""
         return Table(tuple(r for r in self.rows if r.family not in families))
 
 
@@ -129,7 +129,7 @@ class SamplingTable:
     rows: tuple[SamplingRow, ...]
 
     def find(self, name: Name) -> SamplingRow | None:
-        """The first row that covers the name."""
+        """Return the first row that covers the name."""
         return next((row for row in self.rows if _search(row.family, name) is not None), None)
 
 
@@ -137,18 +137,18 @@ _STAND_IN: ContextVar[Table | None] = ContextVar("stand-in", default=None)
 
 
 def parser_table() -> Table:
-    """The parser table in force: the shipped one, or the one that stands in for it."""
+    """Return the parser table in force: the shipped one, or the one that stands in for it."""
     return stand_in() or shipped()
 
 
 def stand_in() -> Table | None:
-    """The table in place of the shipped one, if there is any."""
+    """Return the table in place of the shipped one, if there is any."""
     return _STAND_IN.get()
 
 
 @cache
 def shipped() -> Table:
-    """The parser table as shipped."""
+    """Return the parser table as shipped."""
     return parse_parsers(raw("parser_defaults"))
 
 
@@ -164,12 +164,12 @@ def standing_in(table: Table) -> Iterator[None]:
 
 @cache
 def sampling_table() -> SamplingTable:
-    """The sampling table as shipped."""
+    """Return the sampling table as shipped."""
     return parse_sampling(raw("inference_defaults"))
 
 
 def parse_parsers(data: Mapping[str, Any]) -> Table:
-    """Rows from a file that follows the schema."""
+    """Return rows from a file that follows the schema."""
     rows = [
         TableRow(
             family=family,
@@ -188,20 +188,20 @@ def parse_parsers(data: Mapping[str, Any]) -> Table:
 
 
 def parse_sampling(data: Mapping[str, Any]) -> SamplingTable:
-    """Rows from a file that follows the schema."""
+    """Return rows from a file that follows the schema."""
     modes, sources = data.get("modes", {}), data.get("sources", {})
     rows = [SamplingRow(f, v, modes.get(f, {}), sources.get(f, "")) for f, v in data["families"].items()]
     return SamplingTable(tuple(sorted(rows, key=lambda r: (-pattern.length(r.family), r.family))))
 
 
 def path_of(table: str) -> Path:
-    """The file of a table: inside the installed package, else at the top of a checkout."""
+    """Return the file of a table: inside the installed package, else at the top of a checkout."""
     packed = Path(str(files("importer").joinpath("data", f"{table}.json")))
     return packed if packed.is_file() else Path(__file__).parents[2] / f"{table}.json"
 
 
 def raw(table: str) -> Mapping[str, Any]:
-    """A table's file as data; ``table`` is one of ``TABLES``."""
+    """Return a table's file as data; ``table`` is one of ``TABLES``."""
     data: Mapping[str, Any] = json.loads(path_of(table).read_text(encoding="utf-8"))
     return data
 

@@ -40,7 +40,7 @@ def evidence(study: TemplateAnalysis | None, source: str | None = None) -> list[
 
 
 def given_by(given: TemplateOverride, backend: str) -> list[Evidence]:
-    """What a template of ours says by its name: the parser that it was written for."""
+    """Return what a template of ours says by its name: the parser that it was written for."""
     if given.name not in CONVENTIONS:
         return []
     parser = CONVENTIONS[given.name].parsers[backend]
@@ -49,7 +49,7 @@ def given_by(given: TemplateOverride, backend: str) -> list[Evidence]:
 
 
 def _note(key: str, reason: Reason, quote: str = "") -> Evidence:
-    """What a template shows that names no parser."""
+    """Return what a template shows that names no parser."""
     return Evidence(Rule.TEMPLATE, key, None, Source.TEMPLATE, reason, quote)
 
 

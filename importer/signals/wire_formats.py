@@ -35,7 +35,7 @@ class WireFormat:
     turns: tuple[str, ...] = ()
 
     def fits(self, prompt: str, completion: str) -> bool:
-        """Whether a rendered call is in this format."""
+        """Return whether a rendered call is in this format."""
         head = completion.lstrip()
         marked = all(m in completion for m in self.marks) and all(t in prompt for t in self.turns)
         return marked and (not self.starts or head.startswith(self.starts))
@@ -166,12 +166,12 @@ FORMATS = (
 
 
 def format_of(prompt: str, completion: str) -> WireFormat | None:
-    """The format of a rendered call, or ``None``."""
+    """Return the format of a rendered call, or ``None``."""
     return next((f for f in FORMATS if f.fits(prompt, completion)), None)
 
 
 def instructed(text: str) -> WireFormat | None:
-    """The format whose call markers stand in a prompt that tells a model how to call."""
+    """Return the format whose call markers stand in a prompt that tells a model how to call."""
     for known in FORMATS:
         markers = [m for m in known.marks if m[0] in "<[]"]
         if markers and not (known.starts or known.turns) and all(m in text for m in markers):
@@ -180,12 +180,12 @@ def instructed(text: str) -> WireFormat | None:
 
 
 def made_for(engine: str, parser: str) -> tuple[WireFormat, ...]:
-    """The formats a parser of ``engine`` is listed for."""
+    """Return the formats a parser of ``engine`` is listed for."""
     return tuple(f for f in FORMATS if parser in f.parsers.get(engine, ()))
 
 
 def liberal(engine: str) -> frozenset[str]:
-    """Parsers made only for formats without markers."""
+    """Return parsers made only for formats without markers."""
     plain = {p for f in FORMATS if f.starts for p in f.parsers.get(engine, ())}
     marked = {p for f in FORMATS if not f.starts for p in f.parsers.get(engine, ())}
     return frozenset((plain - marked) | {PYTHONIC})
@@ -194,7 +194,8 @@ def liberal(engine: str) -> frozenset[str]:
 def translate(
     key: str, parser: str, engine: str, other: str, known: Container[str] | None = None
 ) -> str | None:
-    """The parser of ``other`` that reads what ``parser`` of ``engine`` reads, where the lists know one.
+    """Return the parser of ``other`` that reads what ``parser`` of ``engine`` reads, where the lists know
+    one.
 
     ``known`` are the names that the version of ``other`` has: the first of them, else the first of all, which
     is then seen to be lacking.
@@ -262,7 +263,9 @@ BLOCKS = (
 
 
 def block_parser(opening: str, calls: WireFormat | None) -> str | None:
-    """The parser, of vLLM, for a block so opened: the one that goes with the calls, else the usual one."""
+    """Return the parser, of vLLM, for a block so opened: the one that goes with the calls, else the usual
+    one.
+    """
     fitting = [
         b.parsers["vllm"] for b in BLOCKS if "vllm" in b.parsers and opening.strip().startswith(b.opening)
     ]
@@ -272,6 +275,8 @@ def block_parser(opening: str, calls: WireFormat | None) -> str | None:
 
 
 def has_own_block(calls: WireFormat) -> bool:
-    """Whether models that write these calls think in a block of their own rather than in ``<think>``."""
+    """Return whether models that write these calls think in a block of their own rather than in
+    ``<think>``.
+    """
     common = {b.parsers["vllm"] for b in BLOCKS if b.opening == "<think>" and "vllm" in b.parsers}
     return bool(calls.thinks) and calls.thinks not in common

@@ -32,7 +32,7 @@ class Database:
     """Connections for reading and for writing; safe to use from several threads and processes."""
 
     def __init__(self, url: str) -> None:
-        """Raises UsageError("bad-value") for a URL of another kind."""
+        """Raise UsageError("bad-value") for a URL of another kind."""
         self.url = parsed(url)
         self.sqlite = self.url.get_backend_name() == "sqlite"
         if self.sqlite:
@@ -58,7 +58,7 @@ class Database:
 
     @property
     def place(self) -> str:
-        """The file, or host and name, to show."""
+        """Return the file, or host and name, to show."""
         return (
             str(self.url.database) if self.sqlite else f"{self.url.host or 'localhost'}/{self.url.database}"
         )

@@ -36,7 +36,7 @@ class Executor:
 
     @property
     def born(self) -> str:
-        """The start time of the process, from its id."""
+        """Return the start time of the process, from its id."""
         return self.id.rpartition("-")[2]
 
     def can(self, engine: str | None, memory: int | None) -> bool:

@@ -61,7 +61,9 @@ def _claimable(executor: Executor, kind: Kind) -> list[ColumnElement[bool]]:
 
 
 def _on_device(executor: Executor) -> ColumnElement[bool]:
-    """What the device has begun; else, if it has nothing, what it has the engine and the memory for."""
+    """Return what the device has begun; else, if it has nothing, what it has the engine and the memory
+    for.
+    """
     other = tables.jobs.alias()
     busy = select(other.c.id).where(other.c.device == executor.device, other.c.state.in_(OPEN)).exists()
     new = J.device.is_(None) & J.engine.in_(executor.engines) & ~busy

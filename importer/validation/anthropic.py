@@ -47,12 +47,12 @@ CHAT_INSTEAD = Reason(Remedy.CHAT_INSTEAD)
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """A chat, and an engine that has the format and is known to: it is no part of the OpenAI API."""
+    """Return a chat, and an engine that has the format and is known to: it is no part of the OpenAI API."""
     return no_chat(promise) or promise.unsure("messages")
 
 
 def request(prompt: Prompt) -> dict[str, Any]:
-    """A prompt without system and tool turns, as the format writes it."""
+    """Return a prompt without system and tool turns, as the format writes it."""
     told: dict[str, Any] = {"messages": list(prompt.messages)}
     tools = [tool["function"] for tool in prompt.tools]
     if tools:
@@ -72,7 +72,9 @@ def ask(ctx: Context, prompt: Prompt, *, stream: bool = False, **extra: Any) -> 
 
 
 def judged(ctx: Context, prompt: Prompt, judge: Callable[[Reply], Outcome]) -> Outcome:
-    """Whole and streamed answers, judged as the chat's; where that is right, the engine is at fault."""
+    """Return whole and streamed answers, judged as the chat's; where that is right, the engine is at
+    fault.
+    """
     outcome = together({way: _tried(ctx, prompt, judge, stream=stream) for way, stream in WAYS.items()})
     if isinstance(outcome, Fail) and isinstance(judge(ctx.first(prompt)), Pass):
         return failing(outcome, "engine", CHAT_INSTEAD, Reason(MessagesReason.CHAT_IS_RIGHT))
@@ -134,7 +136,7 @@ class _Stream:
     )
 
     def take(self, event: Mapping[str, Any]) -> Iterator[Delta]:
-        """What one event adds; ``ping`` and what is not known yet add nothing."""
+        """Yield what one event adds; ``ping`` and what is not known yet add nothing."""
         kind = str(event.get("type"))
         if kind == "error":
             raise ReplyError(Reason(AnswerFailure.REPORTS_ERROR, says=said(event)))
@@ -186,7 +188,7 @@ class _Stream:
 
 
 def _block(block: Any, index: int, *, opening: bool = False) -> Delta:
-    """One block of content; the input of a tool that only opens comes later."""
+    """Return one block of content; the input of a tool that only opens comes later."""
     if not isinstance(block, dict):
         raise ReplyError(Reason(MessagesReason.BLOCK_NOT_OBJECT))
     if block.get("type") == "text":
@@ -214,7 +216,7 @@ def _delta(delta: Mapping[str, Any], index: int) -> Delta:
 
 
 def _usage(value: Any) -> Usage | None:
-    """The whole prompt, from a cache or not."""
+    """Return the whole prompt, from a cache or not."""
     if not isinstance(value, dict):
         return None
     keys = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")

@@ -70,7 +70,7 @@ def judge_call(reply: Reply, prompt: Prompt) -> Outcome:
 
 
 def first_call(ctx: Context) -> ToolCall | NotApplicable:
-    """The call that ``tool-call`` is about, for probes that go on from it."""
+    """Return the call that ``tool-call`` is about, for probes that go on from it."""
     reply = ctx.first(WEATHER)
     if isinstance(judge_call(reply, WEATHER), Pass):
         return reply.tool_calls[0]
@@ -78,7 +78,7 @@ def first_call(ctx: Context) -> ToolCall | NotApplicable:
 
 
 def plain(arguments: str) -> str:
-    """Arguments in lower case, escaped letters as themselves; what is no JSON as it stands."""
+    """Return arguments in lower case, escaped letters as themselves; what is no JSON as it stands."""
     try:
         return json.dumps(json.loads(arguments), ensure_ascii=False).casefold()
     except (ValueError, RecursionError):
@@ -126,7 +126,7 @@ def _judge_missing(reply: Reply, prompt: Prompt) -> Fail | Inconclusive:
 
 
 def _places(reply: Reply) -> dict[str, str]:
-    """Where a call may have ended up.
+    """Return where a call may have ended up.
 
     One in thoughts that go on in words, or in front of an answer, is a draft: the model decided otherwise.
     """
@@ -140,7 +140,7 @@ def _places(reply: Reply) -> dict[str, str]:
 
 
 def _flaw(call: ToolCall, prompt: Prompt, written: str) -> Fail | Inconclusive | None:
-    """What is wrong with one call."""
+    """Return what is wrong with one call."""
     schemas = {t["function"]["name"]: t["function"].get("parameters", {}) for t in prompt.tools}
     if call.name not in schemas:
         if any(name in call.name for name in schemas):

@@ -78,7 +78,9 @@ def trim(text: str, limit: int = KEPT) -> str:
 
 
 def bounded(request: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """A request as it was, or with the middle of its long texts cut out where it is too long to keep."""
+    """Return a request as it was, or with the middle of its long texts cut out where it is too long to
+    keep.
+    """
     if request is None or len(json.dumps(request)) <= KEPT:
         return request
     return {key: _shortened(value) for key, value in request.items()}
@@ -144,7 +146,7 @@ class Client:
                 raise ReplyError(Reason(ClientReason.NOT_JSON, path=path)) from None
 
     def complete(self, body: Mapping[str, Any], log: list[Exchange]) -> str:
-        """The text that goes on from the prompt."""
+        """Return the text that goes on from the prompt."""
         return self.completion(body, log).content
 
     def completion(self, body: Mapping[str, Any], log: list[Exchange]) -> Reply:
@@ -186,7 +188,7 @@ class Client:
 
     @contextmanager
     def _sent(self, exchange: Exchange) -> Iterator[http.client.HTTPConnection]:
-        """A connection on which the request is sent."""
+        """Return a connection on which the request is sent."""
         parts = urlsplit(self.base_url)
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         payload = None if exchange.request is None else json.dumps(exchange.request).encode()
@@ -245,7 +247,7 @@ def _kept(exchange: Exchange, log: list[Exchange]) -> Iterator[None]:
 
 
 def _prefix(path: str) -> str:
-    """What stands before ``/v1`` in the base URL's path."""
+    """Return what stands before ``/v1`` in the base URL's path."""
     return path.rstrip("/").removesuffix("/v1")
 
 

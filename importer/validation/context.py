@@ -38,11 +38,11 @@ class Render(Protocol):
 
     @property
     def bos(self) -> str:
-        """The token that begins a text and that an engine may put there by itself; may be empty."""
+        """Return the token that begins a text and that an engine may put there by itself; may be empty."""
 
     @property
     def stops(self) -> tuple[str, ...]:
-        """Tokens at which an answer ends, as the repository names them."""
+        """Return tokens at which an answer ends, as the repository names them."""
 
     @property
     def digest(self) -> str:
@@ -50,24 +50,24 @@ class Render(Protocol):
 
     @property
     def claimed(self) -> str | None:
-        """The tool parser that the repository names for engines that infer theirs."""
+        """Return the tool parser that the repository names for engines that infer theirs."""
 
     @property
     def files(self) -> Mapping[str, str]:
-        """Hashes of the files that the engine reads beside the weights, by name."""
+        """Return hashes of the files that the engine reads beside the weights, by name."""
 
     @property
     def others(self) -> tuple[str, ...]:
-        """Files that hold another template than the one that is rendered."""
+        """Return files that hold another template than the one that is rendered."""
 
     def knows(self, variable: str, /) -> bool:
-        """Whether the template speaks of a variable at all."""
+        """Return whether the template speaks of a variable at all."""
 
     def at(self, prompt: Prompt, later: float, /) -> str | None:
         """As when called, so many seconds later in the day."""
 
     def __call__(self, prompt: Prompt, /) -> str | None:
-        """The prompt's text, ``None`` where nobody can tell; raises TemplateRefusedError."""
+        """Return the prompt's text, ``None`` where nobody can tell; raises TemplateRefusedError."""
 
 
 @dataclass(slots=True)
@@ -87,7 +87,7 @@ class Shared:
     lock: Lock = field(default_factory=Lock)
 
     def answer(self, name: str, way: Way) -> _Answer:
-        """The place for the answer to the prompt of that name."""
+        """Return the place for the answer to the prompt of that name."""
         with self.lock:
             return self.answers.setdefault((name, way), _Answer())
 
@@ -121,7 +121,7 @@ class Context:
     files: Mapping[str, str] = field(default_factory=dict)
 
     def apart(self) -> Context:
-        """The same for another probe: exchanges and the journal begin here."""
+        """Return the same for another probe: exchanges and the journal begin here."""
         return replace(self, log=[], journal=self.journal.from_here() if self.journal else None)
 
     def ask(self, prompt: Prompt, *, stream: bool = False, **extra: Any) -> Reply:
@@ -133,7 +133,8 @@ class Context:
         return self._ask(asked, "streamed" if stream else "whole", self.log)
 
     def raw(self, prompt: Prompt, **extra: Any) -> str | None:
-        """What the model writes after the rendered prompt, no parser between; ``None`` where nobody can tell.
+        """Return what the model writes after the rendered prompt, no parser between; ``None`` where nobody
+        can tell.
 
         Asked once for each prompt, unless ``extra`` fields of the request are given. Markers stay in the text
         where the engine shows them.
@@ -148,11 +149,11 @@ class Context:
         return reply.written if holds(reply.written, reply.content) else reply.content
 
     def first(self, prompt: Prompt, *, stream: bool = False) -> Reply:
-        """The first answer to this prompt, whichever probe asked for it; raises what asking raised."""
+        """Return the first answer to this prompt, whichever probe asked for it; raises what asking raised."""
         return self._first(prompt, "streamed" if stream else "whole")
 
     def breaks(self, prompt: Prompt) -> Reason | None:
-        """What the template raises over the prompt where it does not mean to refuse it."""
+        """Return what the template raises over the prompt where it does not mean to refuse it."""
         try:
             if self.render is not None:
                 self.render(prompt)
@@ -161,7 +162,7 @@ class Context:
         return None
 
     def refused(self, refused: RequestRefused, prompt: Prompt) -> Outcome:
-        """A clean refusal is of this request alone: below 500, while an ordinary chat is answered.
+        """Return a clean refusal is of this request alone: below 500, while an ordinary chat is answered.
 
         It is the template's in so many words: one that breaks refuses nothing.
         """
@@ -175,7 +176,8 @@ class Context:
         )
 
     def look(self, prompt: Prompt) -> Reply | None:
-        """A whole answer beside what the model wrote (``Reply.written``); ``None`` where nobody can tell.
+        """Return a whole answer beside what the model wrote (``Reply.written``); ``None`` where nobody can
+        tell.
 
         That is what its log-probabilities show; where an engine has none, or shows other tokens than those
         it drew, it is what the model writes after the rendered prompt, if the answer is a part of that.
@@ -190,7 +192,9 @@ class Context:
         return replace(reply, logprobs=(), behind=behind) if holds(behind, reply.content) else None
 
     def shown(self, prompt: Prompt) -> str:
-        """The tokens of an answer as its log-probabilities name them, which need not be those it drew."""
+        """Return the tokens of an answer as its log-probabilities name them, which need not be those it
+        drew.
+        """
         try:
             return "" if self.promise.lacks("logprobs") else self._first(prompt, "with-tokens").written
         except ExchangeError:
@@ -211,14 +215,16 @@ class Context:
         return None if chat is None or rendered is None else (chat, rendered)
 
     def rendered(self, prompt: Prompt) -> str | None:
-        """The prompt as the template writes it; ``None`` where nobody can tell, or the template refuses."""
+        """Return the prompt as the template writes it; ``None`` where nobody can tell, or the template
+        refuses.
+        """
         try:
             return self.render(prompt) if self.render is not None else None
         except TemplateRefusedError:
             return None
 
     def judged(self, prompt: Prompt, judge: Callable[[Reply], Outcome], *, stream: bool = False) -> Outcome:
-        """The first conclusive judgement in ``TRIALS`` answers.
+        """Return the first conclusive judgement in ``TRIALS`` answers.
 
         Where there is none, one more answer is judged beside what the model wrote, to tell a model that does
         not from a parser that does not see it.
@@ -236,7 +242,7 @@ class Context:
         return replace(closer if isinstance(closer, Fail) else outcome, trials=TRIALS, agreed=TRIALS)
 
     def running(self) -> EffectiveSettings:
-        """What the engine says of its own settings."""
+        """Return what the engine says of its own settings."""
         try:
             health = self.client.get("/health", self.log)
         except ExchangeError:
@@ -244,7 +250,9 @@ class Context:
         return reported.read_settings(self.journal.opening() if self.journal else "", health)
 
     def _alone(self, prompt: Prompt, seen: Reply) -> str:
-        """What the model writes where nothing holds it to a parser's format, if it calls the same tools."""
+        """Return what the model writes where nothing holds it to a parser's format, if it calls the same
+        tools.
+        """
         text = self.raw(prompt) or ""
         return text if all(call.name in text for call in seen.tool_calls) else seen.written
 
@@ -290,13 +298,15 @@ class Context:
         return reply
 
     def _counts_one_more(self, reply: Reply, prompt: Prompt) -> bool:
-        """Whether the engine saw one token more than in the chat of the same prompt."""
+        """Return whether the engine saw one token more than in the chat of the same prompt."""
         chat = self._first(prompt, "whole").usage.prompt
         return chat is not None and reply.usage.prompt == chat + 1
 
 
 def holds(written: str, shown: str) -> bool:
-    """Whether ``shown`` can be what is left of ``written``: its words occur there in the same order."""
+    """Return whether ``shown`` can be what is left of ``written``: its words occur there in the same
+    order.
+    """
     if not written.strip():
         return False
     at = 0
@@ -316,7 +326,7 @@ def asked(ctx: Context, prompt: Prompt, judge: Callable[[Reply], Outcome], **ext
 
 
 def together(found: Mapping[str, Outcome]) -> Outcome:
-    """The worst of what was found, under its name; what passes everywhere is told once."""
+    """Return the worst of what was found, under its name; what passes everywhere is told once."""
     trials = sum(outcome.trials for outcome in found.values())
     for kind in (Fail, Inconclusive):
         for name, outcome in found.items():

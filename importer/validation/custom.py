@@ -40,11 +40,11 @@ class OwnQuestion:
     LESSON: str = "A model may pass every question of others and fail the one that it is wanted for."
 
     def needs(self, promise: Expectations, /) -> Reason | None:
-        """A chat; with tools a parser for calls."""
+        """Return a chat; with tools a parser for calls."""
         return no_tools(promise) if self.tools else no_chat(promise)
 
     def run(self, ctx: Context, /) -> Outcome:
-        """A plain answer is asked for whole, a call whole and streamed."""
+        """Return a plain answer is asked for whole, a call whole and streamed."""
         prompt = Prompt(self.NAME, (user(self.text),), self.tools)
         if self.tools:
             return both_ways(ctx, prompt, partial(judge_call, prompt=prompt))
@@ -52,7 +52,7 @@ class OwnQuestion:
 
 
 def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
-    """An answer to a question that nobody here knows, shown as it is."""
+    """Return an answer to a question that nobody here knows, shown as it is."""
     found = plain_chat.judge(reply, markers)
     if not isinstance(found, Pass):
         return found
@@ -83,7 +83,7 @@ def listed() -> Iterator[tuple[str, str, str]]:
 
 
 def named(names: Sequence[str]) -> tuple[Probe, ...]:
-    """The probes of these names, in the order of a report; raises UsageError("unknown-probe").
+    """Return the probes of these names, in the order of a report; raises UsageError("unknown-probe").
 
     ``stops-cleanly`` is no probe that asks: whatever is started is stopped, and told.
     """

@@ -76,13 +76,15 @@ END_WITHIN = 256  # tokens in which the end of a short answer shows
 
 
 def swallowed(reply: Reply) -> bool:
-    """Whether the engine counts more tokens than an empty answer's end and shows none of them."""
+    """Return whether the engine counts more tokens than an empty answer's end and shows none of them."""
     empty = not (reply.content.strip() or reply.reasoning.strip() or reply.tool_calls)
     return empty and (reply.usage.completion or 0) > 4
 
 
 def endless(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | Inconclusive:
-    """Why an answer went on to the limit: an end that the engine does not know, or a long-winded model."""
+    """Return why an answer went on to the limit: an end that the engine does not know, or a long-winded
+    model.
+    """
     text = reply.reasoning + reply.content + reply.written
     token = control_token(text, markers)
     if token is not None:
@@ -98,7 +100,9 @@ def endless(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | Inconclusive:
 
 
 def unread(reply: Reply, prompt: Prompt) -> Reason | None:
-    """What the model wrote that no parser took; ``None`` where nothing was, or its tokens are not shown."""
+    """Return what the model wrote that no parser took; ``None`` where nothing was, or its tokens are not
+    shown.
+    """
     behind = outside(reply.written, reply.reasoning if drafted(reply.reasoning, reply.content) else "")
     if looks_like_call(behind, prompt.tools) and not reply.tool_calls:
         return Reason(CommonReason.CALL_UNREAD)
@@ -108,26 +112,28 @@ def unread(reply: Reply, prompt: Prompt) -> Reason | None:
 
 
 def tools_unseen(ctx: Context) -> Fail | None:
-    """The fault where a prompt is no longer with two tools than with one; ``None`` if nothing is counted."""
+    """Return the fault where a prompt is no longer with two tools than with one; ``None`` if nothing is
+    counted.
+    """
     reason = Reason(CommonReason.TOOLS_UNSEEN)
     return unseen(ctx, (WEATHER, WEATHER_TWO_TOOLS), reason, Reason(Remedy.RENDER_TOOLS))
 
 
 def results_unseen(ctx: Context) -> Fail | None:
-    """The fault where a longer result makes the prompt no longer; ``None`` if nothing is counted."""
+    """Return the fault where a longer result makes the prompt no longer; ``None`` if nothing is counted."""
     reason = Reason(CommonReason.RESULT_UNSEEN)
     remedy = Reason(Remedy.RENDER_TOOL_ROLE)
     return unseen(ctx, (WEATHER_ANSWERED, WEATHER_ANSWERED_LONGER), reason, remedy)
 
 
 def unseen(ctx: Context, prompts: tuple[Prompt, Prompt], reason: Reason, remedy: Reason) -> Fail | None:
-    """The fault where a longer conversation is no longer a prompt; ``None`` if nothing is counted."""
+    """Return the fault where a longer conversation is no longer a prompt; ``None`` if nothing is counted."""
     counted = (ctx.first(prompt) for prompt in prompts)
     return left_out(ctx, prompts, reason, remedy) if same_length(*counted) else None
 
 
 def left_out(ctx: Context, prompts: tuple[Prompt, Prompt], reason: Reason, remedy: Reason) -> Fail:
-    """The template's fault, unless that is seen to render what makes the two prompts differ.
+    """Return the template's fault, unless that is seen to render what makes the two prompts differ.
 
     Then it is the engine's, or there is another template that the engine may read in its stead.
     """
@@ -142,12 +148,12 @@ def left_out(ctx: Context, prompts: tuple[Prompt, Prompt], reason: Reason, remed
 
 
 def same_length(one: Reply, other: Reply) -> bool:
-    """Whether the engine counts as many prompt tokens for both."""
+    """Return whether the engine counts as many prompt tokens for both."""
     return one.usage.prompt is not None and one.usage.prompt == other.usage.prompt
 
 
 def only_streamed(found: Outcome) -> Outcome:
-    """What is wrong with a streamed answer, where the whole one is right."""
+    """Return what is wrong with a streamed answer, where the whole one is right."""
     note = Reason(CommonReason.WHOLE_IS_RIGHT)
     return named(replace(found, notes=(*found.notes, note)), "streamed")
 
@@ -170,7 +176,7 @@ def streaming_fault(ctx: Context, prompt: Prompt, found: Outcome) -> Fail:
 
 
 def failed(error: ExchangeError, ctx: Context) -> Outcome:
-    """What a failed exchange means, with what the log and the template say about it."""
+    """Return what a failed exchange means, with what the log and the template say about it."""
     outcome = error.outcome()
     journal = ctx.journal
     if isinstance(error, ServerUnreachable | TimedOut | ReplyError) and journal is not None:
@@ -206,21 +212,23 @@ def failed(error: ExchangeError, ctx: Context) -> Outcome:
 
 
 def _raised(error: ExchangeError, outcome: Fail | Inconclusive, raised: str) -> Outcome:
-    """The outcome beside the log's last exception; an engine that hangs behind one is no slow machine."""
+    """Return the outcome beside the log's last exception; an engine that hangs behind one is no slow
+    machine.
+    """
     if isinstance(error, TimedOut):
         outcome = failing(outcome, "engine", Reason(DEATH_REMEDIES["engine"]))
     return replace(outcome, notes=(*outcome.notes, Reason(AnswerFailure.LOG_RAISED, raised=raised)))
 
 
 def streamed_last(ctx: Context) -> bool:
-    """Whether the last answer came in pieces, and all that came whole could be read."""
+    """Return whether the last answer came in pieces, and all that came whole could be read."""
     asked = [e for e in ctx.log if e.request is not None]
     wholes = [e for e in asked if not (e.request or {}).get("stream")]
     return bool(asked and (asked[-1].request or {}).get("stream")) and all(e.error is None for e in wholes)
 
 
 def named_setting(says: str, ctx: Context) -> Reason | None:
-    """The change to a setting of the document's that a refusal names."""
+    """Return the change to a setting of the document's that a refusal names."""
     promise = ctx.promise
     variable = next((v for v in promise.variables if re.search(rf"""['"`]{re.escape(v)}['"`]""", says)), None)
     if variable is not None:
@@ -234,12 +242,12 @@ def named_setting(says: str, ctx: Context) -> Reason | None:
 
 
 def without_template(ctx: Context) -> bool:
-    """Whether the model's files are at hand, and no chat template is among them."""
+    """Return whether the model's files are at hand, and no chat template is among them."""
     return ctx.render is not None and not ctx.render.digest
 
 
 def refusal(ctx: Context) -> Reason | None:
-    """Why the chat template refuses what was asked last, where it does."""
+    """Return why the chat template refuses what was asked last, where it does."""
     asked = asked_last(ctx)
     if asked is None or ctx.render is None:
         return None
@@ -251,7 +259,7 @@ def refusal(ctx: Context) -> Reason | None:
 
 
 def asked_last(ctx: Context) -> Prompt | None:
-    """The last chat that this probe sent, as a prompt."""
+    """Return the last chat that this probe sent, as a prompt."""
     requests = [e.request for e in ctx.log if e.request is not None and "messages" in e.request]
     if not requests:
         return None
@@ -261,12 +269,16 @@ def asked_last(ctx: Context) -> Prompt | None:
 
 
 def mended(outcome: Outcome, ctx: Context) -> Outcome:
-    """The outcome with the change that would mend it in this document, where judges know it in general."""
+    """Return the outcome with the change that would mend it in this document, where judges know it in
+    general.
+    """
     return altered(_mended(outcome, ctx), ctx.promise)
 
 
 def altered(outcome: Outcome, promise: Expectations) -> Outcome:
-    """The document's fault where it has the model reckon otherwise, and what was written is at fault."""
+    """Return the document's fault where it has the model reckon otherwise, and what was written is at
+    fault.
+    """
     if not isinstance(outcome, Fail) or not promise.altering:
         return outcome
     if outcome.attribution != "model" and not asks_for(outcome, Remedy.OTHER_VERSION_READS):
@@ -299,12 +311,14 @@ def _mended(outcome: Outcome, ctx: Context) -> Outcome:
 
 
 def _its_own(outcome: Fail, seen: BlameReason, ctx: Context) -> Outcome:
-    """The model's fault, as ``seen`` in what it writes by itself."""
+    """Return the model's fault, as ``seen`` in what it writes by itself."""
     return _asked_otherwise(failing(outcome, "model", Reason(Remedy.WHOLE_WEIGHTS), Reason(seen)), ctx)
 
 
 def _asked_otherwise(outcome: Fail | Inconclusive, ctx: Context) -> Outcome:
-    """A model is not to blame where it is asked by another template than its own, or in another spelling."""
+    """Return a model is not to blame where it is asked by another template than its own, or in another
+    spelling.
+    """
     if ctx.proof is not None and not proof_check.same_template(ctx, ctx.proof):
         note, remedy = Reason(CommonReason.NOT_PROVED), Reason(Remedy.IMPORT_AGAIN)
     elif (changed := changed_prompt(ctx)) is not None:
@@ -315,14 +329,14 @@ def _asked_otherwise(outcome: Fail | Inconclusive, ctx: Context) -> Outcome:
 
 
 def _end_remedy(ctx: Context) -> Reason:
-    """Which token the model ends its turn with, where a completion of what was asked last shows it."""
+    """Return which token the model ends its turn with, where a completion of what was asked last shows it."""
     asked = asked_last(ctx)
     written = ctx.raw(asked, max_tokens=END_WITHIN) if asked is not None else None
     return end_at(control_token(written or "", ctx.promise.markers))
 
 
 def parser_remedy(key: str, ctx: Context, proof: Proof, case: str | None = None) -> Reason | None:
-    """Which parser to name, by the proof; or what else is wrong where the document names a right one.
+    """Return which parser to name, by the proof; or what else is wrong where the document names a right one.
 
     ``case`` is what went wrong, where the proof has such a case.
     """

@@ -42,11 +42,11 @@ class ExchangeError(Exception):
 
     @property
     def words(self) -> str:
-        """The engine's and the system's own words."""
+        """Return the engine's and the system's own words."""
         return "\n".join(value for value in self.reason.fields.values() if isinstance(value, str))
 
     def outcome(self) -> Fail | Inconclusive:
-        """What it says about the probe that met it."""
+        """Return what it says about the probe that met it."""
         return Fail(self.reason, "engine")
 
 
@@ -71,7 +71,7 @@ class RequestRefused(ExchangeError):
 
     @property
     def broke(self) -> bool:
-        """Whether the engine blames itself."""
+        """Return whether the engine blames itself."""
         return self.status >= 500
 
     def outcome(self) -> Fail:

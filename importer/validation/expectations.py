@@ -67,12 +67,14 @@ class Expectations:
     found: frozenset[str] = frozenset()
 
     def lacks(self, *names: str) -> Reason | None:
-        """Why a probe that needs these does not apply."""
+        """Return why a probe that needs these does not apply."""
         missing = [n for n in names if self.offers is not None and n not in self.offers]
         return Reason(PromiseReason.NOT_OFFERED, names=tuple(missing)) if missing else None
 
     def unsure(self, name: str) -> Reason | None:
-        """Why a probe of what is no part of the OpenAI API does not apply: lacking, or nobody knows."""
+        """Return why a probe of what is no part of the OpenAI API does not apply: lacking, or nobody
+        knows.
+        """
         if self.offers is None:
             return None if name in self.found else Reason(PromiseReason.OFFER_UNKNOWN)
         return self.lacks(name)
@@ -111,7 +113,7 @@ def _altering(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _images(document: Mapping[str, Any]) -> int:
-    """What the document allows; two where it only says that the model sees."""
+    """Return what the document allows; two where it only says that the model sees."""
     limit = (document.get("limit_mm_per_prompt") or {}).get("image")
     if isinstance(limit, Mapping):
         limit = limit.get("count")
@@ -121,17 +123,17 @@ def _images(document: Mapping[str, Any]) -> int:
 
 
 def no_chat(promise: Expectations) -> Reason | None:
-    """Why a chat probe does not apply."""
+    """Return why a chat probe does not apply."""
     return None if promise.chats else Reason(PromiseReason.BASE_MODEL)
 
 
 def no_tools(promise: Expectations) -> Reason | None:
-    """Why a tool probe does not apply."""
+    """Return why a tool probe does not apply."""
     return no_chat(promise) or (None if promise.tool_parser else Reason(PromiseReason.NO_TOOL_PARSER))
 
 
 def no_reasoning(promise: Expectations) -> Reason | None:
-    """Why a reasoning probe does not apply."""
+    """Return why a reasoning probe does not apply."""
     return no_chat(promise) or (
         None if promise.reasoning_parser else Reason(PromiseReason.NO_REASONING_PARSER)
     )

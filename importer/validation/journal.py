@@ -57,14 +57,14 @@ class Journal:
     code: Callable[[], int | None] = lambda: None
 
     def from_here(self) -> Journal:
-        """The same log from its present end on."""
+        """Return the same log from its present end on."""
         try:
             return replace(self, start=self.path.stat().st_size)
         except OSError:
             return self
 
     def opening(self) -> str:
-        """What was said first."""
+        """Return what was said first."""
         try:
             with self.path.open("rb") as log:
                 return log.read(HEAD).decode(errors="replace")
@@ -77,17 +77,17 @@ class Journal:
         return text if len(text) <= KEPT else "…" + text[-KEPT:]
 
     def raised(self) -> str | None:
-        """The last exception since the start, in one line."""
+        """Return the last exception since the start, in one line."""
         found = [m.group(1) for line in self._read() if (m := _RAISED.match(line))]
         return hidden(found[-1].strip())[:300] if found else None
 
     def surroundings(self) -> Reason | None:
-        """What since the start was in the engine's way that is not its own doing."""
+        """Return what since the start was in the engine's way that is not its own doing."""
         lacking = surroundings.lacking("\n".join(complaining(self._read())))
         return None if lacking is None else unsecret(lacking)
 
     def death(self, wait: float = 0.0) -> Ended | None:
-        """Why the engine ended; ``None`` while it runs, as seen for ``wait`` seconds."""
+        """Return why the engine ended; ``None`` while it runs, as seen for ``wait`` seconds."""
         deadline = time.monotonic() + wait
         while self.alive():
             if time.monotonic() >= deadline:
@@ -110,7 +110,7 @@ class Journal:
 
 
 def complaining(lines: Sequence[str]) -> list[str]:
-    """Lines of warnings and errors, and tracebacks whole."""
+    """Return lines of warnings and errors, and tracebacks whole."""
     kept: list[str] = []
     inside = False
     for line in lines:
@@ -140,6 +140,6 @@ def hidden(text: str) -> str:
 
 
 def unsecret(reason: Reason) -> Reason:
-    """The reason, its fields without what looks like a token or a password, and not long."""
+    """Return the reason, its fields without what looks like a token or a password, and not long."""
     fields = {k: hidden(v)[:300] if isinstance(v, str) else v for k, v in reason.fields.items()}
     return Reason(reason.kind, **fields)

@@ -44,7 +44,7 @@ _NEXT_TURN = re.compile(r"\n[^\S\n]*(?:assistant|user|model|human)\s*(?:\n|:)", 
 
 
 def thinking_markup(text: str) -> str | None:
-    """The first marker of a thinking block in ``text``."""
+    """Return the first marker of a thinking block in ``text``."""
     if found := _THINKING.search(text):
         return found.group(0)
     leading = _LEADING_BLOCK.match(text)
@@ -52,13 +52,13 @@ def thinking_markup(text: str) -> str | None:
 
 
 def closing_marker(text: str) -> str | None:
-    """The last marker in ``text`` that closes a thinking block."""
+    """Return the last marker in ``text`` that closes a thinking block."""
     found = [m.group(0) for m in _THINKING.finditer(text) if "/" in m.group(0) or "END" in m.group(0)]
     return found[-1] if found else None
 
 
 def thinks(text: str) -> bool:
-    """Whether ``text`` holds a thinking block with a thought in it; an empty block is none.
+    """Return whether ``text`` holds a thinking block with a thought in it; an empty block is none.
 
     Where the prompt has opened the block, only its closing marker is there, with the thought before it.
     """
@@ -72,13 +72,13 @@ def thinks(text: str) -> bool:
 
 
 def call_markup(text: str) -> str | None:
-    """The first marker of a tool call in ``text``."""
+    """Return the first marker of a tool call in ``text``."""
     found = _CALL.search(text)
     return found.group(0) if found else None
 
 
 def control_token(text: str, markers: Iterable[str] = ()) -> str | None:
-    """The first control token in ``text``, or the first of ``markers`` that it holds."""
+    """Return the first control token in ``text``, or the first of ``markers`` that it holds."""
     for marker in markers:
         if marker.strip() and marker.strip() in text:
             return marker.strip()
@@ -87,23 +87,25 @@ def control_token(text: str, markers: Iterable[str] = ()) -> str | None:
 
 
 def untagged(text: str) -> str:
-    """The text without control tokens and the markers of calls and thoughts."""
+    """Return the text without control tokens and the markers of calls and thoughts."""
     return _THINKING.sub("", _CALL.sub("", _CONTROL.sub("", text)))
 
 
 def without_thinking(text: str) -> str:
-    """The text without markers of thinking blocks."""
+    """Return the text without markers of thinking blocks."""
     return _THINKING.sub("", text)
 
 
 def undecoded(text: str) -> str | None:
-    """The first piece of a word in ``text`` that nobody has made text of, where there are several."""
+    """Return the first piece of a word in ``text`` that nobody has made text of, where there are several."""
     found = _PIECE.findall(_CONTROL.sub("", text))  # a token's own name may hold such signs
     return found[0] if len(found) >= _PIECES else None
 
 
 def outside(text: str, reasoning: str = "") -> str:
-    """What of ``text`` stands behind its last thinking block; ``reasoning`` is what a parser took for one."""
+    """Return what of ``text`` stands behind its last thinking block; ``reasoning`` is what a parser took for
+    one.
+    """
     last = max((found.end() for found in _THINKING.finditer(text)), default=0)
     thought = reasoning.strip()
     taken = text.find(thought) + len(thought) if thought in text else 0
@@ -111,7 +113,8 @@ def outside(text: str, reasoning: str = "") -> str:
 
 
 def drafted(reasoning: str, content: str = "") -> bool:
-    """Whether a call in ``reasoning`` is but a thought: words follow it, or words before and an answer after.
+    """Return whether a call in ``reasoning`` is but a thought: words follow it, or words before and an answer
+    after.
 
     What a parser has swallowed ends in what closes a call.
     """
@@ -121,12 +124,13 @@ def drafted(reasoning: str, content: str = "") -> bool:
 
 
 def next_turn(text: str) -> bool:
-    """Whether ``text`` goes on into another turn, role and all."""
+    """Return whether ``text`` goes on into another turn, role and all."""
     return bool(_NEXT_TURN.search(text))
 
 
 def looks_like_call(text: str, tools: Iterable[Mapping[str, Any]]) -> str | None:
-    """A quote from ``text`` that has the shape of a call of one of ``tools``; ``None`` where there is none.
+    """Return a quote from ``text`` that has the shape of a call of one of ``tools``; ``None`` where there is
+    none.
 
     The shape is the function's name and, where it takes arguments, one of their names in front of a value: as
     JSON, XML, Python or key and value. Prose that merely names the tool is none.
@@ -145,12 +149,14 @@ def looks_like_call(text: str, tools: Iterable[Mapping[str, Any]]) -> str | None
 
 
 def gives_argument(text: str, key: str) -> bool:
-    """Whether ``text`` gives an argument of that name a value, in any format."""
+    """Return whether ``text`` gives an argument of that name a value, in any format."""
     return re.search(_argument(re.escape(key)), text) is not None
 
 
 def _argument(keys: str) -> str:
-    """A pattern for one of ``keys`` (an alternation) as the name of an argument that is given a value."""
+    """Return a pattern for one of ``keys`` (an alternation) as the name of an argument that is given a
+    value.
+    """
     return (
         rf"\\?[\"'](?:{keys})\\?[\"']\s*:\s*\S"  # "key": value, escaped or not
         rf"|[=\"'](?:{keys})[\"']?>\s*\S"  # <parameter=key>value, <parameter name="key">value
@@ -164,7 +170,9 @@ TURN_BEGUN = 40  # characters at the end of a prompt in which a thought may be o
 
 
 def endless(ctx: Context, prompt: Prompt) -> bool:
-    """Whether the model thinks, and says nothing after it, where it goes on from the rendered prompt."""
+    """Return whether the model thinks, and says nothing after it, where it goes on from the rendered
+    prompt.
+    """
     written = ctx.raw(prompt, max_tokens=ctx.promise.max_tokens)
     if written is None:
         return False
@@ -177,7 +185,7 @@ def endless(ctx: Context, prompt: Prompt) -> bool:
 
 
 def unended(outcome: Outcome, prompt: Prompt, ctx: Context) -> Outcome:
-    """The verdict on an answer that has to follow a thought, where the model by itself ends none.
+    """Return the verdict on an answer that has to follow a thought, where the model by itself ends none.
 
     What an engine holds to a form begins behind the thought's end. Nothing is said of models whose markers
     are not seen in an answer to a plain question either.

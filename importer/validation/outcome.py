@@ -17,7 +17,8 @@ Z = 1.959964  # the normal distribution's quantile for 95 %, both sides
 
 
 def wilson(agreed: int, trials: int) -> tuple[float, float] | None:
-    """The 95 % score interval for a share, ``agreed`` of ``trials`` having been seen; ``None`` without any.
+    """Return the 95 % score interval for a share, ``agreed`` of ``trials`` having been seen; ``None`` without
+    any.
 
     Wilson, *Probable inference, the law of succession, and statistical inference*, JASA 22 (1927).
     """
@@ -48,7 +49,7 @@ class _Told:
 
     @property
     def agreeing(self) -> int:
-        """How many trials said the same."""
+        """Return how many trials said the same."""
         return self.trials if self.agreed is None else self.agreed
 
     @property
@@ -63,7 +64,7 @@ class _Told:
             yield from _all(reason)
 
     def gives(self, *kinds: StrEnum) -> bool:
-        """Whether one of these kinds is among its reasons."""
+        """Return whether one of these kinds is among its reasons."""
         return any(reason.kind is kind for reason in self.reasons for kind in kinds)
 
 
@@ -151,17 +152,17 @@ def counts_as_passed(outcome: Outcome) -> bool:
 
 
 def asks_for(outcome: Outcome, *remedies: StrEnum) -> bool:
-    """Whether the outcome's remedy is of one of these kinds."""
+    """Return whether the outcome's remedy is of one of these kinds."""
     return outcome.remedy is not None and any(outcome.remedy.kind is remedy for remedy in remedies)
 
 
 def named(outcome: Found, name: str) -> Found:
-    """The outcome of what was asked under this name."""
+    """Return the outcome of what was asked under this name."""
     return replace(outcome, within=(name, *outcome.within))
 
 
 def failing(outcome: Outcome, attribution: Attribution, remedy: Reason | None = None, *notes: Reason) -> Fail:
-    """A failure with the reason of another outcome, and further notes."""
+    """Return a failure with the reason of another outcome, and further notes."""
     return Fail(
         outcome.reason,
         attribution,
@@ -190,7 +191,7 @@ class ProbeRow:
     log: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """One entry of the receipt's ``outcomes``."""
+        """Return one entry of the receipt's ``outcomes``."""
         return {
             "probe": self.probe,
             "outcome": self.outcome.outcome,
@@ -235,7 +236,7 @@ class Report:
         return all(map(counts_as_passed, outcomes)) and any(o.outcome == "pass" for o in outcomes)
 
     def to_json(self) -> dict[str, Any]:
-        """The receipt's ``validation`` section, but for the digest it belongs to."""
+        """Return the receipt's ``validation`` section, but for the digest it belongs to."""
         told: dict[str, Any] = {
             "engine": dict(self.engine),
             "started": self.started,
@@ -253,7 +254,7 @@ def _typed(reason: Reason) -> dict[str, Any]:
 
 
 def told(outcome: Outcome) -> str:
-    """The reason in words: of what it is, what else was found, and what it follows from."""
+    """Return the reason in words: of what it is, what else was found, and what it follows from."""
     said = ": ".join([*outcome.within, render(outcome.reason)])
     return "; ".join([said, *map(render, outcome.notes), *(f"see {probe}" for probe in outcome.follows)])
 

@@ -31,12 +31,12 @@ class Prompt:
 
 
 def user(text: str) -> Message:
-    """A user's turn."""
+    """Return a user's turn."""
     return {"role": "user", "content": text}
 
 
 def call(number: int, name: str, arguments: Mapping[str, Any]) -> Message:
-    """An assistant's turn that calls a tool.
+    """Return an assistant's turn that calls a tool.
 
     The id has nine letters and digits, the only form that every template takes.
     """
@@ -46,7 +46,7 @@ def call(number: int, name: str, arguments: Mapping[str, Any]) -> Message:
 
 
 def result(number: int, name: str, value: Mapping[str, Any]) -> Message:
-    """What the tool answered to call ``number``."""
+    """Return what the tool answered to call ``number``."""
     return {"role": "tool", "tool_call_id": call_id(number), "name": name, "content": json.dumps(value)}
 
 
@@ -56,7 +56,9 @@ def call_id(number: int) -> str:
 
 
 def function(name: str, description: str, properties: Mapping[str, Any], *required: str) -> Tool:
-    """A tool as the OpenAI API describes it; every property is required unless ``required`` names some."""
+    """Return a tool as the OpenAI API describes it; every property is required unless ``required`` names
+    some.
+    """
     schema = {
         "type": "object",
         "properties": dict(properties),
@@ -180,7 +182,7 @@ FORBIDDEN = replace(WEATHER, name="forbidden", extra={"tool_choice": "none"})
 
 
 def weather_answered(name: str, value: Mapping[str, Any]) -> Prompt:
-    """The weather question after the tool has answered with ``value``."""
+    """Return the weather question after the tool has answered with ``value``."""
     asked = call(1, "get_weather", {"location": "Paris"})
     answered = result(1, "get_weather", value)
     messages = (*WEATHER.messages, asked, answered)

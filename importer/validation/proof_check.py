@@ -24,17 +24,19 @@ TAIL = 60  # characters that may follow a call's last argument: what closes it, 
 
 
 def same_template(ctx: Context, proof: Proof) -> bool:
-    """Whether the template beside the weights is the one that was proved, as far as anybody can tell."""
+    """Return whether the template beside the weights is the one that was proved, as far as anybody can
+    tell.
+    """
     return ctx.render is None or ctx.render.digest in ("", proof.template)
 
 
 def claimed(key: str, ctx: Context) -> str | None:
-    """What the repository names, for engines that are not told."""
+    """Return what the repository names, for engines that are not told."""
     return ctx.render.claimed if ctx.render is not None and key == "tool_parser" else None
 
 
 def named(key: str, ctx: Context, proof: Proof) -> str | None:
-    """The parser in use: the document's, or what an engine takes that is told none."""
+    """Return the parser in use: the document's, or what an engine takes that is told none."""
     if proof.engine in INFERRING:
         return claimed(key, ctx) or proof.inferred.get(key)
     wanted: str | None = getattr(ctx.promise, key)
@@ -42,7 +44,9 @@ def named(key: str, ctx: Context, proof: Proof) -> str | None:
 
 
 def wrong(key: str, ctx: Context, proof: Proof) -> bool:
-    """Whether the engine does not do what its own parser does, on text that the parser is proved to read."""
+    """Return whether the engine does not do what its own parser does, on text that the parser is proved to
+    read.
+    """
     if ctx.render is None or not same_template(ctx, proof) or named(key, ctx, proof) not in proof.reads(key):
         return False
     runs = getattr(ctx.running(), key)
@@ -52,17 +56,19 @@ def wrong(key: str, ctx: Context, proof: Proof) -> bool:
 
 
 def remedy(key: str, ctx: Context, proof: Proof) -> Reason:
-    """What helps where the engine's own parser would have."""
+    """Return what helps where the engine's own parser would have."""
     return Reason(Remedy.OTHER_VERSION_READS, parser=named(key, ctx, proof))
 
 
 def renders_none(key: str, proof: Proof) -> bool:
-    """Whether the template was found to render nothing that a parser of this kind could read."""
+    """Return whether the template was found to render nothing that a parser of this kind could read."""
     return proof.unasked.get(key) == RENDERS_NONE[key]
 
 
 def whole_in_pieces(ctx: Context) -> Reason | None:
-    """The change to a tool parser that reads streamed calls as whole ones, where the one in use does not."""
+    """Return the change to a tool parser that reads streamed calls as whole ones, where the one in use does
+    not.
+    """
     proof = ctx.proof
     if proof is None or proof.engine in INFERRING or not same_template(ctx, proof):
         return None
@@ -75,13 +81,17 @@ def whole_in_pieces(ctx: Context) -> Reason | None:
 
 
 def instead(document: Mapping[str, Any], proof: Proof) -> Reason | None:
-    """The change to a document that names a parser which does not read the template, where one does."""
+    """Return the change to a document that names a parser which does not read the template, where one
+    does.
+    """
     told = (rather(key, field_paths.parser(document, key), proof) for key in proof.verdicts)
     return next((change for change in told if change is not None), None)
 
 
 def rather(key: str, named: str | None, proof: Proof) -> Reason | None:
-    """The change of one parser's name, where the one named does not read the template and another does."""
+    """Return the change of one parser's name, where the one named does not read the template and another
+    does.
+    """
     reads = proof.reads(key)
     if named is None or not reads or named in reads:
         return None
@@ -89,14 +99,14 @@ def rather(key: str, named: str | None, proof: Proof) -> Reason | None:
 
 
 def thinks_never(ctx: Context) -> bool:
-    """Whether a reader of thoughts is named, and the template has none."""
+    """Return whether a reader of thoughts is named, and the template has none."""
     if ctx.proof is None or ctx.promise.reasoning_parser is None or not same_template(ctx, ctx.proof):
         return False
     return renders_none("reasoning_parser", ctx.proof)
 
 
 def calls_as_proved(ctx: Context) -> bool:
-    """Whether the model writes a call, and nothing after it, as its template does.
+    """Return whether the model writes a call, and nothing after it, as its template does.
 
     Where an answer shows what the model has not written, what it writes by itself has to tell.
     """
@@ -107,7 +117,7 @@ def calls_as_proved(ctx: Context) -> bool:
 
 
 def as_rendered(written: str, rendered: str) -> bool:
-    """Whether one call of the weather in Paris stands in ``written`` as it does in ``rendered``."""
+    """Return whether one call of the weather in Paris stands in ``written`` as it does in ``rendered``."""
     thoughts = [found.end() for found in THOUGHT_ENDS.finditer(written)]
     text = _compact(written[thoughts[-1] :] if thoughts else written)
     calls = [(max(0, start - 2), min(len(text), end + 2)) for start, end in islice(_calls(text, 2), 2)]
@@ -118,7 +128,7 @@ def as_rendered(written: str, rendered: str) -> bool:
 
 
 def _calls(text: str, around: int = 0) -> Iterator[tuple[int, int]]:
-    """Where each call begins and ends, ``around`` characters behind it being its own."""
+    """Yield where each call begins and ends, ``around`` characters behind it being its own."""
     start = text.find(CALL)
     while start >= 0 and (end := text.find(LAST, start + len(CALL))) >= 0:
         yield start, end + len(LAST)
@@ -126,7 +136,9 @@ def _calls(text: str, around: int = 0) -> Iterator[tuple[int, int]]:
 
 
 def runs_on(ctx: Context) -> str | None:
-    """The token behind a call at which an answer ends, where the model goes on with words behind it."""
+    """Return the token behind a call at which an answer ends, where the model goes on with words behind
+    it.
+    """
     seen = ctx.look(WEATHER)
     written = (seen.written if seen is not None else "") or ctx.raw(WEATHER) or ctx.shown(WEATHER)
     tail = next((written[end:] for _, end in _calls(written)), "")
@@ -135,7 +147,7 @@ def runs_on(ctx: Context) -> str | None:
 
 
 def encodes_twice(ctx: Context) -> bool:
-    """Whether the model itself writes arguments as JSON in a text, and its template does not."""
+    """Return whether the model itself writes arguments as JSON in a text, and its template does not."""
     seen, rendered = ctx.look(WEATHER), ctx.rendered(WEATHER_ANSWERED)
     if seen is None or rendered is None:
         return False
@@ -143,7 +155,7 @@ def encodes_twice(ctx: Context) -> bool:
 
 
 def misspells(ctx: Context, asked: Prompt) -> bool:
-    """Whether the model begins and ends a call as its template does, and breaks the JSON between.
+    """Return whether the model begins and ends a call as its template does, and breaks the JSON between.
 
     What stands behind the end of its turn, or is cut, is no call.
     """
@@ -158,7 +170,9 @@ def misspells(ctx: Context, asked: Prompt) -> bool:
 
 
 def _is_json(call: str) -> bool | None:
-    """Whether a call that begins with a brace or a bracket is JSON; ``None`` where it begins otherwise."""
+    """Return whether a call that begins with a brace or a bracket is JSON; ``None`` where it begins
+    otherwise.
+    """
     text = call.lstrip()
     if not text.startswith(("{", "[")):
         return None
@@ -170,7 +184,7 @@ def _is_json(call: str) -> bool | None:
 
 
 def thinks_as_proved(ctx: Context, proof: Proof) -> bool:
-    """Whether the model thinks between the markers of its template, and then comes to an end."""
+    """Return whether the model thinks between the markers of its template, and then comes to an end."""
     seen = ctx.look(SUM)
     if seen is None or seen.finish_reason == "length":
         return False

@@ -126,5 +126,5 @@ PARSER_OF: dict[Remedy, str] = {
 
 
 def end_at(token: str | None) -> Reason:
-    """The change that makes an engine stop at a token, where it is known."""
+    """Return the change that makes an engine stop at a token, where it is known."""
     return END_TOKEN if token is None else Reason(Remedy.END_AT, token=token)

@@ -58,7 +58,8 @@ def against(
 
 
 def the_model(client: Client, named: str | None, own: str) -> str:
-    """The name to ask for: the one that was given, else the document's ``own`` where the server has it.
+    """Return the name to ask for: the one that was given, else the document's ``own`` where the server has
+    it.
 
     Raises EngineError where nothing answers or the key is not taken, UsageError("unknown-model").
     """
@@ -81,7 +82,7 @@ def the_model(client: Client, named: str | None, own: str) -> str:
 
 
 def _found(client: Client) -> frozenset[str]:
-    """What the server answers an empty request to with anything but that there is no such thing."""
+    """Return what the server answers an empty request to with anything but that there is no such thing."""
     return frozenset(name for name, path in BESIDE.items() if _is_there(client, path))
 
 

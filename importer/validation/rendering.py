@@ -32,7 +32,7 @@ class PromptRendering(Closing):
         variables: Mapping[str, Any] | None = None,
         template: find.Template | None = None,
     ) -> None:
-        """Raises RepositoryError for a template that is no JSON or too large."""
+        """Raise RepositoryError for a template that is no JSON or too large."""
         self._template = template or find.find(snapshot)
         self.files = snapshot.settings
         words = vocabulary.read(snapshot)
@@ -46,12 +46,12 @@ class PromptRendering(Closing):
 
     @property
     def bos(self) -> str:
-        """The token that begins a text, where the repository names one."""
+        """Return the token that begins a text, where the repository names one."""
         return str(self._names.get("bos_token") or "")
 
     @property
     def stops(self) -> tuple[str, ...]:
-        """Tokens at which an answer ends, as the repository names them."""
+        """Return tokens at which an answer ends, as the repository names them."""
         return self._stops
 
     @property
@@ -60,16 +60,16 @@ class PromptRendering(Closing):
         return self._template.digest if self._template else ""
 
     def knows(self, variable: str) -> bool:
-        """Whether the variable's name stands in the template."""
+        """Return whether the variable's name stands in the template."""
         text = "" if self._template is None else self._template.text + self._template.plain
         return re.search(rf"(?<!\w){re.escape(variable)}(?!\w)", text) is not None
 
     def __call__(self, prompt: Prompt) -> str | None:
-        """The prompt's text; raises TemplateRefusedError with the template's words."""
+        """Return the prompt's text; raises TemplateRefusedError with the template's words."""
         return self.at(prompt, 0)
 
     def at(self, prompt: Prompt, later: float) -> str | None:
-        """The same, so many seconds later than the fixed time."""
+        """Return the same, so many seconds later than the fixed time."""
         if self._template is None:
             return None
         told = [prompt.messages, prompt.tools, prompt.switches, prompt.begins, later]
@@ -102,7 +102,9 @@ class PromptRendering(Closing):
 
 
 def _with_objects(message: Message) -> dict[str, Any]:
-    """A message as engines hand it to a template: arguments as objects, absent content as an empty text."""
+    """Return a message as engines hand it to a template: arguments as objects, absent content as an empty
+    text.
+    """
     given = {**message, "content": message.get("content") or ""}
     if message.get("tool_calls"):
         given["tool_calls"] = [_with_object(call) for call in message["tool_calls"]]

@@ -43,12 +43,12 @@ class EventParser:
         self._first = True
 
     def feed(self, chunk: bytes) -> Iterator[str]:
-        """The events that ``chunk`` completes."""
+        """Yield the events that ``chunk`` completes."""
         for piece in chunk.splitlines(keepends=True) if chunk else ():
             yield from self._piece(piece)
 
     def close(self) -> Iterator[str]:
-        """The event that the end of the stream completes, if one was begun."""
+        """Yield the event that the end of the stream completes, if one was begun."""
         if self._line:
             yield from self._end_line()
         yield from self._dispatch()
@@ -161,7 +161,7 @@ class Reply:
 
     @property
     def written(self) -> str:
-        """What the model wrote before any parser: its log-probabilities' tokens, else ``behind``."""
+        """Return what the model wrote before any parser: its log-probabilities' tokens, else ``behind``."""
         spelled = any(
             c in str(e.get("token")) for e in self.logprobs if isinstance(e, dict) for c in BYTE_LEVEL
         )
@@ -250,7 +250,7 @@ def _object(value: Any, what: str) -> Mapping[str, Any]:
 
 
 def _choice(data: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, Usage | None]:
-    """The first choice, if there is one, and the usage."""
+    """Return the first choice, if there is one, and the usage."""
     if data.get("error"):
         raise ReplyError(Reason(AnswerFailure.REPORTS_ERROR, says=said(data)))
     choices = data.get("choices")
@@ -327,7 +327,9 @@ def _logprobs(value: Any) -> tuple[Any, ...]:
 
 
 def _token(entry: Any, *, spelled: bool) -> bytes:
-    """A token's bytes, or its text; ``spelled`` where the engine gives it as a byte-level vocabulary does."""
+    """Return a token's bytes, or its text; ``spelled`` where the engine gives it as a byte-level vocabulary
+    does.
+    """
     if not isinstance(entry, dict):
         return b""
     data, token = entry.get("bytes"), entry.get("token")
@@ -350,7 +352,7 @@ def _alphabet() -> dict[str, int]:
 
 
 def said(data: Any) -> str:
-    """The sentence in an error body, whichever of the usual shapes it has; short."""
+    """Return the sentence in an error body, whichever of the usual shapes it has; short."""
     if isinstance(data, dict):
         inner = data.get("error", data.get("message", data.get("detail", data)))
         data = inner.get("message", inner) if isinstance(inner, dict) else inner

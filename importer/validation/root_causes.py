@@ -76,7 +76,7 @@ class RootCause:
     where: Callable[[Fail], bool] = lambda _: True
 
     def shown(self, failed: Mapping[str, Fail]) -> str | None:
-        """The first probe that shows it."""
+        """Return the first probe that shows it."""
         return next((name for name, found in failed.items() if self._shows(name, found)), None)
 
     def _shows(self, name: str, found: Fail) -> bool:
@@ -85,14 +85,14 @@ class RootCause:
 
 
 def with_a_remedy(row: ProbeRow) -> ProbeRow:
-    """The row; an engine at fault has a change told in any case."""
+    """Return the row; an engine at fault has a change told in any case."""
     if not isinstance(row.outcome, Fail) or row.outcome.remedy or row.outcome.attribution != "engine":
         return row
     return replace(row, outcome=replace(row.outcome, remedy=Reason(Remedy.ANOTHER_ENGINE)))
 
 
 def traced(rows: Sequence[ProbeRow]) -> list[ProbeRow]:
-    """The rows; those that did not pass for another row's reason are blamed on what that is blamed on.
+    """Return the rows; those that did not pass for another row's reason are blamed on what that is blamed on.
 
     Where answers are cut short or noise, that is all that rests on them; for another cause it is what an
     engine is blamed for and the cause explains.
@@ -123,7 +123,7 @@ def _failed(rows: Sequence[ProbeRow]) -> dict[str, Fail]:
 
 
 def _lacking(found: Fail) -> bool:
-    """Whether the log told what the engine lacks."""
+    """Return whether the log told what the engine lacks."""
     return found.attribution == "environment" and found.gives(AnswerFailure.LOG_LACKS)
 
 
@@ -132,12 +132,12 @@ def _came(found: Fail) -> bool:
 
 
 def _broken(row: ProbeRow) -> bool:
-    """Whether an engine is blamed for an answer that never came."""
+    """Return whether an engine is blamed for an answer that never came."""
     return _of_engine(row) and _never_came(row.outcome)
 
 
 def _never_came(outcome: Outcome) -> bool:
-    """Whether there was no answer that could be right or wrong."""
+    """Return whether there was no answer that could be right or wrong."""
     broke = (
         int(str(reason.fields["status"])) >= 500
         for reason in outcome.reasons
@@ -149,18 +149,18 @@ def _never_came(outcome: Outcome) -> bool:
 
 
 def _talks_not(lost: Fail) -> bool:
-    """Whether it is an ordinary conversation that a template does not write as it should."""
+    """Return whether it is an ordinary conversation that a template does not write as it should."""
     return lost.within[:1] == (TALK.name,)
 
 
 def _begins_turns(found: Fail) -> bool:
-    """Whether the document sets what begins an answer, or nothing else is seen to."""
+    """Return whether the document sets what begins an answer, or nothing else is seen to."""
     variable = found.remedy.fields.get("variable") if found.remedy is not None else None
     return variable in (None, "add_generation_prompt")
 
 
 def _rests_on_answers(row: ProbeRow) -> bool:
-    """Whether the verdict does: an engine that does not tell its parser is judged by a call."""
+    """Return whether the verdict does: an engine that does not tell its parser is judged by a call."""
     parser = row.probe == settings_read_back.NAME and _of_engine(row)
     return parser or row.probe not in APART
 
@@ -170,27 +170,29 @@ def _of_engine(row: ProbeRow) -> bool:
 
 
 def _refused(row: ProbeRow) -> bool:
-    """Whether an engine is blamed for a refusal."""
+    """Return whether an engine is blamed for a refusal."""
     return _of_engine(row) and row.outcome.gives(AnswerFailure.REFUSED)
 
 
 def _answered(row: ProbeRow) -> bool:
-    """Whether an engine is blamed for an answer."""
+    """Return whether an engine is blamed for an answer."""
     return _of_engine(row) and row.probe not in APART - {long_prompt.NAME}
 
 
 def _set_up(row: ProbeRow) -> bool:
-    """Whether an engine is blamed for an answer, or for a prompt, which it writes by its settings, too."""
+    """Return whether an engine is blamed for an answer, or for a prompt, which it writes by its settings,
+    too.
+    """
     return _answered(row) or (_of_engine(row) and row.probe == prompt_rendered.NAME)
 
 
 def _rests(row: ProbeRow) -> bool:
-    """Whether the model, or an engine for an answer, or for none, is blamed."""
+    """Return whether the model, or an engine for an answer, or for none, is blamed."""
     return _answered(row) or _broken(row) or (row.outcome.attribution == "model" and row.probe not in APART)
 
 
 def _otherwise(row: ProbeRow) -> bool:
-    """Whether a template is blamed for a model that writes otherwise."""
+    """Return whether a template is blamed for a model that writes otherwise."""
     return isinstance(row.outcome, Fail) and asks_for(row.outcome, Remedy.OWN_TEMPLATE)
 
 
@@ -199,18 +201,18 @@ def _rests_or_otherwise(row: ProbeRow) -> bool:
 
 
 def _thinks(row: ProbeRow) -> bool:
-    """Whether an engine is blamed for an answer that holds a thought."""
+    """Return whether an engine is blamed for an answer that holds a thought."""
     quoted = (value for reason in row.outcome.reasons for value in reason.fields.values())
     return _of_engine(row) and any(isinstance(text, str) and thinking_markup(text) for text in quoted)
 
 
 def _retold(row: ProbeRow) -> bool:
-    """Whether a call could not be told in Anthropic's form, which has objects for arguments."""
+    """Return whether a call could not be told in Anthropic's form, which has objects for arguments."""
     return row.probe == messages_tools.NAME and isinstance(row.outcome, Fail)
 
 
 def _read(row: ProbeRow) -> bool:
-    """Whether somebody is blamed for an answer."""
+    """Return whether somebody is blamed for an answer."""
     return isinstance(row.outcome, Fail) and row.probe not in APART
 
 

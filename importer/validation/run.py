@@ -67,7 +67,7 @@ class CircuitBreaker:
 
     @property
     def told(self) -> Inconclusive | None:
-        """Why nothing more is asked, once that is so."""
+        """Return why nothing more is asked, once that is so."""
         if self._rows < ENOUGH:
             return None
         reason = Reason(SilenceReason.NO_ANSWERS, probes=self._rows, seconds=self._limit)
@@ -98,13 +98,13 @@ Run = Callable[[Context], Outcome]
 
 
 def suspects(sampling: Mapping[str, Any]) -> dict[str, Any]:
-    """The document's values that may spoil an answer."""
+    """Return the document's values that may spoil an answer."""
     given = {k: v for k, v in sampling.items() if k in NEUTRAL and isinstance(v, int | float)}
     return {k: v for k, v in given.items() if (v > WARM if k == "temperature" else v != NEUTRAL[k])}
 
 
 def without(ctx: Context, outcome: Outcome, run: Run, kept: dict[str, Shared]) -> Outcome:
-    """The outcome; a fault of the configuration where one value less makes the probe pass.
+    """Return the outcome; a fault of the configuration where one value less makes the probe pass.
 
     ``run`` runs the probe again; ``kept`` holds the answers that were asked for without each value.
     """
@@ -121,7 +121,7 @@ def without(ctx: Context, outcome: Outcome, run: Run, kept: dict[str, Shared]) -
 
 
 def judge(outcome: Outcome, name: str, value: float) -> Fail:
-    """A probe that did not pass, and passes without this value."""
+    """Return a probe that did not pass, and passes without this value."""
     note = Reason(SpoiltReason.PASSES_WITHOUT, name=name, value=value)
     found = failing(outcome, "configuration", REMEDIES[name], note)
     return replace(found, trials=outcome.trials + 1, agreed=None)
@@ -141,7 +141,7 @@ class ServedEngine(Protocol):
 
     @property
     def model(self) -> str:
-        """The name that requests use."""
+        """Return the name that requests use."""
 
     @property
     def start_seconds(self) -> float:
@@ -236,7 +236,7 @@ def probe(bench: Context, probes: Sequence[Probe], progress: Progress) -> list[P
 
 
 def alone(one: Probe) -> bool:
-    """Whether a probe measures time, load or memory, and so must run with nothing beside it."""
+    """Return whether a probe measures time, load or memory, and so must run with nothing beside it."""
     return bool(getattr(one, "ALONE", False))
 
 

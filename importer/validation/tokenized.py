@@ -15,7 +15,7 @@ OWN = Reason(Remedy.OWN_TOKENIZER)
 
 
 def asked(ctx: Context) -> Tokenized | None:
-    """What comes of TEXT and of a prompt; ``None`` where nobody can tell."""
+    """Return what comes of TEXT and of a prompt; ``None`` where nobody can tell."""
     if ctx.tokens is None:
         return None
     found = ctx.tokens((TEXT, ctx.rendered(GREETING) or TEXT))
@@ -23,7 +23,7 @@ def asked(ctx: Context) -> Tokenized | None:
 
 
 def changed_prompt(ctx: Context) -> str | None:
-    """What the tokenizer makes of a prompt where that is another text; ``None`` where it is the same.
+    """Return what the tokenizer makes of a prompt where that is another text; ``None`` where it is the same.
 
     Whole tokenizers take spaces away beside special tokens, and put some there where tokens are not bytes.
     """
@@ -36,5 +36,5 @@ def changed_prompt(ctx: Context) -> str | None:
 
 
 def letters(text: str) -> str:
-    """The text without its spaces."""
+    """Return the text without its spaces."""
     return "".join(normalize("NFKC", text).split())

@@ -36,5 +36,5 @@ CONVENTIONS: Mapping[str, Convention] = {
 
 
 def offered(backend: str) -> tuple[str, ...]:
-    """The conventions that an engine can read, the first to try first."""
+    """Return the conventions that an engine can read, the first to try first."""
     return tuple(c.name for c in CONVENTIONS.values() if backend in c.parsers)

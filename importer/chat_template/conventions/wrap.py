@@ -52,7 +52,7 @@ class Traits:
 
 
 def wrap(own: Template, convention: str, vocabulary: Vocabulary, renderer: Renders) -> str:
-    """The text of ``own`` behind a prelude that puts tools into its turns as ``convention`` has it.
+    """Return the text of ``own`` behind a prelude that puts tools into its turns as ``convention`` has it.
 
     Raises UsageError("bad-value") for a template that does not show all that it is given.
     """
@@ -110,7 +110,7 @@ class _Bench:
     renderer: Renders
 
     def traits(self, bare: str) -> Traits:
-        """What the template takes; it may refuse anything."""
+        """Return what the template takes; it may refuse anything."""
         parts = not self._shows(bare, PLAIN) and self._shows(bare, PLAIN, parts=True)
         first = self._shows(bare, (SYSTEM, cases.ASK), parts)
         anywhere = first and self._shows(bare, (cases.ASK, REPLY, SYSTEM, cases.ASK_AGAIN), parts)
@@ -119,7 +119,9 @@ class _Bench:
         return Traits("anywhere" if anywhere else "first" if first else "never", strict, parts)
 
     def problem(self, text: str, bare: str, traits: Traits) -> Reason | None:
-        """What the dressed template loses of a round with a tool, or changes in a plain conversation."""
+        """Return what the dressed template loses of a round with a tool, or changes in a plain
+        conversation.
+        """
         dressed = self._render(text, ROUND, traits.parts, TOOLS)
         if isinstance(dressed, RenderRefused):
             return Reason(DressReason.REFUSED, words=dressed.reason)

@@ -92,7 +92,7 @@ class Layout:
     """A text that is valid YAML, and the places in it. Offsets count characters from 0."""
 
     def __init__(self, text: str) -> None:
-        """Raises YamlError for a text that is not read."""
+        """Raise YamlError for a text that is not read."""
         compose(text)  # bounds what follows, whose marks libyaml would count otherwise
         self.text = text
         self.root = _composed(text)
@@ -134,18 +134,18 @@ class Layout:
 
     @cached_property
     def newline(self) -> str:
-        """The text's own kind of line break."""
+        """Return the text's own kind of line break."""
         found = BREAK.search(self.text)
         return found.group() if found and found.group() in ("\r\n", "\r") else "\n"
 
     def line_start(self, offset: int) -> int:
-        """Where the line begins; behind a byte order mark."""
+        """Return where the line begins; behind a byte order mark."""
         before = bisect_left(self._breaks, offset)
         start = self._breaks[before - 1] + 1 if before else 0
         return start + 1 if self.text.startswith("\ufeff", start) else start
 
     def line_end(self, offset: int) -> int:
-        """The line's break, or the end of the text."""
+        """Return the line's break, or the end of the text."""
         behind = bisect_left(self._breaks, offset)
         return self._breaks[behind] if behind < len(self._breaks) else len(self.text)
 
@@ -159,7 +159,7 @@ class Layout:
         return offset - self.line_start(offset)
 
     def begins_line(self, offset: int) -> bool:
-        """Whether only spaces stand before it on its line."""
+        """Return whether only spaces stand before it on its line."""
         found = SPACES.match(self.text, self.line_start(offset))
         return found is not None and found.end() >= offset
 
@@ -175,14 +175,16 @@ class Layout:
         return at if self.text[end : end + 1] in ("#", "", *BREAKS) else end
 
     def comments_in(self, start: int, end: int) -> list[Comment]:
-        """The comments that begin in a stretch of the text."""
+        """Return the comments that begin in a stretch of the text."""
         first, last = (bisect_left(self.comments, at, key=lambda c: c.start) for at in (start, end))
         return self.comments[first:last]
 
     # Nodes
 
     def slots(self, node: yaml.Node) -> list[Node]:
-        """The entries of a map or a list, in their order; ``<<`` among them; none of a scalar or an alias."""
+        """Return the entries of a map or a list, in their order; ``<<`` among them; none of a scalar or an
+        alias.
+        """
         if (known := self._slots.get(id(node))) is not None:
             return known
         reached, found = node.start_mark.index, list[Node]()
@@ -217,7 +219,7 @@ class Layout:
         return signs[at] if at < len(signs) and signs[at] < end else None
 
     def comma(self, start: int, end: int) -> int | None:
-        """The first comma of a flow collection in a stretch."""
+        """Return the first comma of a flow collection in a stretch."""
         return self._first(self._commas, start, end)
 
     def value_start(self, node: yaml.Node) -> int:
@@ -248,13 +250,13 @@ class Layout:
         return end
 
     def remark(self, slot: Node) -> Comment | None:
-        """The comment on the line of a value: behind its end; of a block, behind its key."""
+        """Return the comment on the line of a value: behind its end; of a block, behind its key."""
         at = self.remark_place(slot)
         found = next(iter(self.comments_in(at, self.line_end(at))), None)
         return found if found is None or not self.text[at : found.start].strip() else None
 
     def remark_place(self, slot: Node) -> int:
-        """Where a comment on the value may begin."""
+        """Return where a comment on the value may begin."""
         if is_block(slot.node):
             return self._behind_properties(slot)
         return self.sign(slot.node) or slot.node.end_mark.index
@@ -285,19 +287,23 @@ class Layout:
 
 
 def is_block(node: yaml.Node) -> bool:
-    """Whether it is a map or a list in block style."""
+    """Return whether it is a map or a list in block style."""
     return isinstance(node, yaml.CollectionNode) and not node.flow_style
 
 
 def steps(path: KeyPath, node: yaml.Node, slots: list[Node]) -> list[KeyPath]:
-    """The steps to the entries, as changes name them: an entry with a key is found by it, wherever it is."""
+    """Return the steps to the entries, as changes name them: an entry with a key is found by it, wherever it
+    is.
+    """
     if isinstance(node, yaml.MappingNode):
         return [(s.step,) for s in slots]
     return labels(path, [_plain(s.node) for s in slots])
 
 
 def labels(path: KeyPath, items: list[Any]) -> list[KeyPath]:
-    """The steps to a list's entries: the key of an option, the name of a named map, else the position."""
+    """Return the steps to a list's entries: the key of an option, the name of a named map, else the
+    position.
+    """
     if not items or keyed(path, items) is None:
         return [(index,) for index in range(len(items))]
     names = [field_paths.parse(i).key if isinstance(i, str) else i["name"] for i in items]

@@ -62,7 +62,7 @@ def _check(before: Layout, ours: set[int], after: str, wanted: Mapping[str, Any]
 
 
 def _annotated(text: str, notes: Notes) -> str:
-    """The text with the notes on their lines; one whose value does not end a line is left out."""
+    """Return the text with the notes on their lines; one whose value does not end a line is left out."""
     try:
         layout = Layout(text)
     except YamlError:
@@ -82,7 +82,7 @@ def _annotated(text: str, notes: Notes) -> str:
 
 
 def _places(layout: Layout, path: KeyPath, node: yaml.Node) -> Iterator[tuple[KeyPath, Node]]:
-    """Every value in block style that a note can be written on."""
+    """Yield every value in block style that a note can be written on."""
     if not is_block(node):
         return
     slots = layout.slots(node)

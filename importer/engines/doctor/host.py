@@ -43,7 +43,7 @@ SHARED_PER_WORKER = 256 * MIB  # bytes: vLLM's message queue has ten chunks of 1
 
 
 def python(_case: DoctorCase) -> Result:
-    """The importer's own Python."""
+    """Return the importer's own Python."""
     text = ".".join(str(part) for part in sys.version_info[:3])
     if sys.version_info[:2] >= OLDEST:
         return Fine(Reason(DoctorReason.PYTHON, version=text))
@@ -54,12 +54,12 @@ def python(_case: DoctorCase) -> Result:
 
 
 def installer(_case: DoctorCase) -> Result:
-    """Whether environments can be filled."""
+    """Return whether environments can be filled."""
     return can_install(has_pip=find_spec("pip") is not None, has_ensurepip=find_spec("ensurepip") is not None)
 
 
 def can_install(*, has_pip: bool, has_ensurepip: bool) -> Result:
-    """The verdict on what was found."""
+    """Return the verdict on what was found."""
     if has_pip or has_ensurepip:
         return Fine(Reason(DoctorReason.PIP) if has_pip else Reason(DoctorReason.PIP_COMES))
     remedy = Reason(DoctorRemedy.INSTALL_PIP)
@@ -67,7 +67,7 @@ def can_install(*, has_pip: bool, has_ensurepip: bool) -> Result:
 
 
 def home(case: DoctorCase) -> Result:
-    """Whether logs, engines and caches can be written."""
+    """Return whether logs, engines and caches can be written."""
     problem = unwritable(case.home)
     if problem is None:
         return Fine(Reason(DoctorReason.FOLDER_WRITABLE, place=case.home))
@@ -75,7 +75,7 @@ def home(case: DoctorCase) -> Result:
 
 
 def hub_cache(_case: DoctorCase) -> Result:
-    """Whether the Hub client's cache can be read and written, the folder of each repository too."""
+    """Return whether the Hub client's cache can be read and written, the folder of each repository too."""
     root = cache.root()
     problem = unwritable(root)
     if problem is None and root.is_dir():
@@ -89,7 +89,7 @@ def hub_cache(_case: DoctorCase) -> Result:
 
 
 def engine_disk(case: DoctorCase) -> Result:
-    """Room for what IMPORTER_HOME gets: an engine that is not here yet, else logs and caches."""
+    """Return room for what IMPORTER_HOME gets: an engine that is not here yet, else logs and caches."""
     free = _free(case.home)
     found, wanted = Reason(DoctorReason.SPACE, free=free / GB, place=case.home), SPARE
     if case.engine is not None and case.installed is None:
@@ -105,7 +105,7 @@ def engine_disk(case: DoctorCase) -> Result:
 
 
 def weights_disk(case: DoctorCase) -> Result:
-    """Room for weights that are not on this disk yet."""
+    """Return room for weights that are not on this disk yet."""
     size = ((case.fit or {}).get("weights") or {}).get("likely")
     if case.weights is not None:
         return CheckSkipped(Reason(DoctorReason.WEIGHTS_HERE))
@@ -118,7 +118,7 @@ def weights_disk(case: DoctorCase) -> Result:
 
 
 def port(case: DoctorCase) -> Result:
-    """Whether an engine could listen."""
+    """Return whether an engine could listen."""
     if case.port is not None:
         if is_free(case.port):
             return Fine(Reason(DoctorReason.PORT_FREE, port=case.port))
@@ -133,7 +133,7 @@ def port(case: DoctorCase) -> Result:
 
 
 def open_files(case: DoctorCase) -> Result:
-    """How many files and sockets an engine may have open; vLLM raises the soft limit by itself."""
+    """Return how many files and sockets an engine may have open; vLLM raises the soft limit by itself."""
     try:
         import resource
     except ImportError:
@@ -149,7 +149,7 @@ def open_files(case: DoctorCase) -> Result:
 
 
 def shared_memory(case: DoctorCase) -> Result:
-    """Room in ``/dev/shm``, through which vLLM's workers talk to each other: a container has 64 MB."""
+    """Return room in ``/dev/shm``, through which vLLM's workers talk to each other: a container has 64 MB."""
     workers = _workers(case)
     if workers < 2:
         return CheckSkipped(Reason(DoctorReason.SHARED_ELSEWHERE))
@@ -169,7 +169,7 @@ def shared_memory(case: DoctorCase) -> Result:
 
 
 def processors(case: DoctorCase) -> Result:
-    """The container's share of the processors: vLLM starts a thread for each that it sees."""
+    """Return the container's share of the processors: vLLM starts a thread for each that it sees."""
     seen = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     share = quota(case)
     if share is None or share >= seen:
@@ -199,13 +199,13 @@ def quota(case: DoctorCase) -> float | None:
 
 
 def up(top: Path, path: str) -> list[Path]:
-    """A control group's folder and those above it; inside a container only the top may be there."""
+    """Return a control group's folder and those above it; inside a container only the top may be there."""
     steps = [step for step in path.split("/") if step not in {"", ".", ".."}]
     return [top.joinpath(*steps[:count]) for count in range(len(steps), -1, -1)]
 
 
 def unwritable(folder: Path) -> Reason | None:
-    """Why nothing can be written there, or nothing made where it is not there yet."""
+    """Return why nothing can be written there, or nothing made where it is not there yet."""
     place = existing(folder)
     try:
         with tempfile.TemporaryFile(dir=place):
@@ -215,7 +215,7 @@ def unwritable(folder: Path) -> Reason | None:
 
 
 def existing(folder: Path) -> Path:
-    """The folder, or the nearest parent that exists."""
+    """Return the folder, or the nearest parent that exists."""
     return next((p for p in (folder, *folder.parents) if os.path.exists(p)), Path("/"))  # noqa: PTH110
 
 
@@ -246,7 +246,7 @@ SECONDS = 5
 
 
 def token(_case: DoctorCase) -> Result:
-    """Whether there is a Hub token."""
+    """Return whether there is a Hub token."""
     from huggingface_hub import get_token
 
     try:
@@ -257,7 +257,7 @@ def token(_case: DoctorCase) -> Result:
 
 
 def valid_token(case: DoctorCase) -> Result:
-    """Whether the Hub takes the token; asked only where the user says so."""
+    """Return whether the Hub takes the token; asked only where the user says so."""
     from huggingface_hub import HfApi, get_token
     from huggingface_hub.errors import HfHubHTTPError
 
@@ -285,7 +285,7 @@ def valid_token(case: DoctorCase) -> Result:
 
 
 def endpoint(_case: DoctorCase) -> Result:
-    """Whether the Hub answers; no token is sent."""
+    """Return whether the Hub answers; no token is sent."""
     if hosts.offline():
         return CheckSkipped(Reason(DoctorReason.HUB_OFFLINE))
     url = hosts.endpoint()

@@ -80,7 +80,7 @@ def limits(case: DoctorCase) -> Iterator[tuple[int, int]]:
 
 
 def needed(case: DoctorCase) -> Amount | None:
-    """Bytes that the document takes on this machine; ``None`` where the weights' size is not known."""
+    """Return bytes that the document takes on this machine; ``None`` where the weights' size is not known."""
     weights = _weights(case)
     if weights is None or case.document is None:
         return None
@@ -102,7 +102,7 @@ def _weights(case: DoctorCase) -> Amount | None:
 
 
 def _cache(case: DoctorCase) -> Amount:
-    """The KV cache, which vLLM takes at its start; elsewhere it grows with what is asked."""
+    """Return the KV cache, which vLLM takes at its start; elsewhere it grows with what is asked."""
     if case.runs("vllm-cpu") and case.document is not None:
         said = (case.document.get("engine_args") or {}).get("kv_cache_memory_bytes")
         space = cache_space(case.document)

@@ -40,7 +40,7 @@ LARGEST = 64 * 2**20  # bytes of a tokenizer that are read
 
 
 def tokenizer(case: DoctorCase) -> Result:
-    """Whether the tokenizer is the one that its settings, and the size of the vocabulary, speak of."""
+    """Return whether the tokenizer is the one that its settings, and the size of the vocabulary, speak of."""
     if case.weights is None:
         return CheckSkipped(Reason(DoctorReason.FILES_AWAY))
     given = dict(_added(_json(case.weights / TOKENIZER).get("added_tokens")))
@@ -64,7 +64,9 @@ def tokenizer(case: DoctorCase) -> Result:
 
 
 def _lost(folder: Path) -> Iterator[str]:
-    """Markers of the template that the vocabulary has, and that no text can become: added tokens no more."""
+    """Yield markers of the template that the vocabulary has, and that no text can become: added tokens no
+    more.
+    """
     data = _json(folder / TOKENIZER)
     model = data.get("model")
     vocabulary = model.get("vocab") if isinstance(model, dict) else None
@@ -91,7 +93,7 @@ def _decoder(table: Any) -> Iterator[tuple[int, str]]:
 
 
 def ends(case: DoctorCase) -> Result:
-    """Whether the tokens that end a text are markers, and none of them a plain word."""
+    """Return whether the tokens that end a text are markers, and none of them a plain word."""
     if case.weights is None:
         return CheckSkipped(Reason(DoctorReason.FILES_AWAY))
     data = _json(case.weights / TOKENIZER)
@@ -113,7 +115,9 @@ def ends(case: DoctorCase) -> Result:
 
 
 def head(case: DoctorCase) -> Result:
-    """Whether the weights hold an output layer, where config.json says that it is not the embedding."""
+    """Return whether the weights hold an output layer, where config.json says that it is not the
+    embedding.
+    """
     if case.weights is None:
         return CheckSkipped(Reason(DoctorReason.FILES_AWAY))
     config = case.config()
@@ -135,12 +139,12 @@ def head(case: DoctorCase) -> Result:
 
 
 def _spans(shape: tuple[int, ...], words: int) -> bool:
-    """Whether a tensor has a row for every word; vocabularies are padded by a few."""
+    """Return whether a tensor has a row for every word; vocabularies are padded by a few."""
     return len(shape) > 1 and any(words <= side <= words + PADDED for side in shape)
 
 
 def context(case: DoctorCase) -> Result:
-    """Whether the document's context is within what the model's files allow."""
+    """Return whether the document's context is within what the model's files allow."""
     document = case.document or {}
     wanted = document.get("max_model_len") or document.get("context_size")
     if case.weights is None or case.engine is None or not isinstance(wanted, int):
@@ -159,7 +163,7 @@ def context(case: DoctorCase) -> Result:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    """A file's object; empty where there is none that can be read."""
+    """Return a file's object; empty where there is none that can be read."""
     try:
         with path.open("rb") as file:
             data = json.loads(file.read(LARGEST))
@@ -178,7 +182,7 @@ PARAMETERS = "rope_parameters"
 
 
 def parsers(case: DoctorCase) -> Result:
-    """Whether the engine's version knows the parsers that the document names."""
+    """Return whether the engine's version knows the parsers that the document names."""
     if case.document is None or not case.runs(*NAMED) or case.engine is None:
         return CheckSkipped(Reason(DoctorReason.PARSERS_ELSEWHERE))
     here = case.installed.version if case.installed is not None else None
@@ -209,7 +213,7 @@ def parsers(case: DoctorCase) -> Result:
 
 
 def snapshot(case: DoctorCase) -> Result:
-    """Whether the model's folder holds all of its weights, each file to its end, and a tokenizer."""
+    """Return whether the model's folder holds all of its weights, each file to its end, and a tokenizer."""
     if case.weights is None:
         return CheckSkipped(Reason(DoctorReason.WEIGHTS_AWAY))
     folder = case.weights
@@ -250,7 +254,7 @@ def _broken(folder: Path) -> Iterator[Reason]:
 
 
 def _indexed(folder: Path) -> list[str]:
-    """The files that hold weights, by the index; hostile or broken ones name none."""
+    """Return the files that hold weights, by the index; hostile or broken ones name none."""
     try:
         with (folder / INDEX).open("rb") as file:
             data = json.loads(file.read(safetensors.LONGEST))
@@ -260,7 +264,7 @@ def _indexed(folder: Path) -> list[str]:
 
 
 def _cut(path: Path, name: str) -> Reason | None:
-    """Why a file of weights is not whole: its header tells where the last tensor ends."""
+    """Return why a file of weights is not whole: its header tells where the last tensor ends."""
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
@@ -284,7 +288,7 @@ def _cut(path: Path, name: str) -> Reason | None:
 
 
 def rope(case: DoctorCase) -> Result:
-    """Whether the engine's class for the model looks for ``rope_theta`` where the config has it."""
+    """Return whether the engine's class for the model looks for ``rope_theta`` where the config has it."""
     config = case.config()
     nested = config.get("text_config")
     inside = isinstance(nested, dict) and not {ROPE, PARAMETERS}.isdisjoint(nested)
@@ -311,7 +315,9 @@ def rope(case: DoctorCase) -> Result:
 
 
 def _reading(case: DoctorCase, kind: str) -> tuple[str, float | None] | None:
-    """The module whose class needs the value at the top, and its default; nothing where it looks further."""
+    """Return the module whose class needs the value at the top, and its default; nothing where it looks
+    further.
+    """
     if not kind.isidentifier():
         return None
     modules = {"mlx-vlm": ("mlx_vlm",), "vllm-mlx": ("mlx_lm", "mlx_vlm"), "mlx": ("mlx_lm",)}
@@ -325,7 +331,7 @@ def _reading(case: DoctorCase, kind: str) -> tuple[str, float | None] | None:
 
 
 def _default(text: str) -> tuple[float | None] | None:
-    """What a configuration class says of the value: a number, or that it must be given."""
+    """Return what a configuration class says of the value: a number, or that it must be given."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):

@@ -35,7 +35,7 @@ MODULES = {
 
 
 def installed(case: DoctorCase) -> Result:
-    """Whether the engine is here, whole, and the one that this release installs."""
+    """Return whether the engine is here, whole, and the one that this release installs."""
     if case.engine is None:
         return CheckSkipped(Reason(DoctorReason.ENGINE_UNNAMED))
     name = case.engine.name
@@ -57,7 +57,7 @@ def installed(case: DoctorCase) -> Result:
 
 
 def metadata(case: DoctorCase) -> Result:
-    """Whether what the metadata tells of is there, once."""
+    """Return whether what the metadata tells of is there, once."""
     if case.engine is None or case.installed is None:
         return CheckSkipped(Reason(DoctorReason.ENGINE_NOT_INSTALLED))
     found = case.packages()
@@ -81,7 +81,7 @@ def metadata(case: DoctorCase) -> Result:
 
 
 def command(case: DoctorCase) -> Result:
-    """Whether the command ``vllm`` finds the metadata that it asks for by the name ``vllm``."""
+    """Return whether the command ``vllm`` finds the metadata that it asks for by the name ``vllm``."""
     if not case.runs(*VLLM) or case.installed is None:
         return CheckSkipped(Reason(DoctorReason.COMMAND_ELSEWHERE))
     found = case.packages()
@@ -93,7 +93,7 @@ def command(case: DoctorCase) -> Result:
 
 
 def torch(case: DoctorCase) -> Result:
-    """Whether torch is the one the engine was built with, and its sisters those built with torch."""
+    """Return whether torch is the one the engine was built with, and its sisters those built with torch."""
     found = case.packages()
     have = found.get("torch")
     if case.engine is None or have is None:
@@ -105,7 +105,7 @@ def torch(case: DoctorCase) -> Result:
 
 
 def _pinned(case: DoctorCase, have: Package, found: dict[str, Package]) -> Iterator[Trouble]:
-    """What the engine itself asks for: ``==2.13.0+cpu`` is that build, ``==2.13.0`` any build of it."""
+    """Yield what the engine itself asks for: ``==2.13.0+cpu`` is that build, ``==2.13.0`` any build of it."""
     for name in case.engine.distributions if case.engine is not None else ():
         pins = found[name].pins("torch") if name in found else set()
         if pins and not any(pin in {have.version, have.release} for pin in pins):
@@ -141,7 +141,7 @@ def _sisters(case: DoctorCase, have: Package, found: dict[str, Package]) -> Iter
 
 
 def same_version(case: DoctorCase) -> Result:
-    """Whether the engine is of the version that the document's parsers were proved with."""
+    """Return whether the engine is of the version that the document's parsers were proved with."""
     said = ((case.document or {}).get("importer") or {}).get("engine") or {}
     if case.engine is None or case.installed is None or not isinstance(said, dict) or not said.get("version"):
         return CheckSkipped(Reason(DoctorReason.VERSION_UNNAMED))
@@ -157,7 +157,7 @@ def same_version(case: DoctorCase) -> Result:
 
 
 def again(case: DoctorCase) -> Reason:
-    """How an environment is made anew."""
+    """Return how an environment is made anew."""
     name = case.engine.name if case.engine is not None else "ENGINE"
     if case.installed is not None and case.installed.root is None:
         return Reason(DoctorRemedy.MEND_ENVIRONMENT, python=case.installed.python)
@@ -165,12 +165,12 @@ def again(case: DoctorCase) -> Reason:
 
 
 def _editable(package: Package) -> bool:
-    """Whether its code lies elsewhere, as after ``pip install -e``."""
+    """Return whether its code lies elsewhere, as after ``pip install -e``."""
     return (package.info / "direct_url.json").exists()
 
 
 def _counted(case: DoctorCase) -> dict[str, int]:
-    """How often each distribution of the engine has metadata in one folder."""
+    """Return how often each distribution of the engine has metadata in one folder."""
     counts: dict[str, int] = {}
     for name in case.engine.distributions if case.engine is not None else ():
         spelled = name.replace("-", "_")

@@ -20,7 +20,7 @@ class UnreadableError(ValueError):
 
 
 def read_arguments(source: str, schema: Schema) -> dict[str, Any]:
-    """What stands between a call's parentheses, these included, by the names of its parameters.
+    """Return what stands between a call's parentheses, these included, by the names of its parameters.
 
     Positional ones are mapped by the tool's schema, the required parameters first. Raises UnreadableError.
     """
@@ -38,7 +38,7 @@ def read_arguments(source: str, schema: Schema) -> dict[str, Any]:
 
 
 def read_words(line: str, schema: Schema) -> dict[str, Any]:
-    """Arguments as a shell has them, ``some/path count=2``; raises UnreadableError."""
+    """Return arguments as a shell has them, ``some/path count=2``; raises UnreadableError."""
     try:
         words = shlex.split(line)
     except ValueError as error:
@@ -52,7 +52,7 @@ def read_words(line: str, schema: Schema) -> dict[str, Any]:
 
 
 def parameters(schema: Schema) -> list[str]:
-    """The names of a tool's parameters, the required ones first."""
+    """Return the names of a tool's parameters, the required ones first."""
     properties, required = schema.get("properties"), schema.get("required")
     names = list(properties) if isinstance(properties, Mapping) else []
     first = [n for n in required if n in names] if isinstance(required, Sequence) else []
@@ -87,7 +87,7 @@ def _named(keywords: Sequence[ast.keyword], renamed: Mapping[str, str]) -> dict[
 
 
 def _literal(node: ast.expr) -> Any:
-    """A value that JSON has; raises UnreadableError for everything that would have to be computed."""
+    """Return a value that JSON has; raises UnreadableError for everything that would have to be computed."""
     match node:
         case ast.Constant(value=str() as text):
             return _whole(text)
@@ -118,7 +118,7 @@ def _whole(text: str) -> str:
 
 
 def _checked(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments, if JSON can hold them: no infinity, nothing nested without end."""
+    """Return the arguments, if JSON can hold them: no infinity, nothing nested without end."""
     try:
         json.dumps(arguments, allow_nan=False)
     except (ValueError, RecursionError) as error:
@@ -127,7 +127,7 @@ def _checked(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _typed(value: Any, name: str, schema: Schema) -> Any:
-    """A word as the type that the schema gives the parameter, where it can be read so."""
+    """Return a word as the type that the schema gives the parameter, where it can be read so."""
     declared = schema["properties"].get(name)
     kind = declared.get("type") if isinstance(declared, Mapping) else None
     if not isinstance(value, str) or kind in (None, "string"):
@@ -178,7 +178,7 @@ def _is_name(name: str) -> bool:
 
 
 def _stands(name: str, source: str, at: int) -> bool:
-    """Whether a parameter's name stands there and is given a value."""
+    """Return whether a parameter's name stands there and is given a value."""
     if not source.startswith(name, at):
         return False
     before, behind = at, at + len(name)

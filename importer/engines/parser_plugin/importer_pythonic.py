@@ -32,7 +32,9 @@ logger = init_logger(f"vllm.{NAME}")
 
 
 def parts() -> ModuleType:
-    """The reader in this folder, loaded as a package of its own: the importer is not installed here."""
+    """Return the reader in this folder, loaded as a package of its own: the importer is not installed
+    here.
+    """
     if PACKAGE not in sys.modules:
         here = Path(__file__).resolve().parent
         spec = importlib.util.spec_from_file_location(
@@ -56,7 +58,7 @@ class ImporterPythonicToolParser(ToolParser):
         self._reader = self._new(self.tools)
 
     def extract_tool_calls(self, model_output: str, request: Any) -> ExtractedToolCallInformation:
-        """All calls of a finished answer, and the text around them."""
+        """Return all calls of a finished answer, and the text around them."""
         reader = self._new(self.tools or request.tools)
         pieces = [*reader.feed(model_output), *reader.finish()]
         self._report(reader)
@@ -79,11 +81,11 @@ class ImporterPythonicToolParser(ToolParser):
         delta_token_ids: Sequence[int],  # noqa: ARG002
         request: Any,  # noqa: ARG002
     ) -> DeltaMessage | None:
-        """What one more delta settles."""
+        """Return what one more delta settles."""
         return self._delta(self._reader.feed(delta_text))
 
     def finish_streaming(self) -> DeltaMessage | None:
-        """What was held back until the end."""
+        """Return what was held back until the end."""
         delta = self._delta(self._reader.finish())
         self._report(self._reader)
         return delta

@@ -19,7 +19,7 @@ class Parens:
         self._end: int | None = None
 
     def end(self, text: str, *, whole: bool) -> int | None:
-        """The position behind the closing one; ``None`` where nothing closes it. Raises WaitsError."""
+        """Return the position behind the closing one; ``None`` where nothing closes it. Raises WaitsError."""
         while self._end is None:
             char = text[self._at : self._at + 1]
             in_string = self._quote != "" or (char != "" and char in "\"'")
@@ -40,7 +40,7 @@ class Parens:
         return char not in PAIRS or self._open.pop() == PAIRS[char]
 
     def _string(self, text: str) -> int:
-        """How many characters to go on in a string; 0 where more text tells one quote from three."""
+        """Return how many characters to go on in a string; 0 where more text tells one quote from three."""
         here = text[self._at : self._at + 3]
         if here.startswith("\\"):
             return 2 if len(here) > 1 else 0

@@ -74,12 +74,12 @@ class Reader:
         self._parens: Parens | None = None
 
     def feed(self, text: str) -> list[Piece]:
-        """What is settled by this much."""
+        """Return what is settled by this much."""
         self._text += text
         return self._settled(whole=False)
 
     def finish(self) -> list[Piece]:
-        """The rest: nothing more comes."""
+        """Return the rest: nothing more comes."""
         return self._settled(whole=True)
 
     def _settled(self, *, whole: bool) -> list[Piece]:
@@ -136,7 +136,7 @@ class Reader:
         return self._text[at - 1] == "`" if at else self._ticked
 
     def _on_line(self, at: int, whole: bool, fence: str | None) -> Next | None:
-        """A call that begins where a line does; in the fence for it, a command."""
+        """Return a call that begins where a line does; in the fence for it, a command."""
         name = self._name_at(at, whole)
         if name:
             return Next(at, Place.LINE, name, fence)
@@ -144,7 +144,7 @@ class Reader:
         return Next(at, Place.COMMAND, name, fence) if name else None
 
     def _fenced(self, at: int, whole: bool) -> Next | None:
-        """A fence that opens on a call, or the end of one whose beginning was taken away."""
+        """Return a fence that opens on a call, or the end of one whose beginning was taken away."""
         rest = self._text[at : at + 5 * SPARE]
         if self._here.fence is not None:
             if rest.startswith("```"):
@@ -161,7 +161,7 @@ class Reader:
         return None
 
     def _name_at(self, at: int, whole: bool, behind: str = "(") -> str | None:
-        """The function whose name stands there, with one of ``behind`` after it. Raises WaitsError."""
+        """Return the function whose name stands there, with one of ``behind`` after it. Raises WaitsError."""
         waits = False
         for name in self._names:
             rest = self._text[at : at + len(name) + SPARE]
@@ -211,7 +211,9 @@ class Reader:
         return self._read(Call(name, arguments), following)
 
     def _after(self, end: int, whole: bool) -> Next | None:
-        """Where to go on behind a call; ``None`` where prose goes on in its line, so that it is none."""
+        """Return where to go on behind a call; ``None`` where prose goes on in its line, so that it is
+        none.
+        """
         in_list, fence = self._here.place is Place.LIST, self._here.fence
         at = _skip(SPACE if in_list else BLANK, self._text, end)
         sign = self._text[at : at + 1]

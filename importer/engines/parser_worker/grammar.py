@@ -9,7 +9,9 @@ SHOWN = 30  # characters before the place
 
 
 def forbidden(request: Any, text: str) -> str | None:
-    """The first character of ``text`` that the request's structural tag forbids, with what is before it."""
+    """Return the first character of ``text`` that the request's structural tag forbids, with what is before
+    it.
+    """
     told = getattr(request, "structured_outputs", None)
     tag = getattr(told, "structural_tag", None)
     if not isinstance(tag, str):

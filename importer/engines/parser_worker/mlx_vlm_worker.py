@@ -50,13 +50,13 @@ class Composed:
 
 
 def operations() -> Mapping[str, Operation]:
-    """What this worker answers."""
+    """Return what this worker answers."""
     gc.freeze()  # the server collects garbage after each answer; what was imported is none
     return SERVER.operations()
 
 
 def load(request: Mapping[str, Any]) -> Any:
-    """The tokenizer as the server wraps it; processors of images have no part in reading text."""
+    """Return the tokenizer as the server wraps it; processors of images have no part in reading text."""
     description = request["tokenizer"]
     if description["directory"]:
         with contextlib.suppress(Exception):  # what needs code of its own is not loaded
@@ -74,7 +74,7 @@ def infer(tokenizer: Any) -> dict[str, str | None]:
 
 
 def compose(tokenizer: Any, pair: Pair) -> Composed:
-    """Raises for names that the server lacks."""
+    """Raise for names that the server lacks."""
     tool, opening = pair["tool"], pair["reasoning"]
     if tool is not None:
         tool_module(TOOLS, tool)
@@ -108,7 +108,7 @@ class Generator:
         self.tokenizer, self.sample = tokenizer, sample
 
     def generate(self, prompt: str, *_media: Any, **_settings: Any) -> tuple[Any, Iterator[StreamingToken]]:
-        """The context of a request, and its tokens."""
+        """Return the context of a request, and its tokens."""
         return SimpleNamespace(prompt_tokens=len(encode(self.tokenizer, prompt))), self._tokens()
 
     def validate_context_budget(self, *_prompt: Any, **_settings: Any) -> None:

@@ -34,7 +34,7 @@ CLAIMS = {"tool_parser_type": TOOLS, "chat_template_type": "mlx_lm.chat_template
 
 
 def load(request: Mapping[str, Any]) -> Any:
-    """The tokenizer as the server loads it; a synthetic one goes by way of a folder."""
+    """Return the tokenizer as the server loads it; a synthetic one goes by way of a folder."""
     description = request["tokenizer"]
     if description["directory"]:
         with contextlib.suppress(Exception):  # what needs code of its own is not loaded
@@ -54,7 +54,9 @@ def load(request: Mapping[str, Any]) -> Any:
 
 
 def compose(loaded: Any, pair: Pair) -> Any:
-    """The server's tokenizer with the named tool parser; the thinking markers must be those it infers."""
+    """Return the server's tokenizer with the named tool parser; the thinking markers must be those it
+    infers.
+    """
     if pair["reasoning"] is not None and pair["reasoning"] != loaded.think_start:
         raise ValueError(f"the vocabulary gives the thinking marker {loaded.think_start!r}")
     module = None if pair["tool"] is None else tool_module(TOOLS, pair["tool"])
@@ -86,7 +88,7 @@ class Handler(APIHandler):
         self.top_logprobs = 0
 
     def __getattr__(self, name: str) -> Any:
-        """Sampling settings and names: the handler passes them on, and nothing here looks at them."""
+        """Return sampling settings and names: the handler passes them on, and nothing here looks at them."""
         if name.startswith("__"):
             raise AttributeError(name)
         return None
@@ -122,13 +124,15 @@ class Handler(APIHandler):
         yield SimpleNamespace(text=detokenizer.last_segment, token=0, finish_reason="stop")
 
     def reading(self) -> dict[str, Any]:
-        """What a client would hold of the answer."""
+        """Return what a client would hold of the answer."""
         written = self.wfile.getvalue().decode()
         return from_stream(written.splitlines()) if self.stream else from_whole(json.loads(written))
 
 
 def initial_state(tokenizer: Any, prompt: list[int]) -> str:
-    """Whether generation starts inside the thinking block, as the server's ``_tokenize`` decides it."""
+    """Return whether generation starts inside the thinking block, as the server's ``_tokenize`` decides
+    it.
+    """
     if tokenizer.response_initial_state:
         return str(tokenizer.response_initial_state)
     if not tokenizer.has_thinking:

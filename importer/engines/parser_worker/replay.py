@@ -12,7 +12,9 @@ SHOWN = 6  # differing splits that are returned; the rest are only counted
 
 
 def reading(calls: Iterable[tuple[str, str]], reasoning: str | None, content: str | None) -> dict[str, Any]:
-    """What was read, in the form it crosses to the client: arguments stay the text that the engine gives."""
+    """Return what was read, in the form it crosses to the client: arguments stay the text that the engine
+    gives.
+    """
     return {
         "calls": [{"name": name, "arguments": arguments} for name, arguments in calls],
         "reasoning": reasoning,
@@ -38,7 +40,7 @@ class Assembled:
             call["arguments"] += arguments or ""
 
     def reading(self) -> dict[str, Any]:
-        """What the client holds at the end of the stream."""
+        """Return what the client holds at the end of the stream."""
         calls = [(call["name"], call["arguments"]) for _, call in sorted(self._calls.items())]
         texts = {key: "".join(parts) or None for key, parts in self._texts.items()}
         return reading(calls, texts["reasoning"], texts["content"])
@@ -48,7 +50,7 @@ Feed = Callable[[list[int]], "dict[str, Any]"]
 
 
 def in_two(tokens: int) -> list[int]:
-    """Every place to cut an output of so many tokens into two deltas."""
+    """Return every place to cut an output of so many tokens into two deltas."""
     return list(range(1, tokens))
 
 
@@ -71,7 +73,9 @@ def replay(whole: Mapping[str, Any], feed: Feed, tokens: int, places: list[int])
 
 
 def same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether a client would act alike on both: white space around texts and inside JSON does not count."""
+    """Return whether a client would act alike on both: white space around texts and inside JSON does not
+    count.
+    """
     return _essence(one) == _essence(other)
 
 

@@ -39,7 +39,7 @@ class Server:
     answer: Callable[[Any, Mapping[str, Any], bool], dict[str, Any]]
 
     def operations(self) -> Mapping[str, Operation]:
-        """What its worker answers."""
+        """Return what its worker answers."""
         logging.disable(logging.CRITICAL)
         return {
             "hello": self._hello,
@@ -59,7 +59,7 @@ class Server:
         yield self.infer(self.load(request))
 
     def _judged(self, request: Mapping[str, Any], streamed: bool) -> Iterator[Any]:
-        """One item per asked pair of parsers: what is read in each sample, whole or also streamed."""
+        """Yield one item per asked pair of parsers: what is read in each sample, whole or also streamed."""
         limit, samples = request["limit"], request["samples"]
         forget()
         loaded = self.load(request)
@@ -82,14 +82,16 @@ class Server:
 
 
 def tool_module(package: str, name: str) -> Any:
-    """The module of a tool parser; raises ModuleNotFoundError for a name that the package lacks."""
+    """Return the module of a tool parser; raises ModuleNotFoundError for a name that the package lacks."""
     return importlib.import_module(f"{package}.{name}")
 
 
 def by_module(
     package: str, markers: str, pairs: Callable[[], Iterable[tuple[str, str]]]
 ) -> Iterator[Mapping[str, str]]:
-    """Every tool parser, a module each in ``package``, and the pairs of thinking markers in ``markers``."""
+    """Yield every tool parser, a module each in ``package``, and the pairs of thinking markers in
+    ``markers``.
+    """
     for name in sorted(modules(package)):
         parse = tool_module(package, name).parse_tool_call
         home = parse.__module__
@@ -100,24 +102,26 @@ def by_module(
 
 
 def modules(package: str) -> set[str]:
-    """The names of the modules in a package."""
+    """Return the names of the modules in a package."""
     return {module.name for module in pkgutil.iter_modules(importlib.import_module(package).__path__)}
 
 
 def texts(request: Mapping[str, Any]) -> list[str]:
-    """Everything that the tokenizer will have to encode."""
+    """Return everything that the tokenizer will have to encode."""
     return [text for s in request.get("samples", ()) for text in (s["prompt"], s["completion"])]
 
 
 def from_whole(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """What a client holds of an answer in one piece."""
+    """Return what a client holds of an answer in one piece."""
     message = answer["choices"][0]["message"]
     calls = [(c["function"]["name"], c["function"]["arguments"]) for c in message.get("tool_calls") or ()]
     return reading(calls, _thoughts(message), message.get("content"))
 
 
 def from_stream(events: Iterable[str]) -> dict[str, Any]:
-    """What a client holds at the end of a stream; raises RuntimeError where the stream reports an error."""
+    """Return what a client holds at the end of a stream; raises RuntimeError where the stream reports an
+    error.
+    """
     assembled = Assembled()
     for line in events:
         if not line.startswith("data: {"):
@@ -144,7 +148,7 @@ def _thoughts(part: Mapping[str, Any]) -> str | None:
 
 
 def served(response: Awaitable[Any], *, stream: bool) -> dict[str, Any]:
-    """What an endpoint of FastAPI answers, called without its server."""
+    """Return what an endpoint of FastAPI answers, called without its server."""
     return asyncio.run(_answered(response, stream=stream))
 
 

@@ -39,13 +39,13 @@ class Composed:
 
 
 def operations() -> Mapping[str, Operation]:
-    """What this worker answers."""
+    """Return what this worker answers."""
     gc.freeze()  # what was imported is no garbage
     return SERVER.operations()
 
 
 def parsers() -> Iterator[Mapping[str, str]]:
-    """Every registered parser."""
+    """Yield every registered parser."""
     for kind, names, get in (
         ("tool", ToolParserManager.list_registered(), ToolParserManager.get_tool_parser),
         ("reasoning", reasoning.list_parsers(), reasoning.get_parser),
@@ -56,7 +56,7 @@ def parsers() -> Iterator[Mapping[str, str]]:
 
 
 def load(request: Mapping[str, Any]) -> Any:
-    """The tokenizer as the server loads it; a synthetic one goes by way of a folder."""
+    """Return the tokenizer as the server loads it; a synthetic one goes by way of a folder."""
     description = request["tokenizer"]
     if description["directory"]:
         with contextlib.suppress(Exception):  # what needs code of its own is not loaded
@@ -69,12 +69,12 @@ def load(request: Mapping[str, Any]) -> Any:
 
 
 def infer(_tokenizer: Any) -> dict[str, str | None]:
-    """Nothing: it takes no parser that it is not told."""
+    """Return nothing: it takes no parser that it is not told."""
     return {"tool": None, "reasoning": None}
 
 
 def compose(tokenizer: Any, pair: Pair) -> Composed:
-    """Raises for names that the server lacks."""
+    """Raise for names that the server lacks."""
     tool, thoughts = pair["tool"], pair["reasoning"]
     if tool is not None:
         ToolParserManager.get_tool_parser(tool)
@@ -121,13 +121,13 @@ class Generator:
         return str(self.sample["prompt"])
 
     async def chat(self, **_settings: Any) -> Any:
-        """The whole answer, its special tokens taken off as the engine does it."""
+        """Return the whole answer, its special tokens taken off as the engine does it."""
         *_, last = self._outputs()
         last.text = clean_output_text(last.text)
         return last
 
     async def stream_chat(self, **_settings: Any) -> AsyncIterator[Any]:
-        """The answer token by token."""
+        """Yield the answer token by token."""
         for output in self._outputs():
             yield output
 

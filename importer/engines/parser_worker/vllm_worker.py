@@ -48,7 +48,9 @@ class Output:
 
 
 def operations(plugin: str | None = None) -> Mapping[str, Operation]:
-    """What this worker answers; ``plugin`` is a file with further parsers, loaded as the server loads it."""
+    """Return what this worker answers; ``plugin`` is a file with further parsers, loaded as the server loads
+    it.
+    """
     logging.disable(logging.CRITICAL)  # parsers log a traceback for each output that they cannot read
     if plugin is not None:
         ToolParserManager.import_tool_parser(plugin)
@@ -61,12 +63,12 @@ def operations(plugin: str | None = None) -> Mapping[str, Operation]:
 
 
 def hello(_request: Mapping[str, Any]) -> Iterator[Any]:
-    """Which engine this is."""
+    """Yield which engine this is."""
     yield {"engine": "vllm", "version": vllm.__version__}
 
 
 def list_parsers(_request: Mapping[str, Any]) -> Iterator[Any]:
-    """Every registered parser; no parser's module is imported for it."""
+    """Yield every registered parser; no parser's module is imported for it."""
     for kind, lazy, eager in (
         ("tool", ToolParserManager.lazy_parsers, ToolParserManager.tool_parsers),
         ("reasoning", ReasoningParserManager.lazy_parsers, ReasoningParserManager.reasoning_parsers),
@@ -77,7 +79,7 @@ def list_parsers(_request: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def judged(request: Mapping[str, Any], judge: Judge) -> Iterator[Any]:
-    """One item per asked pair of parsers: what ``judge`` says of each sample."""
+    """Yield one item per asked pair of parsers: what ``judge`` says of each sample."""
     forget()
     texts_of.cache_clear()
     tokenizer = tokenizer_for(request)
@@ -94,7 +96,9 @@ def judged(request: Mapping[str, Any], judge: Judge) -> Iterator[Any]:
 
 
 def fit(pair: Pair, request: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
-    """The parser class and a tokenizer: where the vocabulary is assumed, with the markers that it missed."""
+    """Return the parser class and a tokenizer: where the vocabulary is assumed, with the markers that it
+    missed.
+    """
     harmony = request["tokenizer"]["model_type"] == HARMONY
     missed = getattr(tokenizer.get_vocab(), "missed", {})
     missed.clear()
@@ -108,7 +112,9 @@ def fit(pair: Pair, request: Mapping[str, Any], tokenizer: Any) -> dict[str, Any
 
 
 def tokenizer_for(request: Mapping[str, Any], supposed: Sequence[str] = ()) -> Any:
-    """The repository's tokenizer as the server loads it, else a synthetic one; its code is never run."""
+    """Return the repository's tokenizer as the server loads it, else a synthetic one; its code is never
+    run.
+    """
     description = request["tokenizer"]
     own = repository_tokenizer(description["directory"]) if description["directory"] else None
     if own is not None:
@@ -128,7 +134,9 @@ def tokenizer_for(request: Mapping[str, Any], supposed: Sequence[str] = ()) -> A
 
 @lru_cache(maxsize=1)  # one import asks several times
 def repository_tokenizer(directory: str) -> Any:
-    """What lies in the folder; ``None`` where that cannot be loaded without running code of its own."""
+    """Return what lies in the folder; ``None`` where that cannot be loaded without running code of its
+    own.
+    """
     try:
         return get_tokenizer(directory, trust_remote_code=False)
     except Exception:
@@ -149,7 +157,9 @@ def harmony_number() -> Callable[[str], int | None]:
 
 
 def compose(pair: Pair, tokenizer: Any, harmony: bool) -> Any:
-    """The parser class that the server would make of ``--tool-call-parser`` and ``--reasoning-parser``."""
+    """Return the parser class that the server would make of ``--tool-call-parser`` and
+    ``--reasoning-parser``.
+    """
     return ParserManager.get_parser(
         tool_parser_name=pair["tool"],
         reasoning_parser_name=pair["reasoning"],
@@ -181,7 +191,7 @@ def output_of(parser_class: Any, sample: Mapping[str, Any], tokenizer: Any) -> O
 
 
 def fresh(parser_class: Any, tokenizer: Any, request: Any, variables: Mapping[str, Any]) -> Any:
-    """A parser for one request: they keep state."""
+    """Return a parser for one request: they keep state."""
     return parser_class(tokenizer, request.tools, chat_template_kwargs=variables, model_config=None)
 
 
@@ -189,7 +199,7 @@ def fresh(parser_class: Any, tokenizer: Any, request: Any, variables: Mapping[st
 def texts_of(
     ids: tuple[int, ...], prompt_ids: tuple[int, ...], skip: bool, spaces: bool, tokenizer: Any
 ) -> tuple[str, ...]:
-    """What each token adds to the text, by the engine's own detokeniser."""
+    """Return what each token adds to the text, by the engine's own detokeniser."""
     sampling = SamplingParams(skip_special_tokens=skip, spaces_between_special_tokens=spaces)
     core_request = SimpleNamespace(
         sampling_params=sampling, prompt_token_ids=list(prompt_ids), prompt_embeds=None, request_id="0"
@@ -203,7 +213,7 @@ def texts_of(
 
 
 def ended(ids: list[int], tokenizer: Any) -> list[int]:
-    """The ids with the token that stopped generation, of which the text has no trace."""
+    """Return the ids with the token that stopped generation, of which the text has no trace."""
     return ids if tokenizer.eos_token_id is None else [*ids, tokenizer.eos_token_id]
 
 
@@ -215,7 +225,7 @@ def whole(parser_class: Any, pair: Pair, sample: Mapping[str, Any], tokenizer: A
 
 
 def read_whole(parser_class: Any, pair: Pair, output: Output, tokenizer: Any) -> dict[str, Any]:
-    """What the server answers to a request that does not stream."""
+    """Return what the server answers to a request that does not stream."""
     parser = fresh(parser_class, tokenizer, output.request, output.variables)
     parser.set_prompt_token_ids(output.prompt_ids)
     reasoning, content, calls = parser.parse(
@@ -255,7 +265,7 @@ def in_pieces(parser_class: Any, pair: Pair, sample: Mapping[str, Any], tokenize
 
 
 def delta_fields(delta: Any) -> dict[str, Any]:
-    """The parts of a delta that a client joins."""
+    """Return the parts of a delta that a client joins."""
     calls = [
         (call.index, call.function and call.function.name, call.function and call.function.arguments)
         for call in delta.tool_calls or ()

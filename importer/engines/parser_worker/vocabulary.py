@@ -21,7 +21,7 @@ Number = Callable[[str], "int | None"]
 
 
 def synthetic(description: Mapping[str, Any], texts: Iterable[str], number: Number | None = None) -> Any:
-    """A byte-level tokenizer in which, beside words, exactly the declared markers are single tokens.
+    """Return a byte-level tokenizer in which, beside words, exactly the declared markers are single tokens.
 
     ``description``: ``tokens`` as ``[{"content", "special"}]``, and optionally ``eos``, ``bos`` and
     ``chat_template``. ``number`` gives the id of a text that is one token in a vocabulary to be matched;
@@ -96,7 +96,7 @@ class Watched(dict[str, int]):
 
 
 def common_suffix(markers: Iterable[str]) -> str:
-    """What most of the markers end with from the colon on (``:abc`` in ``<tool:abc>``), or nothing."""
+    """Return what most of the markers end with from the colon on (``:abc`` in ``<tool:abc>``), or nothing."""
     found = Counter(match[1] for marker in markers if (match := re.fullmatch(r"</?\w+(:\w+)>", marker)))
     suffix, number = found.most_common(1)[0] if found else ("", 0)
     return suffix if number > 2 else ""

@@ -88,7 +88,7 @@ def at_most(seconds: float) -> Iterator[None]:
 
 
 def attempt(seconds: float, action: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
-    """What the action gives, or ``{"error"}``: nothing that a parser does reaches its neighbours."""
+    """Return what the action gives, or ``{"error"}``: nothing that a parser does reaches its neighbours."""
     try:
         with at_most(seconds):
             return action()
@@ -99,7 +99,9 @@ def attempt(seconds: float, action: Callable[[], Mapping[str, Any]]) -> Mapping[
 
 
 def failure(error: BaseException) -> dict[str, Any]:
-    """Why a parser made nothing of an item: ``overrun`` with its ``seconds``, ``memory``, or ``raised``."""
+    """Return why a parser made nothing of an item: ``overrun`` with its ``seconds``, ``memory``, or
+    ``raised``.
+    """
     if isinstance(error, Overrun):
         return {"kind": "overrun", "seconds": error.seconds}
     if isinstance(error, MemoryError):

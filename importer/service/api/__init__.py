@@ -23,5 +23,5 @@ ALL = (
 
 
 def routers() -> list[APIRouter]:
-    """Every module's router."""
+    """Return every module's router."""
     return [import_module(f"{__name__}.{name}").router for name in ALL]

@@ -84,7 +84,7 @@ def listed(
     summary="One document",
 )
 def one(name: str, at: AtDesk, who: Reader, seen: IfNoneMatch = None) -> Response:
-    """Its YAML, its data and its states; the `ETag` goes into `If-Match` of a change."""
+    """Return its YAML, its data and its states; the `ETag` goes into `If-Match` of a change."""
     del who
     summary, version = at.gallery.get(name)
     headers = {"ETag": etag(summary.version), "Cache-Control": "no-cache"}
@@ -122,7 +122,7 @@ async def put(
 async def patch(
     name: str, request: Request, at: AtDesk, who: Importer, match: IfMatch = None, why: Why = None
 ) -> Response:
-    """A JSON merge patch (RFC 7396) of the data; comments and layout stay."""
+    """Return a JSON merge patch (RFC 7396) of the data; comments and layout stay."""
     _type(request, PATCHES)
     body = await request.body()
 
@@ -158,7 +158,9 @@ def remove(
     summary="What was decided and why",
 )  # fmt: skip
 def decisions(name: str, at: AtDesk, who: Reader) -> dict[str, Any]:
-    """Each decision with its status, its reasons and what it overruled; the evidence; fit and proof."""
+    """Return each decision with its status, its reasons and what it overruled; the evidence; fit and
+    proof.
+    """
     del who
     stored = at.gallery.get(name)[1].stored
     receipt, shown = stored.need_receipt(), page(stored)
@@ -188,7 +190,9 @@ def receipt(name: str, at: AtDesk, who: Reader) -> Response:
     "/{name}/history", response_model=History, responses=problems("no-such-document"), summary="Every version"
 )
 def history(name: str, at: AtDesk, who: Reader) -> dict[str, Any]:
-    """Who made it, when, by which action, why, and what it changed; the words that were said in reviews."""
+    """Return who made it, when, by which action, why, and what it changed; the words that were said in
+    reviews.
+    """
     del who
     found = at.gallery.versions(name)
     newest = found[0].stored.receipt
@@ -207,7 +211,7 @@ def history(name: str, at: AtDesk, who: Reader) -> dict[str, Any]:
 def version(
     name: str, number: Annotated[int, Path(ge=1, le=MOST)], at: AtDesk, who: Reader
 ) -> dict[str, Any]:
-    """The YAML as it was then."""
+    """Return the YAML as it was then."""
     del who
     found = at.gallery.version(name, number)
     return {**_made(found, None), "name": name, "text": found.text}
@@ -227,7 +231,7 @@ def export(
     device: Annotated[str | None, Query(pattern="^(gpu|cpu)$")] = None,
     approved_only: bool = False,
 ) -> dict[str, Any]:
-    """The files, and what they cannot carry. Formats:"""
+    """Return the files, and what they cannot carry. Formats:"""
     del who
     chosen, found = get(kind), at.gallery.get(name)[1]
     stored = found.stored
@@ -267,7 +271,7 @@ def _made(version: DocumentVersion, before: DocumentVersion | None) -> dict[str,
 
 
 def _type(request: Request, wanted: tuple[str, ...]) -> str:
-    """The body's media type; raises ServiceError("wrong-type")."""
+    """Return the body's media type; raises ServiceError("wrong-type")."""
     said = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if said not in wanted:
         raise ServiceError("wrong-type", type=said, wanted=" or ".join(wanted))

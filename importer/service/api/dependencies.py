@@ -32,7 +32,7 @@ class Pulse:
         self._asking: asyncio.Task[None] | None = None
 
     async def felt(self) -> bool:
-        """Whether there is an answer in time; raises what the database raises."""
+        """Return whether there is an answer in time; raises what the database raises."""
         if self._asking is None or self._asking.done():
             self._asking = asyncio.create_task(asyncio.to_thread(self._ask))
         asking = self._asking
@@ -68,12 +68,12 @@ class Desk:
     texts: CapacityLimiter
 
     async def reading(self, work: Callable[..., R], *given: object) -> R:
-        """What reads a document's text, in its turn and beside the loop."""
+        """Return what reads a document's text, in its turn and beside the loop."""
         return await to_thread.run_sync(work, *given, limiter=self.texts)
 
 
 async def desk(request: Request) -> Desk:
-    """The desk that the application was made with."""
+    """Return the desk that the application was made with."""
     return cast(Desk, request.app.state.desk)
 
 
@@ -86,5 +86,5 @@ def json_text(data: object) -> str:
 
 
 def json_answer(data: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """An answer in JSON."""
+    """Return an answer in JSON."""
     return Response(json_text(data), status, dict(headers or {}), "application/json")

@@ -26,7 +26,8 @@ TRIES = 20  # of an edit that any version will do for, while others are quicker
 def edit(
     name: str, at: Desk, who: Caller, act: AuditContext, wanted: list[int] | None, text: Edit
 ) -> tuple[Summary, DocumentVersion]:
-    """What the document is then; the schema has to allow it, and ``who`` has to be allowed what it grants.
+    """Return what the document is then; the schema has to allow it, and ``who`` has to be allowed what it
+    grants.
 
     ``wanted`` are the versions that it may be of; of any it is made anew where somebody was quicker. Raises
     DocumentError and ServiceError: "precondition-failed", "needs-approver".
@@ -44,7 +45,9 @@ def edit(
 def _edit(
     name: str, at: Desk, who: Caller, act: AuditContext, wanted: list[int] | None, text: Edit
 ) -> tuple[Summary, DocumentVersion]:
-    """A text takes its time to be read: nobody waits for that, and an edit of an old version is refused."""
+    """Return a text takes its time to be read: nobody waits for that, and an edit of an old version is
+    refused.
+    """
     last = at.gallery.get(name)[1]
     check_version(name, last.number, wanted)
     new = text(last.text)
@@ -62,7 +65,7 @@ SOON = 5  # seconds
 
 @contextmanager
 def turn(at: Desk) -> Iterator[None]:
-    """One of the looks that there may be at a time; raises ServiceError("busy")."""
+    """Return one of the looks that there may be at a time; raises ServiceError("busy")."""
     if not at.looks.acquire(timeout=PATIENCE):  # whoever waits holds a thread that others need
         raise ServiceError("busy", seconds=SOON)
     try:
@@ -72,7 +75,7 @@ def turn(at: Desk) -> Iterator[None]:
 
 
 def look(body: Import, at: Desk, who: Caller) -> Studied:
-    """What a repository says, on top of what was said of it before.
+    """Return what a repository says, on top of what was said of it before.
 
     Raises ImporterError for what cannot be imported, ServiceError: "ambiguous" for what has to be asked,
     "needs-approver" for what the caller may not grant.

@@ -18,12 +18,12 @@ IfNoneMatch = Annotated[str | None, Header(alias="If-None-Match", max_length=100
 
 
 def etag(version: int) -> str:
-    """A version's ETag."""
+    """Return a version's ETag."""
     return f'"{version}"'
 
 
 def numbers(said: str | None) -> list[int] | None:
-    """The versions that If-Match names; ``None`` where it was not sent, or takes any.
+    """Return the versions that If-Match names; ``None`` where it was not sent, or takes any.
 
     A weak tag or one of another form matches nothing.
     """
@@ -34,14 +34,16 @@ def numbers(said: str | None) -> list[int] | None:
 
 
 def needed(said: str | None, name: str) -> list[int] | None:
-    """The same for a change that has to say what it is of; raises ServiceError("precondition-required")."""
+    """Return the same for a change that has to say what it is of; raises
+    ServiceError("precondition-required").
+    """
     if said is None:
         raise ServiceError("precondition-required", name=name)
     return numbers(said)
 
 
 def same(said: str | None, tag: str) -> bool:
-    """Whether If-None-Match names the tag."""
+    """Return whether If-None-Match names the tag."""
     if said is None:
         return False
     return said.strip() == "*" or tag in {t.strip().removeprefix("W/") for t in said.split(",")}

@@ -72,7 +72,7 @@ def shown(
     cursor: Annotated[str, Query(max_length=200)] = "",
     only: Annotated[bool | None, Query(alias="published")] = None,
 ) -> dict[str, Any]:
-    """Each document with its reason; `published=false` leaves those that LocalAI is not shown."""
+    """Return each document with its reason; `published=false` leaves those that LocalAI is not shown."""
     del who
     filters = Filters(_states(only))
     found = at.gallery.page(filters, limit + 1, cursor)
@@ -107,7 +107,7 @@ def _item(one: Summary, base: str) -> dict[str, Any]:
 def index(
     request: Request, at: AtDesk, seen: IfNoneMatch = None, since: Since = None, coding: Coding = None
 ) -> Response:
-    """Every published document with its configuration, as one list that LocalAI reads."""
+    """Return every published document with its configuration, as one list that LocalAI reads."""
     return _answer(at.index.get(addresses.base(request, at.settings)), seen, since, coding)
 
 
@@ -134,7 +134,7 @@ def entry(
 
 
 def _answer(page: IndexPage, seen: str | None, since: str | None, coding: str | None) -> Response:
-    """The page in the coding that was asked for, or word that it is known."""
+    """Return the page in the coding that was asked for, or word that it is known."""
     packed = _takes_gzip(coding)
     tags = {False: f'"{page.tag}"', True: f'"{page.tag}-gzip"'}
     headers = {"ETag": tags[packed], "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
@@ -149,7 +149,7 @@ def _answer(page: IndexPage, seen: str | None, since: str | None, coding: str | 
 
 
 def _takes_gzip(said: str | None) -> bool:
-    """Whether ``Accept-Encoding`` names gzip with a weight above nothing."""
+    """Return whether ``Accept-Encoding`` names gzip with a weight above nothing."""
     for one in (said or "").lower().split(","):
         name, _, weight = one.partition(";")
         if name.strip() == "gzip":

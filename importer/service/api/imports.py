@@ -86,7 +86,9 @@ def start(body: Import, request: Request, at: AtDesk, who: Importer, once: Asked
 
 
 def _seen(body: Import, at: Desk, who: Caller) -> Studied | None:
-    """What a directory says, which costs no question to the Hub, where it may have to be asked for whom."""
+    """Return what a directory says, which costs no question to the Hub, where it may have to be asked for
+    whom.
+    """
     if body.backend is not None or body.reference is None or parse(body.reference).directory is None:
         return None
     with turn(at):
@@ -94,7 +96,7 @@ def _seen(body: Import, at: Desk, who: Caller) -> Studied | None:
 
 
 def _split(body: Import, at: Desk, who: Caller) -> list[dict[str, Any]]:
-    """One request for each reference, each checked before any is accepted."""
+    """Return one request for each reference, each checked before any is accepted."""
     said = body.model_dump(exclude_unset=True, exclude={"references"})
     if body.references is None:
         admitted(body, who, at.settings)
@@ -110,7 +112,7 @@ def _split(body: Import, at: Desk, who: Caller) -> list[dict[str, Any]]:
 
 
 def _check_references(references: Sequence[str], revision: str | None, who: Caller, at: Desk) -> None:
-    """Raises what is wrong with the first that cannot be meant; ``errors`` name all of them."""
+    """Raise what is wrong with the first that cannot be meant; ``errors`` name all of them."""
     failed: list[tuple[int, ImporterError]] = []
     for place, reference in enumerate(references):
         try:
@@ -143,7 +145,9 @@ def _check_references(references: Sequence[str], revision: str | None, who: Call
     summary="What an import would write",
 )
 def preview(body: Import, at: AtDesk, who: Importer) -> dict[str, Any]:
-    """Everything but writing: the document, its decisions, and what it changes. Waits for the answer."""
+    """Return everything but writing: the document, its decisions, and what it changes. Waits for the
+    answer.
+    """
     if body.reference is None:
         problem = "a preview is of one reference"
         raise ServiceError(

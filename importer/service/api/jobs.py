@@ -77,7 +77,7 @@ def _counts(connection: Any, job: JobRow) -> dict[str, int] | None:
     summary="One job",
 )
 def one(job: str, at: AtDesk, who: Reader) -> dict[str, Any]:
-    """Its state, its step, and what came of it."""
+    """Return its state, its step, and what came of it."""
     del who
     with at.database.reading() as connection:
         found = jobs.get(connection, job)
@@ -117,7 +117,7 @@ async def events(
 
 
 def _number(last: str | None) -> int | None:
-    """The event that was seen last; ``None`` for what is no number of one."""
+    """Return the event that was seen last; ``None`` for what is no number of one."""
     if last is None or not (last.isascii() and last.isdecimal()):
         return None
     return int(last) if len(last) < 10 else NEVER
@@ -132,7 +132,7 @@ def _begin(at: Desk, ident: str, known: int | None) -> tuple[int, JobRow, list[d
 
 
 def _look(at: Desk, ident: str, after: int) -> tuple[JobRow, list[dict[str, Any]]]:
-    """The job, then its events: one that has ended has no more than these."""
+    """Return the job, then its events: one that has ended has no more than these."""
     with at.database.reading() as connection:
         found = jobs.get(connection, ident)
         return found, jobs.events(connection, found, after, AT_ONCE)
@@ -158,7 +158,7 @@ async def _stream(at: Desk, job: JobRow, after: int, request: Request) -> AsyncI
 
 
 def _event(event: dict[str, Any]) -> str:
-    """One event; JSON has no line breaks of its own."""
+    """Return one event; JSON has no line breaks of its own."""
     data = json.dumps({"job": event["job"], "at": event["at"], **event["data"]})
     return f"id: {event['number']}\nevent: {event['type']}\ndata: {data}\n\n"
 
@@ -170,7 +170,7 @@ def _event(event: dict[str, Any]) -> str:
     summary="Cancel a job",
 )
 def cancel(job: str, request: Request, at: AtDesk, who: Importer, once: AskedOnce) -> Response:
-    """Its engine is stopped with all its processes; of a list all its jobs are cancelled."""
+    """Return its engine is stopped with all its processes; of a list all its jobs are cancelled."""
     if (answered := once.said()) is not None:
         return answered
     with at.database.writing() as connection:
@@ -222,7 +222,7 @@ def retry(
 
 
 def _said(job: JobRow, said: Mapping[str, Any], at: Desk, who: Caller) -> Mapping[str, Any]:
-    """What another attempt is asked for; raises what an import would that cannot be meant."""
+    """Return what another attempt is asked for; raises what an import would that cannot be meant."""
     if job.kind == "import":
         admitted(Import(**{**job.request, **said}), who, at.settings)
     elif said:

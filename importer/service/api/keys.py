@@ -116,7 +116,7 @@ def log(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     before: Annotated[int | None, Query(ge=1, le=2**62)] = None,
 ) -> list[dict[str, Any]]:
-    """Every change: who, when, what, on which request."""
+    """Return every change: who, when, what, on which request."""
     del who
     with at.database.reading() as connection:
         return audit.page(connection, limit, before)

@@ -99,7 +99,7 @@ def all_jobs(at: AtDesk, who: Reader) -> Response:
     "/models/available", response_model=list[models.Available], responses=FAILED, summary="What is published"
 )
 def available(request: Request, at: AtDesk, who: Reader) -> Response:
-    """What LocalAI can install from this gallery; members that are empty are left out."""
+    """Return what LocalAI can install from this gallery; members that are empty are left out."""
     del who
     gallery = index.gallery(request, at.settings)
     with at.database.reading() as connection:

@@ -21,7 +21,7 @@ NEEDS_MATCH = ("put", "patch", "delete")
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
-    """The document behind ``/openapi.json``, made once."""
+    """Return the document behind ``/openapi.json``, made once."""
     if app.openapi_schema is None:
         found = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes
@@ -44,7 +44,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
 
 
 def methods(app: FastAPI, path: str) -> list[str]:
-    """What an address takes."""
+    """Return what an address takes."""
     found = describe(app)["paths"]
     taken = [
         m.upper() for p, told in found.items() if _regex(p).fullmatch(path) for m in METHODS if m in told

@@ -26,7 +26,7 @@ def health() -> dict[str, str]:
 
 @router.get("/readyz", responses=problems("not-ready", "no-database"), summary="Whether it can work")
 async def ready(request: Request, at: AtDesk) -> dict[str, str]:
-    """Whether the database answers, jobs are looked after, and it is not about to end."""
+    """Return whether the database answers, jobs are looked after, and it is not about to end."""
     if not await at.pulse.felt():
         raise ServiceError("no-database", seconds=AGAIN)
     if request.app.state.ending:
@@ -43,6 +43,8 @@ async def ready(request: Request, at: AtDesk) -> dict[str, str]:
     summary="Figures for Prometheus",
 )
 def metrics(request: Request, at: AtDesk, who: Reader) -> Response:
-    """Requests of this process; documents, jobs and processes of the gallery. Needs the scope `read`."""
+    """Return requests of this process; documents, jobs and processes of the gallery. Needs the scope
+    `read`.
+    """
     del who
     return Response(cast(Metrics, request.app.state.metrics).text(at.database), media_type=MEDIA_TYPE)

@@ -38,7 +38,7 @@ def _file(name: str, body: bytes) -> File:
 
 
 def _all() -> Mapping[str, File]:
-    """Every file by its name; ``report.css`` is the look that reports have, too."""
+    """Return every file by its name; ``report.css`` is the look that reports have, too."""
     found = {"report.css": CSS.encode()}
     for entry in files("importer.service.page").iterdir():
         if PurePath(entry.name).suffix in TYPES:
@@ -51,13 +51,13 @@ FILES = _all()
 
 @router.get("/")
 def start(seen: IfNoneMatch = None) -> Response:
-    """The page itself; where one is in it stands behind the #."""
+    """Return the page itself; where one is in it stands behind the #."""
     return _answer(FILES[START], seen)
 
 
 @router.get("/page/{name}")
 def part(name: str, seen: IfNoneMatch = None) -> Response:
-    """A style, a module or the icon."""
+    """Return a style, a module or the icon."""
     if name not in FILES:
         raise ServiceError("no-such-page", path=f"/page/{name}"[:200])
     return _answer(FILES[name], seen)

@@ -73,7 +73,7 @@ async def me(request: Request, at: AtDesk) -> dict[str, Any]:
     summary="Check a text without keeping it",
 )
 async def check(name: str, request: Request, at: AtDesk, who: Reader) -> dict[str, Any]:
-    """Each mistake with its line, and what would be different; `PUT` keeps it."""
+    """Return each mistake with its line, and what would be different; `PUT` keeps it."""
     del who
     return await at.reading(_checked, name, await request.body(), at)
 
@@ -109,7 +109,9 @@ def report(
     who: Reader,
     number: Annotated[int | None, Query(alias="version", ge=1, le=MOST)] = None,
 ) -> Response:
-    """Every probe of every run with its raw exchanges, for a person, a program, a CI system or a browser."""
+    """Return every probe of every run with its raw exchanges, for a person, a program, a CI system or a
+    browser.
+    """
     del who
     found = at.gallery.get(name)[1] if number is None else at.gallery.version(name, number)
     chosen = FORMATS[kind]

@@ -57,13 +57,13 @@ FIELDS: Mapping[str, str] = {
 
 
 def status_of(error: ImporterError) -> int:
-    """The HTTP status of a failure."""
+    """Return the HTTP status of a failure."""
     branch = next(b for b in BY_BRANCH if isinstance(error, b))
     return BY_KIND.get(error.kind, BY_BRANCH[branch])
 
 
 def problem(error: ImporterError, errors: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
-    """The problem's members; ``errors`` are single mistakes with the field each is about."""
+    """Return the problem's members; ``errors`` are single mistakes with the field each is about."""
     status = status_of(error)
     said: dict[str, Any] = {
         "type": f"/problems/{error.kind}",
@@ -85,12 +85,12 @@ def problem(error: ImporterError, errors: Sequence[Mapping[str, Any]] = ()) -> d
 
 
 def title(kind: str) -> str:
-    """A kind in words, the same for every occurrence."""
+    """Return a kind in words, the same for every occurrence."""
     return kind.replace("-", " ").capitalize()
 
 
 def explained(kind: str) -> dict[str, Any] | None:
-    """What ``/problems/KIND`` says; ``None`` where no such kind is met over HTTP."""
+    """Return what ``/problems/KIND`` says; ``None`` where no such kind is met over HTTP."""
     if kind not in messages.HINTS:
         return None
     status = BY_KIND.get(kind, BY_BRANCH[KINDS[kind]])
@@ -109,7 +109,7 @@ def answer(
     errors: Sequence[Mapping[str, Any]] = (),
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
-    """A failure as it goes over the wire."""
+    """Return a failure as it goes over the wire."""
     said = problem(error, errors) | {"instance": request.url.path}
     if ident := getattr(request.state, "id", None):
         said["request_id"] = ident
@@ -132,13 +132,13 @@ def _listed(error: ImporterError) -> Sequence[Mapping[str, Any]]:
 
 
 def _about(error: ImporterError) -> str:
-    """What is wrong with the field that a failure is about."""
+    """Return what is wrong with the field that a failure is about."""
     found = error.details.get("problem")
     return messages.detail(error) if found is None else one_line(messages.text(found))
 
 
 def _named(error: ImporterError) -> list[dict[str, str]]:
-    """The field that a failure is about, by its kind or by the setting that it names."""
+    """Return the field that a failure is about, by its kind or by the setting that it names."""
     named = messages.field(error)
     pointer = FIELDS.get(error.kind) if named is None else f"/{named}"
     return [] if pointer is None else [{"pointer": pointer, "detail": _about(error)}]
@@ -157,14 +157,14 @@ ALWAYS = (
 
 
 def accepted(failing: str = "") -> dict[int | str, dict[str, Any]]:
-    """A job's 202; ``failing`` is a way in which it may end that whoever asked has to know."""
+    """Return a job's 202; ``failing`` is a way in which it may end that whoever asked has to know."""
     says = "It was accepted as a job" + (f", which fails {failing}" if failing else "")
     header = {"description": "where the job is", "schema": {"type": "string"}}
     return {202: {"description": says, "headers": {"Location": header}}}
 
 
 def problems(*kinds: str) -> dict[int | str, dict[str, Any]]:
-    """The responses of a route that may fail with these kinds, an example for each."""
+    """Return the responses of a route that may fail with these kinds, an example for each."""
     found: dict[int | str, dict[str, Any]] = {}
     for kind in (*kinds, *ALWAYS):
         said = explained(kind) or {}

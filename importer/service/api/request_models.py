@@ -29,7 +29,7 @@ MOST = 200  # mistakes that are told; who made more reads no further
 
 
 def _read(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The data, and what is wrong by lines: JSON pointer, line, column, and what is said."""
+    """Return the data, and what is wrong by lines: JSON pointer, line, column, and what is said."""
     if len(text) > LONGEST:
         says = f"must have at most {LONGEST:,} characters"
         return {}, [{"pointer": "", "line": 1, "column": 1, "detail": says}]
@@ -42,7 +42,7 @@ def _read(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def _mistake(found: YamlProblem, path: tuple[str | int, ...]) -> dict[str, Any]:
-    """A problem with the pointer to what it is about."""
+    """Return a problem with the pointer to what it is about."""
     says = messages.text(found.says)
     return {"pointer": pointer(path), "line": found.line, "column": found.column, "detail": says}
 
@@ -53,7 +53,7 @@ def pointer(path: tuple[str | int, ...]) -> str:
 
 
 def looked_at(text: str, name: str) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-    """The text's data where it is a document of that name, and its mistakes, up to ``MOST``."""
+    """Return the text's data where it is a document of that name, and its mistakes, up to ``MOST``."""
     data, found = _read(text)
     if found:
         return None, found
@@ -65,7 +65,7 @@ def looked_at(text: str, name: str) -> tuple[dict[str, Any] | None, list[dict[st
 
 
 def checked(text: str, name: str) -> dict[str, Any]:
-    """The text's data; raises DocumentError("invalid") with the mistakes."""
+    """Return the text's data; raises DocumentError("invalid") with the mistakes."""
     data, found = looked_at(text, name)
     if data is None or found:
         said = "; ".join(f"line {m['line']}: {m['detail']}" for m in found[:5])
@@ -88,7 +88,9 @@ def merged(data: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def json_object(body: bytes, place: str = "") -> dict[str, Any]:
-    """A body that has to be a JSON object, no longer than a document; raises DocumentError("invalid")."""
+    """Return a body that has to be a JSON object, no longer than a document; raises
+    DocumentError("invalid").
+    """
     found = _object(body)
     if isinstance(found, dict):
         return found
@@ -97,7 +99,7 @@ def json_object(body: bytes, place: str = "") -> dict[str, Any]:
 
 
 def _object(body: bytes) -> dict[str, Any] | str:
-    """The object, or what is wrong."""
+    """Return the object, or what is wrong."""
     if len(body) > 4 * LONGEST:  # bytes; a character has up to four
         return f"must have at most {4 * LONGEST:,} bytes"
     try:
@@ -117,7 +119,7 @@ KEYS = 200  # that one import sets
 
 
 def _spoken(text: str) -> str:
-    """Words of a person: no characters that a database or a terminal takes amiss."""
+    """Return words of a person: no characters that a database or a terminal takes amiss."""
     if any((ord(c) < 32 and c not in "\n\r\t") or 0xD800 <= ord(c) < 0xE000 for c in text):
         raise ValueError("it holds control characters")
     return text
@@ -138,14 +140,16 @@ def _standard(value: Any) -> Any:
 
 
 def _small(values: dict[str, Any]) -> dict[str, Any]:
-    """What fits into a document."""
+    """Return what fits into a document."""
     if len(json.dumps(values)) > LONGEST:
         raise ValueError(f"must have at most {LONGEST:,} characters")
     return values
 
 
 def _settable(key: str) -> str:
-    """A key that can be told from its value: one with ``=`` would be another key, and another value."""
+    """Return a key that can be told from its value: one with ``=`` would be another key, and another
+    value.
+    """
     if "=" in key:
         raise ValueError("a key holds no '='")
     return key
@@ -253,7 +257,7 @@ class Retry(Body):
 
 
 def request_of(said: Import, settings: Settings) -> ImportRequest:
-    """The importer's request; raises UsageError and ServiceError("no-directories")."""
+    """Return the importer's request; raises UsageError and ServiceError("no-directories")."""
     reference = str(said.reference)
     check_place(reference, said.revision, settings)
     if said.name is not None:
@@ -274,7 +278,7 @@ def request_of(said: Import, settings: Settings) -> ImportRequest:
 
 
 def _backend(said: Import, settings: Settings) -> str | None:
-    """The one that was asked for, or the only one that this service is for. Raises UsageError."""
+    """Return the one that was asked for, or the only one that this service is for. Raises UsageError."""
     if said.backend is None:
         return settings.backends[0] if len(settings.backends) == 1 else None
     if said.backend not in (AUTO, *settings.backends):
@@ -298,7 +302,7 @@ def _device(said: Import) -> tuple[str | None, int | None]:
 
 
 def _template(word: str | None) -> TemplateOverride | None:
-    """A convention of ours; never a file, which would be one of the server's."""
+    """Return a convention of ours; never a file, which would be one of the server's."""
     if word is None:
         return None
     return by_name(word) if word == NONE or word in CONVENTIONS else None

@@ -248,7 +248,7 @@ class Export(BaseModel):
 
 
 def job_json(job: JobRow, counts: dict[str, int] | None = None) -> dict[str, Any]:
-    """A job as it is answered."""
+    """Return a job as it is answered."""
     base = f"/v1/jobs/{job.id}"
     links = {"self": base, "events": f"{base}/events"}
     if job.kind == "imports":
@@ -270,7 +270,7 @@ def job_json(job: JobRow, counts: dict[str, int] | None = None) -> dict[str, Any
 
 
 def config_json(found: Summary) -> dict[str, Any]:
-    """A document as lists have it."""
+    """Return a document as lists have it."""
     base = f"/v1/configs/{found.name}"
     parts = ("decisions", "receipt", "history")
     links = {"self": {"href": base}} | {part: {"href": f"{base}/{part}"} for part in parts}

@@ -122,7 +122,7 @@ def validate(
 
 
 def _memory(receipt: Receipt) -> int | None:
-    """Bytes that the model likely takes of each device, where that was estimated."""
+    """Return bytes that the model likely takes of each device, where that was estimated."""
     try:
         return int(((receipt.fit or {})["estimate"])["total"]["likely"])
     except (KeyError, TypeError, ValueError):

@@ -36,7 +36,7 @@ class ImportSteps:
 
     @property
     def steps(self) -> Mapping[str, Step]:
-        """The steps by name, in their order."""
+        """Return the steps by name, in their order."""
         return {"resolve": self.resolve, "decide": self.decide, "prove": self.prove, "store": self.store}
 
     def resolve(self, live: LiveJob, _: Results, progress: Progress) -> Results:
@@ -112,7 +112,7 @@ class ImportSteps:
 
 
 def need_choice(studied: Studied, settings: Settings) -> None:
-    """Raises ServiceError("ambiguous") where several backends could take it and nobody has said which."""
+    """Raise ServiceError("ambiguous") where several backends could take it and nobody has said which."""
     from importer.app.target import machine_for
     from importer.engines import capabilities
 
@@ -134,7 +134,7 @@ def need_choice(studied: Studied, settings: Settings) -> None:
 
 
 def _why(found: LoadVerdict, snapshot: Snapshot) -> str:
-    """Why an engine is a candidate, also where its verdict has nothing to add."""
+    """Return why an engine is a candidate, also where its verdict has nothing to add."""
     what = next(iter(architectures(snapshot)), "this model")
     plainly = (
         f"it serves {what}" if found.can else f"nothing is known against it; whether it serves {what} is not"

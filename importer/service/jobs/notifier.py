@@ -25,7 +25,7 @@ class Watching:
 
     @asynccontextmanager
     async def job(self, root: str) -> AsyncIterator[asyncio.Event]:
-        """An event that is set whenever there may be something new."""
+        """Return an event that is set whenever there may be something new."""
         event = asyncio.Event()
         self._watchers.setdefault(root, set()).add(event)
         if self._task is None or self._task.done():

@@ -56,7 +56,7 @@ def _alive(pid: int) -> str | None:
 
 
 def _place() -> str:
-    """The boot and the space of process ids, so that two containers are two places."""
+    """Return the boot and the space of process ids, so that two containers are two places."""
     try:
         boot = (PROC / "sys/kernel/random/boot_id").read_text().strip()
         return f"{boot}/{os.readlink(PROC / 'self/ns/pid')}"  # noqa: PTH115 - no path

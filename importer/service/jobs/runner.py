@@ -92,7 +92,7 @@ class Runner:
 
     @property
     def well(self) -> bool:
-        """Whether its threads live and its last heartbeat is not old."""
+        """Return whether its threads live and its last heartbeat is not old."""
         alive = all(thread.is_alive() for thread in self._threads)
         return alive and time.monotonic() - self._seen < executors.LEASE
 

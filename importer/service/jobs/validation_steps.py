@@ -37,7 +37,7 @@ class ValidationSteps:
 
     @property
     def steps(self) -> Mapping[str, Step]:
-        """The steps by name, in their order."""
+        """Return the steps by name, in their order."""
         return {"weights": self.weights, "run": self.run, "store": self.store}
 
     def weights(self, live: LiveJob, _: Results, progress: Progress) -> Results:
@@ -109,7 +109,8 @@ def _counted(report: Mapping[str, Any]) -> dict[str, int]:
 
 @contextmanager
 def device(name: str, progress: Progress, check: Callable[[], None]) -> Iterator[int]:
-    """The device, once no other process of this machine has it, as a lock to hold; free when all that do end.
+    """Return the device, once no other process of this machine has it, as a lock to hold; free when all that
+    do end.
 
     Who starts an engine gives it to the guardian, so that a device is not free before its engine is gone.
     """

@@ -20,7 +20,7 @@ UNITS = "KMGTPE"
 
 
 def asked(body: ImportUri) -> Import:
-    """The same in our own words; raises ServiceError("bad-request")."""
+    """Return the same in our own words; raises ServiceError("bad-request")."""
     preferences = body.preferences or {}
     said = {ours: preferences[key] for key, ours in COUNT.items() if preferences.get(key) not in (None, "")}
     if preferences.get("description"):
@@ -51,7 +51,7 @@ def _told(what: str, size: int) -> dict[str, Any]:
 
 
 def shown(size: int) -> str:
-    """Bytes as LocalAI shows them, by thousands: ``16.4 GB``."""
+    """Return bytes as LocalAI shows them, by thousands: ``16.4 GB``."""
     if size < 1000:
         return f"{size} B"
     value, unit = float(size), -1
@@ -68,7 +68,7 @@ STEPS: Mapping[str | None, tuple[str, float]] = {
 
 
 def status(job: Job) -> dict[str, Any]:
-    """Its OpStatus; a success is processed, at 100, with the message "completed"."""
+    """Return its OpStatus; a success is processed, at 100, with the message "completed"."""
     name = job.config or job.request.get("name") or str(job.request.get("reference", ""))
     told: dict[str, Any] = {
         "deletion": False, "file_name": "", "processed": False, "message": "", "progress": 0.0,

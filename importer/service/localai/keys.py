@@ -31,7 +31,7 @@ def said_key(request: Request) -> str | None:
 
 
 def needs(scope: str) -> Callable[..., Caller]:
-    """A dependency: the caller, who has the scope."""
+    """Return a dependency: the caller, who has the scope."""
 
     def checked(
         request: Request,
@@ -63,7 +63,7 @@ async def gallery_reader(request: Request, at: AtDesk) -> None:
 
 
 def _of_basic(said: str) -> str:
-    """The password of ``Basic …``, or the user's name where there is none; else what was said."""
+    """Return the password of ``Basic …``, or the user's name where there is none; else what was said."""
     scheme, _, rest = said.partition(" ")
     if scheme.lower() != "basic":
         return said

@@ -144,7 +144,7 @@ class Envelope(APIRoute):
     flat = False
 
     def get_route_handler(self) -> Handler:
-        """The handler, with LocalAI's words for what it raises."""
+        """Return the handler, with LocalAI's words for what it raises."""
         handler = super().get_route_handler()
 
         async def answered(request: Request) -> Response:
@@ -163,7 +163,9 @@ class Flat(Envelope):
 
 
 def failure(error: Exception, *, flat: bool = False, says: str = "") -> Response:
-    """The answer, its message behind ``says``; what is said of keys has the same envelope everywhere."""
+    """Return the answer, its message behind ``says``; what is said of keys has the same envelope
+    everywhere.
+    """
     known = _known(error)
     status, message, headers = (
         wire_status(known),

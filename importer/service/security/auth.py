@@ -44,7 +44,7 @@ def limits(settings: Settings) -> Limits:
 
 
 def said_key(request: Request) -> str | None:
-    """The key as clients send it: a bearer token, or a header of its own; "" for what is neither."""
+    """Return the key as clients send it: a bearer token, or a header of its own; "" for what is neither."""
     said = request.headers.get("authorization")
     if said is None:
         return request.headers.get("x-api-key")
@@ -53,7 +53,7 @@ def said_key(request: Request) -> str | None:
 
 
 async def caller(request: Request, at: Annotated[Desk, Depends(desk)]) -> Caller:
-    """Raises ServiceError: "no-key", "too-many"."""
+    """Raise ServiceError: "no-key", "too-many"."""
     said = said_key(request)
     if said is None and at.settings.loopback:  # nothing is looked up
         return identify(request, at, said)
@@ -78,7 +78,7 @@ def identify(request: Request, at: Desk, said: str | None) -> Caller:
 
 
 def needs(scope: str) -> Callable[..., Awaitable[Caller]]:
-    """A dependency: the caller, who has the scope."""
+    """Return a dependency: the caller, who has the scope."""
 
     async def checked(  # in the loop: each other function costs a thread
         found: Annotated[Caller, Depends(caller)],
@@ -98,10 +98,10 @@ Admin = Annotated[Caller, Depends(needs("admin"))]
 
 
 def act(request: Request, who: Caller, action: str, why: str | None = None) -> AuditContext:
-    """What a caller does, for versions and the audit log."""
+    """Return what a caller does, for versions and the audit log."""
     return AuditContext(who.name, action, why, getattr(request.state, "id", None), address(request))
 
 
 def address(request: Request) -> str:
-    """Where a request came from."""
+    """Return where a request came from."""
     return "" if request.client is None else request.client.host

@@ -23,11 +23,11 @@ class Caller:
 
     @property
     def has(self) -> str:
-        """The scopes, for sentences."""
+        """Return the scopes, for sentences."""
         return ", ".join(sorted(self.scopes)) or "none"
 
     def may(self, scope: str) -> bool:
-        """Whether the caller has a scope; admin may do everything."""
+        """Return whether the caller has a scope; admin may do everything."""
         return bool(self.scopes & {scope, "admin"})
 
     def needs(self, scope: str) -> None:

@@ -26,7 +26,7 @@ TOKENS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
 async def read(receive: Receive, most: int, seconds: float, *, json: bool) -> Receive:
-    """A ``receive`` that has the whole body; raises ServiceError: "body-too-large", "too-slow",
+    """Return a ``receive`` that has the whole body; raises ServiceError: "body-too-large", "too-slow",
     "bad-json", "bad-request".
     """
     body = await _whole(receive, most, seconds)
@@ -66,7 +66,7 @@ async def _deep(body: bytes) -> bool:
 
 
 def too_deep(body: bytes, most: int = DEPTH) -> bool:
-    """Whether JSON is nested deeper than ``most``; what is no JSON may be told either."""
+    """Return whether JSON is nested deeper than ``most``; what is no JSON may be told either."""
     depth = 0
     for found in TOKENS.finditer(body):
         token = found[0]
@@ -91,7 +91,7 @@ class Limiter:
         self._left: dict[str, tuple[float, float]] = {}  # what was left, and when
 
     def count(self, who: str) -> None:
-        """Raises ServiceError("too-many") with the seconds until the next one."""
+        """Raise ServiceError("too-many") with the seconds until the next one."""
         if not self._most:
             return
         now, each = time.monotonic(), MINUTE / self._most
@@ -167,7 +167,7 @@ class Guard:
             _log(scope, status, seconds)
 
     async def _received(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
-        """The request with its whole body; raises ServiceError where it is refused."""
+        """Return the request with its whole body; raises ServiceError where it is refused."""
         if (refused := self._refusal(scope, headers)) is not None:
             raise refused
         if scope["method"] in SAFE:
@@ -191,7 +191,9 @@ class Guard:
         return None
 
     def _ours(self, host: str) -> bool:
-        """Whether the name is one of this server's: on loopback a page's own name may lead here, too."""
+        """Return whether the name is one of this server's: on loopback a page's own name may lead here,
+        too.
+        """
         name = _named(host)
         if name is None:
             return False
@@ -202,7 +204,7 @@ class Guard:
         return not self._settings.allowed_host or name == self._settings.host
 
     def _probed(self, scope: Scope) -> bool:
-        """Whether a load balancer looks whether it is alive, which knows addresses and no names."""
+        """Return whether a load balancer looks whether it is alive, which knows addresses and no names."""
         return not self._settings.loopback and scope["path"] in ("/healthz", "/readyz")
 
     def _too_large(self) -> ServiceError:
@@ -217,13 +219,17 @@ def _as_get(scope: Scope) -> Scope:
 
 
 def _named(host: str) -> str | None:
-    """The name or the address in a ``Host``, ``""`` where it is empty; ``None`` for what is no host."""
+    """Return the name or the address in a ``Host``, ``""`` where it is empty; ``None`` for what is no
+    host.
+    """
     found = HOST.fullmatch(host)
     return None if found is None else found[1] or found[2]
 
 
 def _foreign(headers: Headers, host: str) -> bool:
-    """Whether a browser says that the request comes of another site's page; a key is no page's to send."""
+    """Return whether a browser says that the request comes of another site's page; a key is no page's to
+    send.
+    """
     if "authorization" in headers or "x-api-key" in headers:
         return False
     origin = headers.get("origin")
@@ -233,7 +239,7 @@ def _foreign(headers: Headers, host: str) -> bool:
 
 
 def _id(headers: Headers) -> str:
-    """The caller's own id where it can be logged, else a new one."""
+    """Return the caller's own id where it can be logged, else a new one."""
     said = headers.get("x-request-id", "")
     fine = 0 < len(said) <= LONGEST_ID and all(c.isalnum() or c in "-_." for c in said) and said.isascii()
     return said if fine else fresh()

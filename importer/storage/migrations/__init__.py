@@ -62,12 +62,12 @@ def _run(database: Database, connection: Connection, number: int) -> None:
 
 
 def statements(number: int) -> tuple[str, ...]:
-    """A migration's SQL, as both databases read it; ``COUNTED`` is a key that the database numbers."""
+    """Return a migration's SQL, as both databases read it; ``COUNTED`` is a key that the database numbers."""
     return cast(tuple[str, ...], _module(number).STATEMENTS)
 
 
 def _of_sqlite(number: int) -> tuple[str, ...]:
-    """What is done beside on SQLite alone."""
+    """Return what is done beside on SQLite alone."""
     return getattr(_module(number), "SQLITE", ())
 
 

@@ -72,7 +72,7 @@ class Probe(Protocol):
     LESSON: str
 
     def needs(self, promise: Expectations, /) -> Reason | None:
-        """Why the probe does not apply, or ``None``."""
+        """Return why the probe does not apply, or ``None``."""
 
     def run(self, ctx: Context, /) -> Outcome:
         """Ask and judge; may raise ExchangeError, which the runner turns into an outcome."""

@@ -27,7 +27,7 @@ def run(ctx: Context) -> Outcome:
 
 
 def answered(call: ToolCall) -> Prompt:
-    """The weather question after ``call`` and its result, each under the engine's own id."""
+    """Return the weather question after ``call`` and its result, each under the engine's own id."""
     function = {"name": call.name, "arguments": call.arguments}
     made = {"id": call.id, "type": "function", "function": function}
     result = json.dumps({"temperature": -3, "condition": "snowy"})

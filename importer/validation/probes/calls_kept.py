@@ -76,7 +76,7 @@ def judge_null(null: int, empty: int) -> Outcome:
 
 
 def judge(rendered: str, written: str) -> Outcome:
-    """The conversation as the template writes it, with a call in it, and a call as the model does."""
+    """Return the conversation as the template writes it, with a call in it, and a call as the model does."""
     for name, form in FORMS.items():
         found = form.search(rendered)
         if found and written and not form.search(written):

@@ -43,7 +43,7 @@ def _timed(ctx: Context) -> tuple[Reply, float]:
 
 
 def judge(reply: Reply, seconds: float, before: float) -> Outcome:
-    """The answer after others have left; ``before`` is how long it took when nobody had."""
+    """Return the answer after others have left; ``before`` is how long it took when nobody had."""
     if not (reply.content.strip() or reply.reasoning.strip()):
         return Fail(Reason(ClientLeavesReason.EMPTY), "engine")
     if seconds > SLOWER + SLOWER * before:

@@ -25,12 +25,12 @@ LESSON = "A default of ten million tokens failed after ten minutes; others were 
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """A document that says how long."""
+    """Return a document that says how long."""
     return None if promise.context is not None else Reason(PromiseReason.NO_CONTEXT)
 
 
 def run(ctx: Context) -> Outcome:
-    """What /v1/models says beside the name, where the engine tells."""
+    """Return what /v1/models says beside the name, where the engine tells."""
     try:
         listed = json.loads(ctx.client.get("/v1/models", ctx.log))["data"]
         served = next(entry.get("max_model_len") for entry in listed if entry["id"] == ctx.model)
@@ -40,7 +40,7 @@ def run(ctx: Context) -> Outcome:
 
 
 def judge(served: object, promised: int | None) -> Outcome:
-    """Tokens as the engine tells them, and as the document does."""
+    """Return tokens as the engine tells them, and as the document does."""
     if not isinstance(served, int) or isinstance(served, bool):
         return NotApplicable(Reason(ContextLengthReason.NOT_TOLD))
     if served != promised:

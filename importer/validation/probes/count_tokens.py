@@ -36,14 +36,14 @@ def run(ctx: Context) -> Outcome:
 
 
 def counted(ctx: Context, prompt: Prompt) -> Any:
-    """What the engine counts before."""
+    """Return what the engine counts before."""
     body = {"model": ctx.model, **anthropic.request(prompt)}
     answer = ctx.client.post(f"{anthropic.PATH}/count_tokens", body, ctx.log)
     return answer.get("input_tokens") if isinstance(answer, dict) else None
 
 
 def used(ctx: Context, prompt: Prompt) -> int | None:
-    """What it counts in the answer."""
+    """Return what it counts in the answer."""
     return anthropic.ask(ctx, prompt, max_tokens=1).usage.prompt
 
 

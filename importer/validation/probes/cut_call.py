@@ -50,7 +50,7 @@ def run(ctx: Context) -> Outcome:
 
 
 def judge(reply: Reply) -> Outcome:
-    """An answer that was cut inside a call."""
+    """Return an answer that was cut inside a call."""
     broken = [call for call in reply.tool_calls if not _is_object(call.arguments)]
     if reply.finish_reason == "length":
         return Pass(Reason(CutCallReason.SAYS_CUT))

@@ -30,14 +30,14 @@ def needs(_promise: Expectations) -> Reason | None:
 
 
 def run(ctx: Context) -> Outcome:
-    """Hashes from the receipt beside those of the files that are served; the engine is not asked."""
+    """Return hashes from the receipt beside those of the files that are served; the engine is not asked."""
     if ctx.render is None or not ctx.files:
         return NotApplicable(Reason(FilesReason.NOT_KNOWN))
     return judge(ctx.files, ctx.render.files)
 
 
 def judge(imported: Mapping[str, str], served: Mapping[str, str]) -> Outcome:
-    """Hashes by file; two of unlike length are of unlike kinds, and say nothing of each other."""
+    """Return hashes by file; two of unlike length are of unlike kinds, and say nothing of each other."""
     known = [name for name, was in imported.items() if len(served.get(name, was)) == len(was)]
     changed = [name for name in known if served.get(name) != imported[name]]
     changed += [name for name in served if name not in imported]

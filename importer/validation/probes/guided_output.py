@@ -32,12 +32,12 @@ GUIDES: dict[str, tuple[object, str]] = {
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """An engine that has such guides, and is known to: they are no part of the OpenAI API."""
+    """Return an engine that has such guides, and is known to: they are no part of the OpenAI API."""
     return no_chat(promise) or promise.unsure("guided")
 
 
 def run(ctx: Context) -> Outcome:
-    """One answer for each guide."""
+    """Return one answer for each guide."""
     return together(
         {
             name: judge(ctx.ask(SUM, structured_outputs={name: guide}), pattern)
@@ -47,7 +47,7 @@ def run(ctx: Context) -> Outcome:
 
 
 def judge(reply: Reply, pattern: str) -> Outcome:
-    """An answer that has to match."""
+    """Return an answer that has to match."""
     text = reply.content.strip()
     if re.fullmatch(pattern, text):
         return Pass(Reason(GuidedReason.BOUND, text=text))

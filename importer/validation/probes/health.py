@@ -23,7 +23,7 @@ LESSON = "Engines die during start-up for reasons that look like something else;
 
 
 def needs(_promise: Expectations) -> Reason | None:
-    """Every engine answers it."""
+    """Return every engine answers it."""
     return None
 
 

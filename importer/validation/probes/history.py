@@ -36,7 +36,7 @@ def run(ctx: Context) -> Outcome:
 
 
 def judge(reply: Reply, alone: int | None, markers: tuple[str, ...] = ()) -> Outcome:
-    """An answer about an earlier turn; ``alone`` counts the prompt of one short question."""
+    """Return an answer about an earlier turn; ``alone`` counts the prompt of one short question."""
     count = reply.usage.prompt
     if any(word in reply.content.casefold() for word in NAME_TOLD.expects):
         return Pass(Reason(CommonReason.ANSWERED, content=reply.content.strip()[:80]))

@@ -40,7 +40,7 @@ Counted = int | None
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """A model that sees, and an engine that shows it something."""
+    """Return a model that sees, and an engine that shows it something."""
     unseeing = None if promise.images else Reason(ImagesReason.NOT_PROMISED)
     return no_chat(promise) or unseeing or promise.lacks("images")
 
@@ -58,7 +58,7 @@ def run(ctx: Context) -> Outcome:
 
 
 def _rendered(ctx: Context) -> bool | None:
-    """Whether the model's template writes anything for an image; ``None`` where nobody can tell."""
+    """Return whether the model's template writes anything for an image; ``None`` where nobody can tell."""
     if ctx.render is None:
         return None
     try:
@@ -69,7 +69,7 @@ def _rendered(ctx: Context) -> bool | None:
 
 
 def ways(images: int) -> dict[str, list[dict[str, Any]]]:
-    """What is sent; two images only where the document allows two."""
+    """Return what is sent; two images only where the document allows two."""
     text: dict[str, Any] = {"type": "text", "text": QUESTION}
     red, blue = (_image(colour) for colour in (RED, BLUE))
     sent = {"text only": [text], "an image": [red, text], "an image only": [red]}
@@ -91,7 +91,9 @@ def _prompt(name: str, parts: Sequence[Mapping[str, Any]]) -> Prompt:
 
 
 def judge(found: Mapping[str, Counted | RequestRefused], *, rendered: bool | None = None) -> Outcome:
-    """Tokens of each prompt, or how it was refused; ``rendered`` says whether the template shows images."""
+    """Return tokens of each prompt, or how it was refused; ``rendered`` says whether the template shows
+    images.
+    """
     counts: dict[str, Counted] = {}
     for name, told in found.items():
         if isinstance(told, RequestRefused):
@@ -113,7 +115,7 @@ def judge(found: Mapping[str, Counted | RequestRefused], *, rendered: bool | Non
 
 
 def png(colour: tuple[int, int, int], side: int = SIDE) -> bytes:
-    """A square of one colour."""
+    """Return a square of one colour."""
     rows = (b"\0" + bytes(colour) * side) * side
     header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
     parts = ((b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))

@@ -34,7 +34,7 @@ def run(ctx: Context) -> Outcome:
 
 
 def judge(reply: Reply) -> Outcome:
-    """An answer to a question that no tool on offer fits."""
+    """Return an answer to a question that no tool on offer fits."""
     offered = {tool["function"]["name"] for tool in NOT_OFFERED.tools}
     made_up = [call.name for call in reply.tool_calls if call.name not in offered]
     if not made_up:

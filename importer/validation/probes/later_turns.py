@@ -27,7 +27,7 @@ needs = no_tools
 
 
 def run(ctx: Context) -> Outcome:
-    """One conversation at three lengths; each must reach the prompt and end in a call."""
+    """Return one conversation at three lengths; each must reach the prompt and end in a call."""
     remedy = Reason(Remedy.RENDER_TURNS)
     lost = unseen(ctx, (ROUNDS[0], ROUNDS[1]), Reason(CommonReason.TURNS_UNSEEN), remedy)
     if lost is not None:

@@ -35,7 +35,7 @@ SLACK = 1e-3  # what rounding may add to a log-probability
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """An engine that shows the tokens it drew."""
+    """Return an engine that shows the tokens it drew."""
     return no_chat(promise) or promise.lacks("logprobs", "drawn")
 
 
@@ -46,7 +46,9 @@ def run(ctx: Context) -> Outcome:
 
 
 def judge(reply: Reply, *, counts: bool = True) -> Outcome:
-    """An answer beside the log-probabilities of its tokens; ``counts`` if the engine's are to be believed."""
+    """Return an answer beside the log-probabilities of its tokens; ``counts`` if the engine's are to be
+    believed.
+    """
     entries = [entry for entry in reply.logprobs if isinstance(entry, dict)]
     if not entries:
         return NotApplicable(Reason(LogProbabilitiesReason.NOT_SHOWN))
@@ -68,7 +70,7 @@ def judge(reply: Reply, *, counts: bool = True) -> Outcome:
 
 
 def _flaw(entry: Mapping[str, Any]) -> Reason | None:
-    """What is wrong with one token's entry."""
+    """Return what is wrong with one token's entry."""
     top = [t for t in entry.get("top_logprobs") or () if isinstance(t, dict)]
     values = [e.get("logprob") for e in (entry, *top)]
     numbers = [v for v in values if isinstance(v, int | float)]

@@ -28,7 +28,7 @@ LONGEST = 200_000  # tokens: a prompt beyond a longer context takes too long to 
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """A chat, an engine that has a limit, and a document that says which."""
+    """Return a chat, an engine that has a limit, and a document that says which."""
     if promise.context is None:
         return no_chat(promise) or Reason(PromiseReason.NO_CONTEXT)
     far = Reason(LongPromptReason.TOO_LONG, context=promise.context) if promise.context > LONGEST else None

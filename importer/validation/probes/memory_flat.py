@@ -33,7 +33,7 @@ SHARE = 0.05  # of what it was: caches keep the last few conversations
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """A chat that has room for twenty short turns."""
+    """Return a chat that has room for twenty short turns."""
     short = promise.context is not None and promise.context < 2 * TURNS * EACH // 2
     return no_chat(promise) or (Reason(MemoryFlatReason.TOO_SHORT) if short else None)
 
@@ -53,7 +53,7 @@ def run(ctx: Context) -> Outcome:
 
 
 def judge(sizes: Sequence[int]) -> Outcome:
-    """Bytes after each turn."""
+    """Return bytes after each turn."""
     before, after = sizes[WARM - 1], sizes[-1]
     told = Reason(
         MemoryFlatReason.CHANGED,

@@ -35,7 +35,7 @@ REMEDY = Reason(Remedy.CHOOSE_CONTEXT)
 
 
 def needs(_promise: Expectations) -> Reason | None:
-    """Whether there is a prediction shows in the receipt."""
+    """Return whether there is a prediction shows in the receipt."""
     return None
 
 
@@ -49,7 +49,8 @@ def run(ctx: Context) -> Outcome:
 
 
 def judge(found: Mapping[str, Mapping[str, Any]]) -> Outcome:
-    """Each figure has ``predicted``, ``reported`` and ``error``; heavier weights are bad, and less room.
+    """Return each figure has ``predicted``, ``reported`` and ``error``; heavier weights are bad, and less
+    room.
 
     ``resident`` is all that the engine's processes hold, where the engine itself reports nothing.
     """

@@ -21,5 +21,5 @@ def run(ctx: Context) -> Outcome:
 
 
 def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
-    """An answer to a greeting."""
+    """Return an answer to a greeting."""
     return no_special_tokens.leak(reply, markers) or plain_chat.judge(reply, markers)

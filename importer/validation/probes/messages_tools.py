@@ -41,12 +41,14 @@ def run(ctx: Context) -> Outcome:
 
 
 def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
-    """An answer that should be a call."""
+    """Return an answer that should be a call."""
     return no_special_tokens.leak(reply, markers) or judge_call(reply, WEATHER)
 
 
 def unseen(chat: int | None, here: int | None) -> Fail | None:
-    """The fault where the same prompt is much shorter than the chat's; ``None`` if nothing is counted."""
+    """Return the fault where the same prompt is much shorter than the chat's; ``None`` if nothing is
+    counted.
+    """
     if chat is None or here is None or here * 2 > chat:
         return None
     return Fail(

@@ -25,7 +25,7 @@ LESSON = "Clients pick the name from /v1/models; a wrong served name is a 404 fo
 
 
 def needs(_promise: Expectations) -> Reason | None:
-    """Every engine lists its models."""
+    """Return every engine lists its models."""
     return None
 
 

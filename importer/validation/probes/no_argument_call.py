@@ -14,5 +14,5 @@ needs = no_tools
 
 
 def run(ctx: Context) -> Outcome:
-    """Whole and streamed."""
+    """Return whole and streamed."""
     return both_ways(ctx, ALARMS, lambda reply: judge_call(reply, ALARMS))

@@ -52,13 +52,13 @@ def run(ctx: Context) -> Outcome:
 
 
 def signs(promise: Expectations) -> tuple[str, ...]:
-    """What no client may see: the proof's markers and the document's stop words."""
+    """Return what no client may see: the proof's markers and the document's stop words."""
     stops = promise.client_sampling.get("stop") or ()
     return (*promise.markers, *((stops,) if isinstance(stops, str) else map(str, stops)))
 
 
 def leak(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | None:
-    """The first markup in a reply, and whose fault it is."""
+    """Return the first markup in a reply, and whose fault it is."""
     for place, text in _texts(reply):
         if piece := undecoded(text):
             remedy = Reason(Remedy.FETCH_TOKENIZER_JSON)

@@ -39,14 +39,14 @@ def run(ctx: Context) -> Outcome:
 
 
 def judge_lost(found: Fail, seen: Reply) -> Outcome:
-    """A failure, and an answer beside what the model wrote: half a call is lost, and the model's."""
+    """Return a failure, and an answer beside what the model wrote: half a call is lost, and the model's."""
     if seen.finish_reason == "tool_calls" and not seen.tool_calls and call_markup(seen.written):
         return Inconclusive(Reason(NoToolNeededReason.BEGINS_A_CALL), "model", trials=found.trials)
     return found
 
 
 def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
-    """An answer to a greeting that needs no tool."""
+    """Return an answer to a greeting that needs no tool."""
     if reply.tool_calls and control_token(reply.content, markers):
         return endless(reply, markers)  # what follows a missed end is nobody's answer
     if reply.tool_calls:

@@ -34,7 +34,7 @@ def run(ctx: Context) -> Outcome:
 
 
 def judge(reply: Reply, full: Reply, allowed: int) -> Outcome:
-    """An answer to a request without a limit, beside one to a request that allowed so many tokens."""
+    """Return an answer to a request without a limit, beside one to a request that allowed so many tokens."""
     if full.finish_reason == "length":
         if full.usage.completion is not None and full.usage.completion < allowed:
             reason = Reason(OwnLimitReason.ALL_CUT, tokens=full.usage.completion, allowed=allowed)

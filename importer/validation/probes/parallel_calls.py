@@ -38,7 +38,7 @@ def run(ctx: Context) -> Outcome:
 
 
 def judge(reply: Reply) -> Outcome:
-    """An answer to a question that takes two calls."""
+    """Return an answer to a question that takes two calls."""
     one = judge_call(reply, TWO_CITIES)
     if not isinstance(one, Pass):
         return one

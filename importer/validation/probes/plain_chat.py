@@ -35,7 +35,7 @@ def run(ctx: Context) -> Outcome:
 
 
 def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
-    """An answer to a greeting."""
+    """Return an answer to a greeting."""
     if reply.tool_calls:
         return Fail(Reason(PlainChatReason.CALL_NOT_OFFERED), "engine")
     if reply.finish_reason == "length":

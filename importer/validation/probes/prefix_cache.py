@@ -60,13 +60,13 @@ class CacheUse:
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """A chat that has room for two turns."""
+    """Return a chat that has room for two turns."""
     short = promise.context is not None and promise.context < SHORTEST
     return no_chat(promise) or (Reason(PrefixCacheReason.TOO_SHORT) if short else None)
 
 
 def run(ctx: Context) -> Outcome:
-    """Two turns, then the second again: with other sampling, three at once, and once more alone."""
+    """Return two turns, then the second again: with other sampling, three at once, and once more alone."""
     if ctx.running().prefix_caching is False:
         return NotApplicable(Reason(PrefixCacheReason.NONE_ASKED_FOR))
     opening, first = _first(ctx, _words(ctx.promise))
@@ -98,7 +98,7 @@ def _words(promise: Expectations) -> int:
 
 
 def _opening(words: int) -> tuple[Message, ...]:
-    """A long question that nobody has asked before."""
+    """Return a long question that nobody has asked before."""
     return (user(f"{token_hex(4)} {WORD * words}\nSay hello."),)
 
 
@@ -108,7 +108,7 @@ def _second(opening: Sequence[Message], question: str = "What is two plus two?")
 
 
 def _brief(ctx: Context, prompt: Prompt, **extra: Any) -> Reply:
-    """The answer does not matter."""
+    """Return the answer does not matter."""
     return ctx.ask(prompt, max_tokens=1, **extra)
 
 
@@ -120,7 +120,9 @@ def _tried(ctx: Context, prompt: Prompt) -> Reply | ExchangeError:
 
 
 def _first(ctx: Context, words: int, tries: int = 3) -> tuple[tuple[Message, ...], Reply]:
-    """The first turn; a vocabulary may need several tokens for a word, so a long one may be refused."""
+    """Return the first turn; a vocabulary may need several tokens for a word, so a long one may be
+    refused.
+    """
     opening = _opening(words)
     try:
         return opening, _brief(ctx, Prompt("first-turn", opening))
@@ -135,7 +137,7 @@ def _found(when: str, reply: Reply) -> CacheUse:
 
 
 def judge_whole(words: int, counted: int | None) -> Fail | None:
-    """The fault where a prompt of so many words has fewer tokens."""
+    """Return the fault where a prompt of so many words has fewer tokens."""
     if counted is None or counted >= words:
         return None
     remedy = Reason(Remedy.SAME_CONTEXT)
@@ -143,7 +145,7 @@ def judge_whole(words: int, counted: int | None) -> Fail | None:
 
 
 def judge(first: int, answers: Sequence[CacheUse]) -> Outcome:
-    """Tokens of the first turn's prompt, and what the answers to the second found."""
+    """Return tokens of the first turn's prompt, and what the answers to the second found."""
     if any(found.prompt < first for found in answers):
         return NotApplicable(Reason(PrefixCacheReason.NOT_HELD))
     for found in answers:
@@ -161,7 +163,9 @@ def judge(first: int, answers: Sequence[CacheUse]) -> Outcome:
 
 
 def _by_time(ctx: Context, opening: tuple[Message, ...]) -> Outcome:
-    """Where nothing is counted: the time of each turn to its one token; again where it is no faster."""
+    """Return where nothing is counted: the time of each turn to its one token; again where it is no
+    faster.
+    """
     times = [(ctx.log[-1].seconds, _timed(ctx, _second(opening)))]
     if times[0][1] > FASTER * times[0][0]:
         again, _ = _first(ctx, _words(ctx.promise))
@@ -175,7 +179,7 @@ def _timed(ctx: Context, prompt: Prompt) -> float:
 
 
 def judge_times(cold: float, warm: float) -> Outcome:
-    """Seconds to one token: of a long prompt that is new, and of the turn after it."""
+    """Return seconds to one token: of a long prompt that is new, and of the turn after it."""
     told = Reason(PrefixCacheReason.TIMES, warm=warm, cold=cold)
     if cold < WORTH:
         return NotApplicable(Reason(PrefixCacheReason.TOO_FAST, times=told))

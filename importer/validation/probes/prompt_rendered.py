@@ -84,13 +84,15 @@ def run(ctx: Context) -> Outcome:
 
 
 def _at_start(ctx: Context) -> Outcome:
-    """A greeting as it is, and with the document's variables in the request: they were there already."""
+    """Return a greeting as it is, and with the document's variables in the request: they were there
+    already.
+    """
     told = replace(GREETING, name="greeting-told", switches=ctx.promise.variables, extra={"max_tokens": 1})
     return judge_start(ctx.first(GREETING).usage.prompt, ctx.first(told).usage.prompt)
 
 
 def judge_beginning(text: str, bos: str) -> Outcome:
-    """A rendered prompt; ``bos`` is the token that begins a text, where there is one."""
+    """Return a rendered prompt; ``bos`` is the token that begins a text, where there is one."""
     if bos and text.startswith(bos * 2):
         remedy = Reason(Remedy.TAKE_OUT_BEGINNING, bos=bos)
         return Fail(Reason(PromptReason.BEGINS_TWICE, bos=bos), "configuration", remedy)
@@ -98,7 +100,7 @@ def judge_beginning(text: str, bos: str) -> Outcome:
 
 
 def judge_taken(taken: list[str]) -> Outcome:
-    """The document's template variables that are not its to set."""
+    """Return the document's template variables that are not its to set."""
     if not taken:
         return Pass(Reason(PromptReason.NOTHING_TAKEN))
     remedy = Reason(Remedy.TAKE_OUT_VARIABLE, variable=taken[0])
@@ -106,7 +108,9 @@ def judge_taken(taken: list[str]) -> Outcome:
 
 
 def judge_turn(asked: str, unasked: str, answered: str) -> Outcome:
-    """A prompt, the same where no answer is asked for, and as far as an answer's first word in history."""
+    """Return a prompt, the same where no answer is asked for, and as far as an answer's first word in
+    history.
+    """
     header = answered.removeprefix(asked)
     if asked != unasked or not answered.startswith(asked) or not re.search(r"\w", header):
         return Pass(Reason(PromptReason.TURN_BEGUN))
@@ -116,14 +120,14 @@ def judge_turn(asked: str, unasked: str, answered: str) -> Outcome:
 
 
 def judge_template(digest: str, proved: str) -> Outcome:
-    """The template that is served, and the one of which the document speaks."""
+    """Return the template that is served, and the one of which the document speaks."""
     if not proved or digest == proved:
         return Pass(Reason(PromptReason.PROVED))
     return Fail(Reason(CommonReason.NOT_PROVED), "configuration", Reason(Remedy.IMPORT_AGAIN))
 
 
 def judge_variables(unknown: list[str]) -> Outcome:
-    """The document's template variables that the template does not speak of."""
+    """Return the document's template variables that the template does not speak of."""
     if not unknown:
         return Pass(Reason(PromptReason.ALL_KNOWN))
     remedy = Reason(Remedy.RENAME_VARIABLE, variable=unknown[0])
@@ -140,7 +144,7 @@ def judge_start(plain: int | None, told: int | None) -> Outcome:
 
 
 def judge_history(short: tuple[int, int] | None, longer: tuple[int, int] | None) -> Outcome:
-    """Tokens of a chat and of what the template renders, without calls and results and with some."""
+    """Return tokens of a chat and of what the template renders, without calls and results and with some."""
     if short is None or longer is None:
         return NotApplicable(Reason(CommonReason.NOT_COUNTED))
     more, rendered = longer[0] - short[0], longer[1] - short[1]
@@ -152,7 +156,9 @@ def judge_history(short: tuple[int, int] | None, longer: tuple[int, int] | None)
 
 
 def judge_switches(switches: Mapping[str, str], write: Callable[[str, object], str | None]) -> Outcome:
-    """The document's variables that are texts, by name; ``write`` renders with another value of one."""
+    """Return the document's variables that are texts, by name; ``write`` renders with another value of
+    one.
+    """
     for name, value in switches.items():
         if value.strip().casefold() in NO and write(name, value) == write(name, True) != write(name, False):
             remedy = Reason(Remedy.WITHOUT_QUOTES, variable=name)

@@ -41,7 +41,9 @@ needs = no_chat
 
 
 def run(ctx: Context) -> Outcome:
-    """Whole, then streamed: each path splits on its own. Where no parser is named, none must be missing."""
+    """Return whole, then streamed: each path splits on its own. Where no parser is named, none must be
+    missing.
+    """
     none = no_reasoning(ctx.promise)
     if none is not None:
         return _none_missing(ctx, none)
@@ -71,7 +73,7 @@ def _none_missing(ctx: Context, none: Reason) -> Outcome:
 
 
 def unknown_field(reply: Reply) -> str | None:
-    """A field of the message, or of its pieces, that holds words and that no client knows."""
+    """Return a field of the message, or of its pieces, that holds words and that no client knows."""
     texts: dict[str, str] = {}
     for data in reply.raw:
         for choice in data.get("choices") or ():
@@ -82,7 +84,7 @@ def unknown_field(reply: Reply) -> str | None:
 
 
 def judge(reply: Reply) -> Outcome:
-    """An answer to a question worth a thought."""
+    """Return an answer to a question worth a thought."""
     for place, text in (("content", reply.content), ("reasoning", reply.reasoning)):
         marker = thinking_markup(text)
         if marker is not None:

@@ -40,7 +40,7 @@ def run(ctx: Context) -> Outcome:
 
 
 def judge(reply: Reply, full: Reply) -> Outcome:
-    """An answer that was cut inside its thought; ``full`` is one that was not."""
+    """Return an answer that was cut inside its thought; ``full`` is one that was not."""
     content, thought = reply.content.strip(), full.reasoning.strip()
     if marker := thinking_markup(content):
         return Fail(

@@ -34,12 +34,14 @@ TAIL = 24  # characters at the end of a prompt in which its last marker stands
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """A model that thinks."""
+    """Return a model that thinks."""
     return no_reasoning(promise)
 
 
 def run(ctx: Context) -> Outcome:
-    """Whole and streamed, where the template has a switch, and the engine or the document turns it off."""
+    """Return whole and streamed, where the template has a switch, and the engine or the document turns it
+    off.
+    """
     turned = turned_round(ctx)
     if turned is not None:
         return turned
@@ -68,14 +70,16 @@ def run(ctx: Context) -> Outcome:
 
 
 def dropped(plain: tuple[int, int] | None, silent: tuple[int, int] | None) -> bool:
-    """Tokens as counted and as rendered: whether they agree, but for the switch, which is not counted."""
+    """Return tokens as counted and as rendered: whether they agree, but for the switch, which is not
+    counted.
+    """
     if plain is None or silent is None:
         return False
     return plain[0] == silent[0] and plain[1] != silent[1] and plain[0] == plain[1]
 
 
 def switched(ctx: Context) -> bool:
-    """Whether the switch changes the prompt; assumed where nobody can tell."""
+    """Return whether the switch changes the prompt; assumed where nobody can tell."""
     if ctx.render is None:
         return True
     try:
@@ -85,13 +89,13 @@ def switched(ctx: Context) -> bool:
 
 
 def silent(ctx: Context) -> bool:
-    """Whether the document itself switches thinking off."""
+    """Return whether the document itself switches thinking off."""
     plain = ctx.rendered(SUM)
     return plain is not None and plain == ctx.rendered(SUM_SILENT) != ctx.rendered(SUM_THINKING)
 
 
 def turned_round(ctx: Context) -> Fail | None:
-    """The fault of a template whose switch does the contrary."""
+    """Return the fault of a template whose switch does the contrary."""
     return inverted(*(ctx.rendered(prompt) or "" for prompt in (SUM_THINKING, SUM_SILENT)))
 
 
@@ -107,14 +111,14 @@ def inverted(thinking: str, silent: str) -> Fail | None:
 
 
 def _closes(rendered: str) -> bool:
-    """Whether a prompt ends in the marker that closes a block."""
+    """Return whether a prompt ends in the marker that closes a block."""
     end = rendered.strip()
     marker = closing_marker(end[-TAIL:])
     return marker is not None and end.endswith(marker)
 
 
 def left_open(rendered: str) -> Fail | None:
-    """A prompt for an answer without a thought that ends in a block that nothing closes."""
+    """Return a prompt for an answer without a thought that ends in a block that nothing closes."""
     marker = thinking_markup(rendered[-TAIL:].strip())
     if marker is None or not rendered.strip().endswith(marker) or "/" in marker or "END" in marker:
         return None
@@ -126,7 +130,7 @@ def left_open(rendered: str) -> Fail | None:
 
 
 def judge(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
-    """An answer without a thought."""
+    """Return an answer without a thought."""
     content, reasoning = reply.content.strip(), reply.reasoning.strip()
     if reply.finish_reason == "length":
         return endless(reply, markers)

@@ -53,7 +53,7 @@ Forms = Sequence[tuple[str, str]]
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """A chat, and a value to look for that is not the client's to send."""
+    """Return a chat, and a value to look for that is not the client's to send."""
     set_at_start = promise.sampling.keys() - promise.client_sampling.keys()
     return no_chat(promise) or (
         None if SHOWN & set_at_start else Reason(SamplingArrivesReason.NOTHING_AT_START)
@@ -107,7 +107,7 @@ def _greedy(sampling: Mapping[str, Any]) -> bool:
 
 
 def _seeded(ctx: Context, values: Mapping[str, Any]) -> Outcome:
-    """The same throws of the dice, with the document's values sent and without."""
+    """Return the same throws of the dice, with the document's values sent and without."""
     asked: list[dict[str, Any]] = [{"seed": seed, **sent} for seed in SEEDS for sent in ({}, values)]
     try:
         first, again = (_all(ctx, asked) for _ in range(2))
@@ -135,7 +135,7 @@ def _form(reply: Reply) -> tuple[str, str]:
 
 
 def send(name: str) -> Reason:
-    """The change where an engine does not take a value at its start."""
+    """Return the change where an engine does not take a value at its start."""
     return Reason(Remedy.SEND_VALUE, name=name)
 
 
@@ -197,7 +197,7 @@ def _penalty(ctx: Context, name: str, value: float) -> Outcome:
 def judge_penalty(
     unsent: tuple[str, str], sent: tuple[str, str], none: tuple[str, str], name: str
 ) -> Outcome:
-    """Three answers; the first should be as the second where the second is not as the third."""
+    """Return three answers; the first should be as the second where the second is not as the third."""
     if sent == none:
         return NotApplicable(Reason(SamplingArrivesReason.NO_EFFECT, name=name))
     if unsent == sent:

@@ -65,7 +65,9 @@ def run(ctx: Context) -> Outcome:
 
 
 def _refuted(ctx: Context, key: str) -> Fail | None:
-    """The fault of a parser that does not read the template, even where an engine takes another by itself."""
+    """Return the fault of a parser that does not read the template, even where an engine takes another by
+    itself.
+    """
     if ctx.proof is None or not proof_check.same_template(ctx, ctx.proof):
         return None
     named = getattr(ctx.promise, key)
@@ -76,7 +78,7 @@ def _refuted(ctx: Context, key: str) -> Fail | None:
 
 
 def _reads(ctx: Context) -> bool:
-    """Whether a call has been read as one; a refusal is another probe's matter."""
+    """Return whether a call has been read as one; a refusal is another probe's matter."""
     try:
         return read_right(ctx.first(WEATHER))
     except ExchangeError:
@@ -84,18 +86,18 @@ def _reads(ctx: Context) -> bool:
 
 
 def read_right(reply: Reply) -> bool:
-    """Whether there is a call, and no parser is to blame for what it looks like."""
+    """Return whether there is a call, and no parser is to blame for what it looks like."""
     judged = judge_call(reply, WEATHER)
     return bool(reply.tool_calls) and judged.attribution != "configuration"
 
 
 def at_start(promise: Expectations) -> dict[str, Any]:
-    """Sampling values of the document that the client has not to send."""
+    """Return sampling values of the document that the client has not to send."""
     return {k: v for k, v in promise.sampling.items() if k not in promise.client_sampling}
 
 
 def shown(ctx: Context, promised: str, *, reads: bool) -> Outcome:
-    """What an engine that does not tell its parser makes of a call."""
+    """Return what an engine that does not tell its parser makes of a call."""
     if reads:
         return Pass(Reason(SettingsReason.READS, promised=promised))
     seen = ctx.look(WEATHER)
@@ -109,7 +111,7 @@ def shown(ctx: Context, promised: str, *, reads: bool) -> Outcome:
 
 
 def judge_parser(key: str, said: str, promised: str | None, *, infers: bool, reads: bool) -> Outcome:
-    """A parser as the engine tells it, and as the document does.
+    """Return a parser as the engine tells it, and as the document does.
 
     ``infers``  the engine chose it by itself; ``reads``  it has read a call of the model's.
     """
@@ -123,7 +125,7 @@ def judge_parser(key: str, said: str, promised: str | None, *, infers: bool, rea
 
 
 def judge_sampling(said: Mapping[str, float], promised: Mapping[str, Any]) -> Outcome:
-    """Values that rule requests without any, as the engine tells them, and as the document does."""
+    """Return values that rule requests without any, as the engine tells them, and as the document does."""
     wanted = {k: v for k, v in promised.items() if k in DEFAULTS and isinstance(v, int | float)}
     for key, value in wanted.items():
         runs = said.get(key, DEFAULTS[key])
@@ -141,5 +143,5 @@ def judge_sampling(said: Mapping[str, float], promised: Mapping[str, Any]) -> Ou
 
 
 def _one(key: str, value: float) -> float:
-    """A value; -1 and 0 both mean that ``top_k`` is none."""
+    """Return a value; -1 and 0 both mean that ``top_k`` is none."""
     return max(value, 0) if key == "top_k" else value

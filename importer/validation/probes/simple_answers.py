@@ -59,7 +59,7 @@ def run(ctx: Context) -> Outcome:
 
 
 def template_fault(found: Fail, ctx: Context) -> Fail | None:
-    """The same, where the model is asked in another way than it was imported with."""
+    """Return the same, where the model is asked in another way than it was imported with."""
     if ctx.render is None:
         return None
     if without_template(ctx):
@@ -74,7 +74,7 @@ def template_fault(found: Fail, ctx: Context) -> Fail | None:
 
 
 def unbroken(ctx: Context) -> Reason | None:
-    """What a new answer begins without, where the template writes a line break before earlier ones.
+    """Return what a new answer begins without, where the template writes a line break before earlier ones.
 
     Some models write that break themselves, so it is no fault where answers are right.
     """
@@ -87,7 +87,7 @@ def unbroken(ctx: Context) -> Reason | None:
 
 
 def tokenizer_fault(found: Fail, ctx: Context) -> Fail | None:
-    """The same, where the tokenizer changes what the model reads, or what it writes."""
+    """Return the same, where the tokenizer changes what the model reads, or what it writes."""
     changed = changed_prompt(ctx)
     whole = tokenizer_whole.run(ctx)
     if isinstance(whole, Fail):
@@ -114,7 +114,9 @@ def judge_missed(marker: str | None, missed: int, asked: int, gap: str | None = 
 
 
 def unknown_marker(ctx: Context) -> str | None:
-    """A control token in the rendered prompt that the engine counts as several; ``None`` if none is."""
+    """Return a control token in the rendered prompt that the engine counts as several; ``None`` if none
+    is.
+    """
     marker = control_token(ctx.rendered(GREETING) or "")
     if marker is None or ctx.promise.lacks("completions"):
         return None
@@ -131,7 +133,7 @@ def _tokens(ctx: Context, text: str) -> int | None:
 
 
 def left_out(reply: Reply) -> str | None:
-    """The first number that an answer which counts to ten leaves out, though it goes on behind it.
+    """Return the first number that an answer which counts to ten leaves out, though it goes on behind it.
 
     Who says half of the numbers in order counts in words; dots stand for what need not be said.
     """
@@ -144,7 +146,7 @@ def left_out(reply: Reply) -> str | None:
 
 
 def in_order(text: str) -> list[str]:
-    """The numbers in words that ``text`` says, each behind the one before."""
+    """Return the numbers in words that ``text`` says, each behind the one before."""
     said, at = [], 0
     for number in NUMBERS:
         found = re.compile(rf"\b{number}\b").search(text, at)
@@ -155,5 +157,5 @@ def in_order(text: str) -> list[str]:
 
 
 def right(reply: Reply, prompt: Prompt) -> bool:
-    """Whether an answer holds what a right one does."""
+    """Return whether an answer holds what a right one does."""
     return any(word in reply.content.casefold() for word in prompt.expects)

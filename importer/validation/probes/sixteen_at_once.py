@@ -48,7 +48,9 @@ def run(ctx: Context) -> Outcome:
 
 
 def _ask(ctx: Context, prompt: Prompt, later: float = 0.0) -> Reply | ExchangeError:
-    """One answer, ``later`` seconds from now; a broken connection is tried once more, as clients do."""
+    """Return one answer, ``later`` seconds from now; a broken connection is tried once more, as clients
+    do.
+    """
     time.sleep(later)
     for last in (False, True):
         try:
@@ -91,5 +93,5 @@ def judge(
 
 
 def right(reply: Reply | ExchangeError, prompt: Prompt) -> bool:
-    """Whether an answer holds what a right one does."""
+    """Return whether an answer holds what a right one does."""
     return isinstance(reply, Reply) and any(word in reply.content.casefold() for word in prompt.expects)

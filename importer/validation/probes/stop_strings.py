@@ -38,7 +38,7 @@ WORDS = 4  # an answer of fewer has no middle
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """An engine that ends at strings, not only at tokens."""
+    """Return an engine that ends at strings, not only at tokens."""
     return no_chat(promise) or promise.lacks("stop")
 
 
@@ -67,7 +67,9 @@ def _stopped(ctx: Context, prompt: Prompt, full: Reply, **sent: Any) -> Outcome:
 
 
 def middle(full: Reply) -> tuple[str, ...]:
-    """A word amid the answer, and a string from inside the word before into it; each occurs only there."""
+    """Return a word amid the answer, and a string from inside the word before into it; each occurs only
+    there.
+    """
     words = list(re.finditer(r"\w+", full.content))
     text = full.reasoning + full.content
     for left, right in list(pairwise(words))[max(0, len(words) // 2 - 1) :]:
@@ -80,7 +82,7 @@ def middle(full: Reply) -> tuple[str, ...]:
 
 
 def judge(reply: Reply, full: Reply, stop: str) -> Outcome:
-    """An answer that was to end before ``stop``, beside the one that had no end set."""
+    """Return an answer that was to end before ``stop``, beside the one that had no end set."""
     shown, before = reply.content.strip(), full.content.partition(stop)[0].strip()
     if stop in reply.content:
         return Fail(Reason(StopStringsReason.SHOWN), "engine")
@@ -100,12 +102,12 @@ def judge(reply: Reply, full: Reply, stop: str) -> Outcome:
 
 
 def before_raw(full: Reply, stop: str) -> str:
-    """What stands before the stop string, white space and all."""
+    """Return what stands before the stop string, white space and all."""
     return full.content.partition(stop)[0]
 
 
 def stopped_at(reply: Reply) -> object:
-    """The stop string that ended the answer, where the engine says it."""
+    """Return the stop string that ended the answer, where the engine says it."""
     choices = [
         choice for data in reply.raw for choice in data.get("choices") or () if isinstance(choice, dict)
     ]

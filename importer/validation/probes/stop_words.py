@@ -31,13 +31,13 @@ ASKED = (GREETING, SUM, COUNT)
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """A chat, and stop words."""
+    """Return a chat, and stop words."""
     given = words(promise) or promise.stopwords
     return no_chat(promise) or (None if given else Reason(StopWordsReason.NOT_SET))
 
 
 def words(promise: Expectations) -> tuple[str, ...]:
-    """What clients send."""
+    """Return what clients send."""
     sent = promise.client_sampling.get("stop") or ()
     return (sent,) if isinstance(sent, str) else tuple(map(str, sent))
 
@@ -51,7 +51,7 @@ def run(ctx: Context) -> Outcome:
 
 
 def between(ctx: Context) -> str:
-    """What the template writes from one call's argument to the next one's, in the same turn."""
+    """Return what the template writes from one call's argument to the next one's, in the same turn."""
     asked, rendered = TWO_CITIES.messages[-1]["content"], ctx.rendered(BOTH_ANSWERED) or ""
     behind = rendered.partition(asked)[2]
     first, second = (word.capitalize() for word in TWO_CITIES.expects)
@@ -60,7 +60,7 @@ def between(ctx: Context) -> str:
 
 
 def judge_calls(text: str, stops: tuple[str, ...]) -> Fail | None:
-    """The fault where a stop word ends an answer between two calls."""
+    """Return the fault where a stop word ends an answer between two calls."""
     word = next((w for w in stops if w and w in text), None)
     if word is None:
         return None

@@ -37,7 +37,7 @@ class StopFacts(Protocol):
 
     @property
     def port_free(self) -> bool:
-        """The port can be bound again."""
+        """Return the port can be bound again."""
 
     @property
     def killed(self) -> bool:

@@ -66,19 +66,19 @@ def _compare(ctx: Context, prompt: Prompt) -> Outcome:
 
 
 def form(reply: Reply) -> Form:
-    """What must be alike: all of it but ids and white space at the edges."""
+    """Return what must be alike: all of it but ids and white space at the edges."""
     calls = tuple((c.name, _canonical(c.arguments)) for c in reply.tool_calls)
     return reply.content.strip(), reply.reasoning.strip(), calls, reply.finish_reason
 
 
 def shape(reply: Reply) -> Form:
-    """Which parts there are, for answers that are sampled."""
+    """Return which parts there are, for answers that are sampled."""
     calls = tuple(c.name for c in reply.tool_calls)
     return bool(reply.content.strip()), bool(reply.reasoning.strip()), calls, reply.finish_reason
 
 
 def difference(whole: Reply, streamed: Reply) -> Reason:
-    """The first part that differs, both sides quoted."""
+    """Return the first part that differs, both sides quoted."""
     names = ("content", "reasoning", "tool calls", "finish_reason")
     for name, a, b in zip(names, form(whole), form(streamed), strict=True):
         if a != b:

@@ -32,17 +32,17 @@ FORMAT = {"type": "json_schema", "json_schema": {"name": "person", "schema": PER
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """An engine that can hold a model to a schema."""
+    """Return an engine that can hold a model to a schema."""
     return no_chat(promise) or promise.lacks("structured")
 
 
 def run(ctx: Context) -> Outcome:
-    """Whole and streamed."""
+    """Return whole and streamed."""
     return unended(asked(ctx, PERSON, judge, response_format=FORMAT), PERSON, ctx)
 
 
 def judge(reply: Reply) -> Outcome:
-    """An answer that has to be a person."""
+    """Return an answer that has to be a person."""
     if reply.finish_reason == "length":
         return Inconclusive(Reason(CommonReason.AT_LIMIT), "model", ALLOW_TOKENS)
     text = reply.content.strip()

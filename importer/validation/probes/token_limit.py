@@ -32,7 +32,7 @@ def run(ctx: Context) -> Outcome:
 
 
 def judge(reply: Reply) -> Outcome:
-    """An answer that LIMIT tokens do not hold."""
+    """Return an answer that LIMIT tokens do not hold."""
     count, finish = reply.usage.completion, reply.finish_reason
     if count is not None and count > LIMIT:
         return Fail(Reason(TokenLimitReason.TOO_MANY, count=count, limit=LIMIT), "engine")

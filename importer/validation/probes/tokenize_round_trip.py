@@ -29,7 +29,7 @@ TEXT = "Say hello, Zoë! 你好 🙂"
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """An engine that has it, and is known to: it is no part of the OpenAI API."""
+    """Return an engine that has it, and is known to: it is no part of the OpenAI API."""
     return promise.unsure("tokenize")
 
 
@@ -45,7 +45,7 @@ def run(ctx: Context) -> Outcome:
 
 
 def judge(there: dict[str, Any], back: Any) -> Outcome:
-    """The tokens of TEXT, and what they were turned back into."""
+    """Return the tokens of TEXT, and what they were turned back into."""
     tokens, text = there["tokens"], back.get("prompt") if isinstance(back, dict) else None
     if there.get("count", len(tokens)) != len(tokens):
         return Fail(Reason(RoundTripReason.COUNT_DIFFERS, count=there["count"], tokens=len(tokens)), "engine")

@@ -60,7 +60,7 @@ def judge_text(back: str) -> Outcome:
 
 
 def judge_vocabulary(found: Tokenized) -> Outcome:
-    """How many words of the vocabulary a text can yield."""
+    """Return how many words of the vocabulary a text can yield."""
     if found.sampled >= ENOUGH and found.reached < LEAST * found.sampled:
         reason = Reason(TokenizerReason.UNUSED, sampled=found.sampled, reached=found.reached)
         return Fail(reason, "configuration", OWN)
@@ -68,7 +68,7 @@ def judge_vocabulary(found: Tokenized) -> Outcome:
 
 
 def judge_markers(written: str) -> Outcome:
-    """An answer to which no tool was offered: a thought is not closed with a call's marker."""
+    """Return an answer to which no tool was offered: a thought is not closed with a call's marker."""
     thought = thinking_markup(written)
     behind = written.partition(thought)[2] if thought is not None and "/" not in thought else ""
     crossed = call_markup(behind) if thinking_markup(behind) is None else None

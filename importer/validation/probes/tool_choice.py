@@ -51,7 +51,7 @@ def run(ctx: Context) -> Outcome:
 
 
 def judge_forced(reply: Reply, prompt: Prompt, name: str | None) -> Outcome:
-    """An answer that has to be a call, of the tool ``name`` if there is one."""
+    """Return an answer that has to be a call, of the tool ``name`` if there is one."""
     asked = Reason(ToolChoiceReason.REQUIRED) if name is None else Reason(ToolChoiceReason.NAMED, name=name)
     if not reply.tool_calls:
         if reply.finish_reason == "length":
@@ -69,7 +69,7 @@ def judge_forced(reply: Reply, prompt: Prompt, name: str | None) -> Outcome:
 
 
 def judge_forbidden(reply: Reply) -> Outcome:
-    """An answer that must not call."""
+    """Return an answer that must not call."""
     if reply.tool_calls:
         return Fail(Reason(ToolChoiceReason.FORBIDDEN_CALLED, name=reply.tool_calls[0].name), "engine")
     return Pass(Reason(ToolChoiceReason.FORBIDDEN_KEPT))

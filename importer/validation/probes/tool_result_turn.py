@@ -40,7 +40,9 @@ def run(ctx: Context) -> Outcome:
 
 
 def _in_another_order(ctx: Context) -> Fail | None:
-    """Two results, told to the engine and to the model as the template renders them; once more if unlike."""
+    """Return two results, told to the engine and to the model as the template renders them; once more if
+    unlike.
+    """
     found = None
     ways: tuple[dict[str, Any], ...] = ({}, {"max_tokens": ctx.promise.max_tokens})
     for sent in ways:
@@ -58,7 +60,7 @@ def _in_another_order(ctx: Context) -> Fail | None:
 
 
 def judge_order(told: str, alone: str) -> Fail | None:
-    """An answer over two results, and what the model writes after the rendered prompt of the same."""
+    """Return an answer over two results, and what the model writes after the rendered prompt of the same."""
     words, cities = BOTH_ANSWERED.expects, TWO_CITIES.expects
     here, there = (_order(text, words) for text in (told, alone))
     if len(here) != len(there) or here == there or _order(told, cities) != _order(alone, cities):
@@ -69,13 +71,15 @@ def judge_order(told: str, alone: str) -> Fail | None:
 
 
 def _order(text: str, words: Sequence[str]) -> list[str]:
-    """Those of the words that ``text`` holds, in its order."""
+    """Return those of the words that ``text`` holds, in its order."""
     plain = text.casefold()
     return sorted((word for word in words if word in plain), key=plain.find)
 
 
 def judge_rendered(text: str | None) -> Fail | None:
-    """Two results, as the template renders them; ``None`` where nobody can tell, or it refuses them."""
+    """Return two results, as the template renders them; ``None`` where nobody can tell, or it refuses
+    them.
+    """
     lost = [word for word in BOTH_ANSWERED.expects if text and word not in text]
     if not lost or len(lost) == len(BOTH_ANSWERED.expects):
         return None
@@ -87,7 +91,7 @@ def judge_rendered(text: str | None) -> Fail | None:
 
 
 def judge(reply: Reply) -> Outcome:
-    """An answer after the tool has spoken."""
+    """Return an answer after the tool has spoken."""
     text = reply.content.strip()
     if any(word in text.casefold() for word in WEATHER_ANSWERED.expects):
         return Pass(Reason(CommonReason.ANSWERED, content=text[:80]))

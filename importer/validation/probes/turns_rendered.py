@@ -86,7 +86,7 @@ def _told(ctx: Context, prompt: Prompt) -> str:
 
 
 def _letters_of_tools(render: Render) -> Outcome:
-    """What else a template does to tools and calls, whether they are promised or not."""
+    """Return what else a template does to tools and calls, whether they are promised or not."""
     try:
         return judge_letters(render(BEYOND_ASCII) or "", render.knows)
     except TemplateRefusedError:
@@ -94,7 +94,7 @@ def _letters_of_tools(render: Render) -> Outcome:
 
 
 def _calls_two(ctx: Context) -> bool:
-    """Whether the model makes several calls at once: only then a prompt has to hold them."""
+    """Return whether the model makes several calls at once: only then a prompt has to hold them."""
     try:
         return len(ctx.first(TWO_CITIES).tool_calls) > 1
     except ExchangeError:
@@ -102,7 +102,7 @@ def _calls_two(ctx: Context) -> bool:
 
 
 def _written(render: Render, prompt: Prompt) -> Outcome:
-    """A conversation in plain texts; where these are lost, in parts, as models that see want it."""
+    """Return a conversation in plain texts; where these are lost, in parts, as models that see want it."""
     plain = _read(render, prompt)
     if not isinstance(plain, Fail):
         return plain
@@ -139,7 +139,7 @@ def _later(render: Render, prompt: Prompt, seconds: float = LATER) -> str | None
 
 
 def judge_refused(refused: TemplateRefusedError) -> Outcome:
-    """A conversation that the template does not write."""
+    """Return a conversation that the template does not write."""
     if refused.broke:
         return Fail(
             Reason(TurnsReason.BREAKS, says=str(refused)), "configuration", Reason(Remedy.OTHER_TEMPLATE)
@@ -160,7 +160,7 @@ def said(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
 
 
 def judge(text: str, prompt: Prompt) -> Outcome:
-    """A conversation as the template writes it: all of it, in order.
+    """Return a conversation as the template writes it: all of it, in order.
 
     Calls or results of which none is there are other probes' matter: not every model has tools.
     """
@@ -179,7 +179,7 @@ def judge(text: str, prompt: Prompt) -> Outcome:
 
 
 def judge_ends(text: str, opening: str, stops: Sequence[str]) -> Outcome:
-    """A question, an answer and a question, and the first question alone; ``stops`` end an answer.
+    """Return a question, an answer and a question, and the first question alone; ``stops`` end an answer.
 
     Where one of them ends the question, one ends the answer, too; and an answer begins as a new one does.
     """
@@ -198,13 +198,15 @@ def judge_ends(text: str, opening: str, stops: Sequence[str]) -> Outcome:
 
 
 def beginnings(text: str, opening: str) -> tuple[str, str]:
-    """What stands between TALK's question and its answer, and behind the question where none is there yet."""
+    """Return what stands between TALK's question and its answer, and behind the question where none is there
+    yet.
+    """
     question, answer = (message["content"] for message in TALK.messages[:2])
     return text.partition(question)[2].partition(answer)[0], opening.partition(question)[2]
 
 
 def judge_system(text: str) -> Outcome:
-    """A conversation with a system's turn: it may be left out, which is another probe's matter."""
+    """Return a conversation with a system's turn: it may be left out, which is another probe's matter."""
     words = TALK_WITH_SYSTEM.messages[0]["content"]
     if text.count(words) < 2:
         return Pass(Reason(TurnsReason.SYSTEM_ONCE))
@@ -213,7 +215,7 @@ def judge_system(text: str) -> Outcome:
 
 
 def judge_tagged(text: str) -> Outcome:
-    """A question with a tag in it, as the template writes it; the tag itself may be made harmless."""
+    """Return a question with a tag in it, as the template writes it; the tag itself may be made harmless."""
     parts = [part.strip() for part in TAGGED.messages[0]["content"].split("</think>")]
     lost = [part for part in parts if part not in text]
     if len(lost) != 1:
@@ -235,7 +237,9 @@ def judge_empty(called: str, empty: str) -> Outcome:
 
 
 def names_in_json(text: str) -> set[str]:
-    """What is given as ``name`` in the JSON objects that stand in ``text``, each alone or in another."""
+    """Return what is given as ``name`` in the JSON objects that stand in ``text``, each alone or in
+    another.
+    """
     found, decoder = set(), json.JSONDecoder()
     for start in (place.start() for place in re.finditer(r"\{", text)):
         try:
@@ -248,7 +252,7 @@ def names_in_json(text: str) -> set[str]:
 
 
 def judge_beginnings(earlier: str, new: str) -> Outcome:
-    """What stands between a question and its answer: an earlier one, and one that is asked for now."""
+    """Return what stands between a question and its answer: an earlier one, and one that is asked for now."""
     there, here = ("".join(without_thinking(part).casefold().split()) for part in (earlier, new))
     if there.startswith(here) or here.startswith(there):
         return Pass(Reason(TurnsReason.BEGIN_ALIKE))
@@ -260,7 +264,9 @@ def judge_beginnings(earlier: str, new: str) -> Outcome:
 
 
 def judge_letters(text: str, meant: Callable[[str], bool]) -> Outcome:
-    """A conversation without such signs, as it is written; ``meant`` tells those that the template names."""
+    """Return a conversation without such signs, as it is written; ``meant`` tells those that the template
+    names.
+    """
     found = ENTITY.search(text)
     if found is None or meant(found.group()):
         return Pass(Reason(TurnsReason.LETTERS_KEPT))
@@ -269,7 +275,7 @@ def judge_letters(text: str, meant: Callable[[str], bool]) -> Outcome:
 
 
 def judge_clock(now: str, later: str | None) -> Outcome:
-    """The same conversation, and a little later on the same day."""
+    """Return the same conversation, and a little later on the same day."""
     if later is None or later == now:
         return Pass(Reason(TurnsReason.NO_CLOCK))
     return Fail(

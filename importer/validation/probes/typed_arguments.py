@@ -27,7 +27,7 @@ needs = no_tools
 
 
 def run(ctx: Context) -> Outcome:
-    """Whole and streamed; the tool's schema is the judge, which takes 2.0 for a whole number."""
+    """Return whole and streamed; the tool's schema is the judge, which takes 2.0 for a whole number."""
     found = both_ways(ctx, TRIP, lambda reply: judge_call(reply, TRIP))
     if not isinstance(found, Pass):
         return found
@@ -38,7 +38,9 @@ def run(ctx: Context) -> Outcome:
 
 
 def whole_with_point(arguments: str) -> list[str]:
-    """Whole numbers with a point or an exponent, as they are spelled, where the tool wants an integer."""
+    """Yield whole numbers with a point or an exponent, as they are spelled, where the tool wants an
+    integer.
+    """
 
     class Spelled(str):
         """A number with a point or an exponent."""
@@ -56,7 +58,9 @@ def whole_with_point(arguments: str) -> list[str]:
 
 
 def judge_pointed(pointed: Sequence[str], written: str) -> Fail | None:
-    """Whole numbers that arrived with a point, beside what the model wrote; ``None`` if it wrote them so."""
+    """Return whole numbers that arrived with a point, beside what the model wrote; ``None`` if it wrote them
+    so.
+    """
     number = next((n for n in pointed if n not in written), None)
     if number is None or not written.strip():
         return None

@@ -31,7 +31,7 @@ LESSON = "Streams came without counts, or with others than the whole answer: bil
 
 
 def needs(promise: Expectations) -> Reason | None:
-    """A chat, and an engine that counts alike both ways."""
+    """Return a chat, and an engine that counts alike both ways."""
     return no_chat(promise) or promise.lacks("usage")
 
 
@@ -42,7 +42,7 @@ def run(ctx: Context) -> Outcome:
 
 
 def prompt_tokens(ctx: Context) -> int | None:
-    """How many tokens the tokenizer makes of the prompt, where it can be asked."""
+    """Return how many tokens the tokenizer makes of the prompt, where it can be asked."""
     if ctx.promise.offers is None or ctx.promise.lacks("tokenize"):
         return None
     answer = ctx.client.post("/tokenize", {"model": ctx.model, "messages": list(GREETING.messages)}, ctx.log)
@@ -51,7 +51,7 @@ def prompt_tokens(ctx: Context) -> int | None:
 
 
 def judge(whole: Reply, streamed: Reply, counted: int | None = None) -> Outcome:
-    """Two answers to one prompt, and the tokenizer's count of it."""
+    """Return two answers to one prompt, and the tokenizer's count of it."""
     if whole.usage.prompt is None and whole.usage.completion is None:
         return NotApplicable(Reason(UsageReason.NO_COUNT))
     for name, reply in (("whole", whole), ("streamed", streamed)):
