@@ -109,6 +109,7 @@ RepositoryKind = Literal[
 DocumentKind = Literal[
     "exists", "conflict", "not-a-folder", "cannot-write", "no-such-document", "invalid", "changed", "edited",
     "cannot-export", "not-approved", "cannot-edit", "chat-template", "never-validated", "no-receipt",
+    "newer-receipt",
 ]  # fmt: skip
 EngineKind = Literal[
     "unknown-engine", "engine-missing", "engine-python", "install-failed", "engine-died", "engine-slow",
@@ -212,6 +213,7 @@ class DocumentError(ImporterError):
         "chat-template": _of("path", "problem"),
         "never-validated": _of("name"),
         "no-receipt": _of("path", "problem"),
+        "newer-receipt": _of("path", "schema", "known"),
     }
 
     def __init__(self, kind: DocumentKind, /, **details: object) -> None:

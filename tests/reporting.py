@@ -92,7 +92,7 @@ def told(text: str = "", **changes: Any) -> ReportModel:
         "why": [text],
         "overruled": [{"value": text, "source": text, "why": text}],
     }
-    evidence = {"rule": text, "key": "kind", "value": [text], "source": text, "says": text, "quote": text}
+    evidence = {"rule": text, "key": "kind", "value": [text], "source": text, "message": text, "quote": text}
     made = ReportModel(
         f"demo{text}", text, text, "sha256:0", "approved", "failed", text,
         (first, replace(first, engine="vllm"), part),
@@ -151,7 +151,7 @@ def stored(desk: Desk, *reports: Mapping[str, Any]) -> Any:
 
 
 RECEIPT: dict[str, Any] = {
-    "schema": 1, "name": "n", "reference": "a/b", "model_id": None, "revision": None, "directory": None,
+    "schema": 2, "name": "n", "reference": "a/b", "model_id": None, "revision": None, "directory": None,
     "digest": "sha256:" + "0" * 64, "imported_at": "", "importer": "0", "engine": {}, "evidence": [],
     "unknown": {}, "decisions": {}, "review": {"state": "pending"}, "validation": None,
 }  # fmt: skip

@@ -57,7 +57,7 @@ class Plan(Decided):
     def report(self, path: Path) -> dict[str, Any]:
         """Return the frozen line of --json."""
         return {
-            "schema": 1,
+            "schema": 2,
             "reference": self.request.reference,
             "model_id": self.snapshot.model_id,
             "revision": self.snapshot.revision,

@@ -91,7 +91,7 @@ def _proofs(old: Side, new: Side, why: Sequence[Reason]) -> Iterator[Reason]:
     if refuted:
         yield Reason(RecheckReason.NOT_READ, engine=after["source"], parser=old.value, problem=refuted)
     elif before is None or before["value"].get("reads") != after["value"].get("reads"):
-        yield Reason(RecheckReason.READ_OTHERWISE, says=after["says"])
+        yield Reason(RecheckReason.READ_OTHERWISE, says=after["message"])
 
 
 def _facts(old: Side, new: Side) -> Iterator[Reason]:
@@ -100,13 +100,13 @@ def _facts(old: Side, new: Side) -> Iterator[Reason]:
     for fact in _unmatched(new.facts, old.facts):
         was = next((g for g in gone if (g["rule"], g["source"]) == (fact["rule"], fact["source"])), None)
         if was is None:
-            yield Reason(RecheckReason.NEW, says=fact["says"])
+            yield Reason(RecheckReason.NEW, says=fact["message"])
         else:
             gone.remove(was)
             now, then = _brief(fact, was)
             yield Reason(RecheckReason.CHANGED, source=fact["source"], now=now, then=then)
     for fact in gone:
-        yield Reason(RecheckReason.GONE, says=fact["says"])
+        yield Reason(RecheckReason.GONE, says=fact["message"])
 
 
 def _unmatched(facts: Facts, others: Facts) -> list[Mapping[str, Any]]:

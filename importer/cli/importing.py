@@ -174,7 +174,7 @@ def error_line(reference: str | None, error: ImporterError) -> str:
     troubles = error.details.get("troubles")
     if isinstance(troubles, tuple):
         said["troubles"] = [one.to_json(messages.text) for one in troubles]
-    return show.json_text({"schema": 1, "reference": reference, "error": said})
+    return show.json_text({"schema": 2, "reference": reference, "error": said})
 
 
 def approval_by_option() -> ReviewEntry:

@@ -168,7 +168,7 @@ def _show(found: Mapping[str, Any]) -> None:
     revision = f" at {found['revision']}" if found["revision"] else ""
     show.line(show.plain(f"{found['model']}{revision} → {found['path']}"))
     show.console().print(show.decisions(found["decisions"]))
-    lines = [f"fit: {found['fit']['says']}"] if found["fit"] else []
+    lines = [f"fit: {found['fit']['message']}"] if found["fit"] else []
     lines += [f"proof: {text}" for text in found["proof"]]
     lines += [f"warning: {text}" for text in found["warnings"]]
     lines += [f"unknown: {name}: {reason}" for name, reason in found["unknown"].items()]
@@ -177,8 +177,8 @@ def _show(found: Mapping[str, Any]) -> None:
     lines += _approval(found)
     if found["problems"]:
         lines += ["It cannot be approved as it is:", *(f"  {p}" for p in found["problems"])]
-    if found["word"]["state"] == "rejected":
-        lines.append(f"Rejected by {_who(found['word'])}: {found['word'].get('note')}")
+    if found["last_review"]["state"] == "rejected":
+        lines.append(f"Rejected by {_who(found['last_review'])}: {found['last_review'].get('note')}")
     lines.append(f"digest: {found['digest']}")
     for text in lines:
         show.line(show.plain(text))
@@ -188,9 +188,9 @@ def _show(found: Mapping[str, Any]) -> None:
 def _approval(found: Mapping[str, Any]) -> list[str]:
     """Return what differs from the version that was approved last."""
     if (
-        found["approved"] is None and found["word"]["state"] == "approved"
+        found["approved"] is None and found["last_review"]["state"] == "approved"
     ):  # a receipt from before it was kept
-        return [f"Approved by {_who(found['word'])}."]
+        return [f"Approved by {_who(found['last_review'])}."]
     if found["approved"] is None:
         return ["Never approved."]
     who = _who(found["approved"])

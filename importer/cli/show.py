@@ -92,7 +92,7 @@ def decisions(chosen: Mapping[str, Any]) -> Table:
 
 def fit(told: Mapping[str, Any]) -> Table:
     """Return what the model takes of one device, in GiB; ``told`` as receipts keep it."""
-    title = f"fit: {told['says']}"
+    title = f"fit: {told['message']}"
     if "estimate" not in told:
         return table((), (), title)
     source = f"weights as the {told['weights']['source']} say: {told['weights']['why']}"
@@ -125,7 +125,7 @@ def explain(
             e["rule"],
             value(e["value"]),
             e["source"],
-            e["says"] + (f"\n“{e['quote']}”" if e["quote"] else ""),
+            e["message"] + (f"\n“{e['quote']}”" if e["quote"] else ""),
         )
         for e in evidence
         if e["rule"] != "proof"  # told in full below the table

@@ -53,7 +53,7 @@ def _rows(decisions: Mapping[str, Decision]) -> Iterator[tuple[str, str, str]]:
         if decision.value is not None:
             yield key, _value(decision.value), source(decision)
         elif key in PARSERS:
-            yield key, "–", "unknown" if decision.status == "abstained" else source(decision)
+            yield key, "–", "unknown" if decision.status == "unknown" else source(decision)
 
 
 def _value(value: Any) -> str:

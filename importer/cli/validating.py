@@ -120,7 +120,7 @@ def _run(
     install.need(get(engine))
     for warning in ready(stored, engine, ANYWHERE, port=port):
         told = warning.to_json(messages.text)
-        show.note(f"Warning: {told['says']}. {told['remedy']}")
+        show.note(f"Warning: {told['message']}. {told['remedy']}")
     with show.progress(f"{stored.name} on {engine}") as progress:
         weights = weights_of(stored, snapshot, ANYWHERE, fetch=fetch, progress=progress)
         report = run_document(stored, engine, weights, ANYWHERE, port=port, progress=progress, probes=probes)

@@ -202,6 +202,9 @@ def _ordered(decisions: Decisions) -> list[str]:
     return sampling + [k for k in decisions if k not in sampling]
 
 
+NO_PARSER = {"none": "none", "unknown": "abstained"}  # in the document, whose words are of schema 1
+
+
 def _block(
     subject: DocumentSubject, decisions: Decisions, engine: Mapping[str, Any], findings: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -216,7 +219,7 @@ def _block(
     ]
     if unset:
         block["unset"] = unset
-    unsaid = {k: decisions[k].status for k in OPTIONS if decisions[k].value is None}
+    unsaid = {k: NO_PARSER[decisions[k].status] for k in OPTIONS if decisions[k].value is None}
     if unsaid:
         block["no_parser"] = unsaid
     block["engine"] = {k: v for k, v in engine.items() if v is not None}

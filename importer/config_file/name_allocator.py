@@ -92,6 +92,8 @@ class Names:
         """Return whether a file of that name is not the model's."""
         try:
             stored = self._store.find(name)
-        except DocumentError:  # somebody's broken file
-            return True
+        except DocumentError as error:
+            if error.kind == "newer-receipt":
+                raise
+            return True  # somebody's broken file
         return stored is not None and stored.model != model

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from importer.config_file.diff import digest
 from importer.config_file.yaml_edit.source_map import UnreadableYaml
 from importer.config_file.yaml_edit.source_map import parse_yaml as parse_text
+from importer.errors import DocumentError
 from importer.messages import render
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence
 
-SCHEMA = 1
+SCHEMA = 2
 KEPT = 4  # whole runs on other engines that are kept beside the last one
 State = Literal["draft", "approved", "stale", "rejected"]
 
@@ -136,9 +137,75 @@ class Receipt:
         return replace(self, validation=run, earlier=others[:KEPT])
 
 
-def parse(data: Mapping[str, Any]) -> Receipt:
-    """Return the receipt in ``data``, which has been checked against its schema."""
-    return Receipt(**{f: data[f] for f in Receipt.__dataclass_fields__ if f in data})
+def parse(data: Mapping[str, Any], path: object = "The receipt") -> Receipt:
+    """Return the receipt in ``data``, which fit the schema of their time; raises what ``migrate`` raises."""
+    current = migrate(data, path)
+    return Receipt(**{f: current[f] for f in Receipt.__dataclass_fields__ if f in current})
+
+
+def migrate(data: Any, path: object) -> Any:
+    """Return a receipt's data in the present schema; data of no known schema stay as they are.
+
+    Raises DocumentError("newer-receipt").
+    """
+    number = data.get("schema") if isinstance(data, Mapping) else None
+    if type(number) is not int:
+        return data
+    if number > SCHEMA:
+        raise DocumentError("newer-receipt", path=path, schema=number, known=SCHEMA)
+    for step in range(number, SCHEMA) if number in STEPS else ():
+        data = STEPS[step](data)
+    return data
+
+
+STATUSES = {"abstained": "unknown", "claimed": "declared"}  # of schema 1
+
+
+def _from_1(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return schema 2: other words for two statuses, for ``says`` and for ``mend``."""
+    told = {
+        "decisions": _each(data.get("decisions"), _status_from_1),
+        "evidence": _each(data.get("evidence"), _message_from_1),
+        "fit": _message_from_1(data.get("fit")),
+        "validation": _run_from_1(data.get("validation")),
+        "partial": _run_from_1(data.get("partial")),
+        "earlier": _each(data.get("earlier"), _run_from_1),
+    }
+    return {**data, **{key: value for key, value in told.items() if key in data}, "schema": 2}
+
+
+def _status_from_1(decision: Any) -> Any:
+    if not isinstance(decision, Mapping) or not isinstance(status := decision.get("status"), str):
+        return decision
+    return {**decision, "status": STATUSES.get(status, status)}
+
+
+def _message_from_1(data: Any) -> Any:
+    return _renamed(data, "says", "message")
+
+
+def _run_from_1(run: Any) -> Any:
+    if not isinstance(run, Mapping) or "outcomes" not in run:
+        return run
+    return {**run, "outcomes": _each(run["outcomes"], lambda one: _renamed(one, "mend", "remedy_message"))}
+
+
+def _each(data: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a map or a list with each of its values changed; anything else stays."""
+    if isinstance(data, Mapping):
+        return {key: change(value) for key, value in data.items()}
+    return [change(value) for value in data] if isinstance(data, list) else data
+
+
+def _renamed(data: Any, old: str, new: str) -> Any:
+    """Return a map with another name for one key, in its place; anything else stays."""
+    if not isinstance(data, Mapping) or old not in data:
+        return data
+    return {new if key == old else key: value for key, value in data.items() if key != new}
+
+
+# From each older schema to the next. Receipts are written in the last one.
+STEPS: Mapping[int, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = {1: _from_1}
 
 
 def evidence_json(evidence: Sequence[Evidence]) -> list[dict[str, Any]]:
@@ -149,7 +216,7 @@ def evidence_json(evidence: Sequence[Evidence]) -> list[dict[str, Any]]:
             "key": e.key,
             "value": _plain(e.value),
             "source": e.source,
-            "says": render(e.reason),
+            "message": render(e.reason),
             "quote": e.quote,
         }
         for e in evidence

@@ -77,13 +77,13 @@ def page(stored: StoredDocument) -> dict[str, Any]:
         "problems": [str(p) for p in problems(stored.text)],
         "decisions": receipt.decisions,
         "fit": receipt.fit,
-        "proof": [str(e["says"]) for e in receipt.evidence if e["rule"] == Rule.PROOF],
+        "proof": [str(e["message"]) for e in receipt.evidence if e["rule"] == Rule.PROOF],
         "warnings": list(_warnings(stored, receipt)),
         "unknown": receipt.unknown,
         "edited": None if (wrote := receipt.wrote) is None else _changes(wrote, stored.data),
         "approved": None if approved is None else {k: v for k, v in approved.items() if k != "data"},
         "differences": None if approved is None else _changes(approved["data"], stored.data),
-        "word": receipt.review,
+        "last_review": receipt.review,
         "history": receipt.history,
     }
 

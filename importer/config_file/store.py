@@ -18,7 +18,7 @@ from typing import Any
 from importer.config_file import schema, template_file
 from importer.config_file.build import SCHEMA_FILE, read
 from importer.config_file.diff import digest
-from importer.config_file.receipt import Receipt, parse
+from importer.config_file.receipt import Receipt, migrate, parse
 from importer.config_file.schema import checked
 from importer.config_file.yaml_edit.source_map import TextReason
 from importer.errors import DocumentError
@@ -273,9 +273,14 @@ def receipt_at(path: Path) -> Receipt:
 
 
 def _receipt(path: Path) -> Receipt | None:
+    """Return the receipt, of whatever schema that is known; raises DocumentError("newer-receipt")."""
     try:
         data = json.loads(read_plain(path, LONGEST_RECEIPT))
+    except (OSError, ValueError, RecursionError):
+        return None
+    data = migrate(data, path)
+    try:
         schema.check("receipt", data, path)
-    except (OSError, ValueError, RecursionError, DocumentError):
+    except (ValueError, RecursionError, DocumentError):
         return None
     return parse(data)

@@ -1,4 +1,4 @@
-"""Decisions as types: chosen, known to be none, or abstained; each carries its reasons."""
+"""Decisions as types: chosen, known to be none, or undecided; each carries its reasons."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ class KnownNone:
 
 
 @dataclass(frozen=True, slots=True)
-class Abstained:
+class Undecided:
     """Nothing is known, and no guess is made; ``why`` says what would be needed."""
 
     why: tuple[Reason, ...]
     overruled: tuple[RejectedCandidate, ...] = ()
     value: None = None
-    status: Literal["abstained"] = "abstained"
+    status: Literal["unknown"] = "unknown"
 
 
-Decision = Chosen | KnownNone | Abstained
+Decision = Chosen | KnownNone | Undecided
 Decisions = Mapping[str, Decision]
 
 

@@ -11,13 +11,13 @@ from dataclasses import replace
 from enum import StrEnum
 
 from importer.decisions.decision import (
-    Abstained,
     Chosen,
     Decision,
     KnownNone,
     Preferences,
     RejectedCandidate,
     Target,
+    Undecided,
 )
 from importer.decisions.precedence import WeighReason, by_user, ranked, status_of
 from importer.reasons import Reason
@@ -44,21 +44,21 @@ def given_template(
     The model's own turns stay as they are under a template of ours, and with them how it reasons.
     """
     if key != "tool_parser":
-        return _claimed(decide(claims), template) if template == FILE else decide(claims)
+        return _declared(decide(claims), template) if template == FILE else decide(claims)
     silent = [e for e in claims if e.value is None]
     decision = decide([e for e in claims if e.value is not None])
     lost = tuple(
         RejectedCandidate(None, e.source, Reason(ForeignReason.TOOLS_GIVEN, said=e.reason)) for e in silent
     )
-    return _claimed(replace(decision, overruled=decision.overruled + lost), template)
+    return _declared(replace(decision, overruled=decision.overruled + lost), template)
 
 
-def _claimed(decision: Decision, template: str) -> Decision:
+def _declared(decision: Decision, template: str) -> Decision:
     if not isinstance(decision, Chosen) or decision.status == "user":
         return decision
     ours = Reason(ForeignReason.OF_OURS, template=template)
     note = Reason(ForeignReason.OF_A_FILE) if template == FILE else ours
-    return replace(decision, status="claimed", why=(note, *decision.why))
+    return replace(decision, status="declared", why=(note, *decision.why))
 
 
 def with_offer(decision: Decision, target: Target) -> Decision:
@@ -147,7 +147,7 @@ def _heard(
     silent = next((e for e in claims if e.value is None), None)
     if silent is not None:
         return _known_none(silent, claims, None)
-    return Abstained((_nothing_known(key, facts), note), lacking)
+    return Undecided((_nothing_known(key, facts), note), lacking)
 
 
 def _user(value: object, claims: Sequence[Evidence], proof: Evidence | None) -> Decision:
@@ -209,7 +209,7 @@ def _proved(
         if e.value in refuted
     )
     if not reads:
-        return Abstained((proof.reason, Reason(ParserReason.NONE_READS, engine=target.backend)), lost)
+        return Undecided((proof.reason, Reason(ParserReason.NONE_READS, engine=target.backend)), lost)
     for claim in usable:
         alike = (r for r in reads if target.same_class(key, r, str(claim.value)))
         name = claim.value if claim.value in reads else next(alike, None)
@@ -221,7 +221,7 @@ def _proved(
         return KnownNone((silent.reason, proof.reason), lost)
     strict = [name for name in reads if name not in proof.value["liberal"]]
     if not strict:
-        return Abstained((proof.reason, Reason(ParserReason.ONLY_LIBERAL)), lost)
+        return Undecided((proof.reason, Reason(ParserReason.ONLY_LIBERAL)), lost)
     return Chosen(strict[0], "proved", (proof.reason, *_about_engine(strict[0], proof, target)), lost)
 
 

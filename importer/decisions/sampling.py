@@ -9,7 +9,6 @@ from typing import Any
 
 from importer.chat_template.samples import Thinking
 from importer.decisions.decision import (
-    Abstained,
     Chosen,
     Decision,
     Decisions,
@@ -17,6 +16,7 @@ from importer.decisions.decision import (
     Preferences,
     RejectedCandidate,
     Target,
+    Undecided,
 )
 from importer.decisions.precedence import WeighReason, by_user, decide_setting, overruled, ranked, status_of
 from importer.reasons import Reason
@@ -107,7 +107,7 @@ def decide_sampling(
         decided[MODES_KEY] = _both(sets, facts, way)
     for fact in facts:
         if fact.key.startswith(OTHERS):
-            decided[fact.key] = Abstained((fact.reason,))
+            decided[fact.key] = Undecided((fact.reason,))
     return decided
 
 
@@ -147,7 +147,7 @@ def _value(
     if refused:
         return KnownNone(tuple(e.reason for e in refused), lost)
     if shown:
-        return Abstained(tuple(e.reason for e in shown), lost)
+        return Undecided(tuple(e.reason for e in shown), lost)
     return _undecided(key, facts)
 
 
@@ -159,7 +159,7 @@ def _undecided(key: str, facts: Sequence[Evidence]) -> Decision | None:
         return None
     if len({e.value for e in said}) == 1:
         return decide_setting(key, said, Preferences())
-    return Abstained((Reason(SamplingReason.BOTH_WAYS_DIFFER), *(e.reason for e in said)))
+    return Undecided((Reason(SamplingReason.BOTH_WAYS_DIFFER), *(e.reason for e in said)))
 
 
 def _sets(facts: Sequence[Evidence], usual: bool | None) -> dict[str, dict[str, Any]]:
@@ -212,7 +212,7 @@ def _length(
             for e in advised
         )
         stated = any(e.reason.kind is GenerationReason.NEW_TOKENS for e in limits)
-        return KnownNone((fills,), lost) if stated else Abstained((fills,), lost) if lost else None
+        return KnownNone((fills,), lost) if stated else Undecided((fills,), lost) if lost else None
     context = _context(decisions)
     wanted = int(advised[0].value) if advised else ROOM[way is not False]
     room = min(wanted, context // 2) if context else wanted

@@ -145,7 +145,7 @@ class Choice:
         data: dict[str, Any] = {
             "device": self.device.to_json(),
             "verdict": self.verdict,
-            "says": self.says,
+            "message": self.says,
             "wanted": self.wanted,
             "chosen": {e.key: e.value for e in self.evidence if e.rule is Rule.FIT},
         }

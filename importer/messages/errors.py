@@ -64,6 +64,7 @@ TEXTS: dict[str, dict[str, Text]] = {
         "chat-template": "{path} names a chat template that cannot be used: {problem}.",
         "never-validated": "{name} as it is now was never run, so there is nothing to report.",
         "no-receipt": "{path} has no readable receipt beside it: {problem}.",
+        "newer-receipt": "{path} is of a newer importer: its schema is {schema}, and this one reads up to {known}.",
     },
     "EngineError": {
         "unknown-engine": "The importer runs no engine {name!r}.",
@@ -158,6 +159,7 @@ STEPS: dict[str, Text] = {
     "cannot-export": "{remedy}",
     "cannot-edit": "Make the change by hand, or write that part with one key or one dash to a line.",
     "no-receipt": "Import the model again.",
+    "newer-receipt": "Update the importer.",
     "unknown-engine": "Engines: {known}.",
     "install-failed": "The full log is {log}.",
     "engine-died": "At fault: {blames}. The full log is {log}.",

@@ -10,7 +10,7 @@ from importer.config_file.diff import same
 from importer.errors import DocumentError
 from importer.reports.report_model import Found, ReportModel, Run
 
-SCHEMA = 1
+SCHEMA = 2
 Way = Literal["worse", "better", "other", "new", "gone"]
 RANK = {"pass": 0, "not-applicable": 0, "inconclusive": 1, "fail": 2}  # how bad
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from importer.reports.report_model import ReportModel, Run
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 def write(sheet: ReportModel) -> str:

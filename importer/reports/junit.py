@@ -75,7 +75,9 @@ def _case(place: str, found: Found) -> ElementTree.Element:
     elif not found.passed:
         kind = "failure" if found.outcome == "fail" else "error"
         blamed = found.attribution or "nobody"
-        message = f"{found.reason} [{blamed}]" + (f" Mend: {found.mend}" if found.mend else "")
+        message = f"{found.reason} [{blamed}]" + (
+            f" Remedy: {found.remedy_message}" if found.remedy_message else ""
+        )
         told = ElementTree.SubElement(case, kind, message=_fit(message), type=_fit(blamed))
         told.text = _fit("\n".join(_lines(found, blamed)))
     if found.exchanges:
@@ -88,7 +90,7 @@ def _case(place: str, found: Found) -> ElementTree.Element:
 
 def _lines(found: Found, blamed: str) -> list[str]:
     told = [found.reason, f"at fault: {blamed}"]
-    told += [f"what would mend it: {found.mend}"] if found.mend else []
+    told += [f"remedy: {found.remedy_message}"] if found.remedy_message else []
     return [*told, f"trials: {found.agreed} of {found.trials}", f"the lesson: {found.lesson}"]
 
 

@@ -68,14 +68,14 @@ PASSED = ("pass", "not-applicable")
 class Found:
     """One probe's outcome; fields as a receipt names them, empty where an older one lacks them.
 
-    ``cause`` and ``remedy`` are what code compares; ``reason`` and ``mend`` are what people read.
+    ``cause`` and ``remedy`` are what code compares; ``reason`` and ``remedy_message`` are what people read.
     """
 
     probe: str
     outcome: str
     reason: str
     attribution: str | None = None
-    mend: str = ""
+    remedy_message: str = ""
     trials: int = 0
     agreed: int = 0
     interval: tuple[float, float] | None = None
@@ -261,7 +261,7 @@ def _found(told: Told) -> Found:
         str(told["outcome"]),
         str(told["reason"]),
         told.get("attribution"),
-        str(told.get("mend") or ""),
+        str(told.get("remedy_message") or ""),
         trials,
         int(_number(told.get("agreed", trials))),
         _interval(told.get("interval")),

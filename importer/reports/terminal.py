@@ -59,7 +59,7 @@ def rendered(sheet: ReportModel, width: int) -> Iterator[RenderableType]:
 
 
 def outcomes(found: Sequence[Found], width: int) -> RenderableType:
-    """Probes with blame, trials and reason; what would mend one stands below its reason."""
+    """Probes with attribution, trials and reason; a remedy stands below its reason."""
     if width < NARROW:
         return _listed(found)
     rows = [
@@ -121,7 +121,7 @@ def _listed(found: Sequence[Found]) -> RenderableType:
 
 
 def _reason(found: Found) -> str:
-    return found.reason + (f"\n→ {found.mend}" if found.mend else "")
+    return found.reason + (f"\n→ {found.remedy_message}" if found.remedy_message else "")
 
 
 def counted(run: Run) -> str:

@@ -43,7 +43,11 @@ class DocumentVersion(Version):
         """Return the document; its path is a name, and nothing lies there."""
         path = Path(f"{self.name}.yaml")
         data = json.loads(self.data)
-        receipt = None if self.receipt is None else parse_receipt(json.loads(self.receipt))
+        receipt = (
+            None
+            if self.receipt is None
+            else parse_receipt(json.loads(self.receipt), f"{self.name}.receipt.json")
+        )
         return StoredDocument(path, self.text, data, self.digest, receipt)
 
     def chat_template(self, data: Mapping[str, Any]) -> ChatTemplate | None:

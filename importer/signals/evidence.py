@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 from importer.reasons import Reason
 
-Status = Literal["user", "proved", "claimed", "vendor", "table", "engine-default"]
+Status = Literal["user", "proved", "declared", "vendor", "table", "engine-default"]
 
 
 class Rule(StrEnum):
@@ -43,8 +43,8 @@ class Rule(StrEnum):
     CARD = "card", "vendor"
     CARD_EXAMPLE = "card-example", "vendor"
     FILES = "files", "vendor"  # which files the repository lists
-    GIVEN_TEMPLATE = "given-template", "claimed", True
-    REPOSITORY_CLAIM = "repository-claim", "claimed", True
+    GIVEN_TEMPLATE = "given-template", "declared", True
+    REPOSITORY_CLAIM = "repository-claim", "declared", True
     MODEL_TYPE = "model-type", "table", True
     FAMILY_TABLE = "family-table", "table", True
     BASE_MODEL_FAMILY = "base-model-family", "table", True
@@ -52,7 +52,7 @@ class Rule(StrEnum):
     TEMPLATE_FORMAT = "template-format", "table", True
     TYPE_NAME = "type-name", "table", True
     TEMPLATE_INSTRUCTIONS = "template-instructions", "table", True
-    RESPONSE_TEMPLATE = "response-template", "claimed", True
+    RESPONSE_TEMPLATE = "response-template", "declared", True
     SAMPLING_TABLE = "sampling-table", "table"
     GENERATION_CONFIG_IMPLIED = "generation-config-implied", "vendor"
     GENERATION_CONFIG_USUAL = "generation-config-usual", "vendor"  # for the way that is not the document's

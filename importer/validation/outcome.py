@@ -197,7 +197,7 @@ class ProbeRow:
             "outcome": self.outcome.outcome,
             "reason": told(self.outcome),
             "attribution": self.outcome.attribution,
-            "mend": "" if self.outcome.remedy is None else render(self.outcome.remedy),
+            "remedy_message": "" if self.outcome.remedy is None else render(self.outcome.remedy),
             "cause": {
                 **_typed(self.outcome.reason),
                 "within": list(self.outcome.within),

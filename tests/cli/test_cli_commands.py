@@ -113,7 +113,7 @@ def test_engines_that_are_not_there(desk: Desk) -> None:
 def test_doctor(desk: Desk) -> None:
     ran = desk("doctor", "--json")
     rows = [json.loads(line) for line in ran.out.splitlines()]
-    keys = ["check", "subject", "verdict", "says", "remedy", "stops", "part"]
+    keys = ["check", "subject", "verdict", "message", "remedy", "stops", "part"]
     assert all(list(r) == keys for r in rows)
     by_name = {(r["subject"], r["check"]): r for r in rows}
     assert by_name["machine", "hub"]["verdict"] == "fine"

@@ -8,7 +8,7 @@ import pytest
 
 from importer.config_file.attention import AttentionReason, attention, of_conflicts
 from importer.config_file.merge import Conflict
-from importer.decisions.decision import Abstained, Chosen, Decision, KnownNone
+from importer.decisions.decision import Chosen, Decision, KnownNone, Undecided
 from importer.decisions.parsers import ParserReason
 from importer.decisions.precedence import by_user
 from importer.memory.choose import FitReason
@@ -37,7 +37,7 @@ def kinds(tools: Decision | None = None, **more: Decision) -> list[tuple[str, st
 
 def test_each_kind_and_the_gravest_first() -> None:
     assert kinds() == []
-    assert kinds(Abstained((NO_CALLS,))) == [("no-tools", "tool_parser")]
+    assert kinds(Undecided((NO_CALLS,))) == [("no-tools", "tool_parser")]
     assert kinds(KnownNone((NO_CALLS,)), kind=Chosen("base", "vendor", (NO_CALLS,))) == []
     assert kinds(by_user(None)) == []
     code = {"code": Chosen({}, "vendor", (NEEDED, warning(FOREIGN)))}

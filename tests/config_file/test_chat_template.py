@@ -70,7 +70,7 @@ def test_with_it_the_parser_is_claimed_and_the_file_lies_beside(
     ran = desk("acme/chat", "--backend", backend, "--no-validate", "--template", name, "--json", "--yes")
     assert ran.code == 0, ran.err
     decision = parser(ran)
-    assert (decision["value"], decision["status"]) == (chosen, "claimed")
+    assert (decision["value"], decision["status"]) == (chosen, "declared")
     assert decision["why"][0] == (
         f"read from a chat template of ours ({name}), which shows nothing about the model"
     )
@@ -95,7 +95,7 @@ def test_who_knows_it_to_have_no_tools_is_overruled_and_shown(desk: Desk) -> Non
     assert (line["status"], "(pythonic" in line["why"][-1]) == ("none", True)
     ran = desk("google/gemma-3-4b-it", *ASK, "--template", "pythonic", "--dry-run", "--json")
     line = parser(ran)
-    assert (line["value"], line["status"]) == (PYTHONIC, "claimed")
+    assert (line["value"], line["status"]) == (PYTHONIC, "declared")
     told = next(o for o in line["overruled"] if o["value"] is None)
     assert told["why"].startswith(
         "the user gives it tools with a chat template; it said: its name says gemma-3"
@@ -184,7 +184,7 @@ def test_a_file_is_rendered_and_taken_as_it_is(desk: Desk) -> None:
     mine.write_text(CHATML_JSON)
     ran = imported(desk, "--template", "mine.jinja", "--json")
     decision = parser(ran)
-    assert (decision["value"], decision["status"]) == ("hermes", "claimed")
+    assert (decision["value"], decision["status"]) == ("hermes", "declared")
     assert (
         decision["why"][0]
         == "read from a chat template that the user gave, which shows nothing about the model"

@@ -20,7 +20,7 @@ from importer.config_file.build import HEADER, DocumentSubject, build, read, to_
 from importer.config_file.diff import digest
 from importer.config_file.name_allocator import ALLOWED, check, choose, slug
 from importer.config_file.store import write_all
-from importer.decisions.decision import Abstained, Chosen, KnownNone
+from importer.decisions.decision import Chosen, KnownNone, Undecided
 from importer.errors import DocumentError, UsageError
 from importer.proof.result import ProofReason
 from importer.reasons import Reason
@@ -58,8 +58,8 @@ def test_the_document_has_localais_keys_and_says_why() -> None:
     assert data["artifacts"][0]["source"]["revision"] == "a" * 40
 
 
-def test_a_null_is_said_to_be_none_or_abstained() -> None:
-    built = build(SUBJECT, decisions(tool_parser=Abstained((as_reason("nothing known"),))), ENGINE, {})
+def test_a_null_is_none_or_unknown() -> None:
+    built = build(SUBJECT, decisions(tool_parser=Undecided((as_reason("nothing known"),))), ENGINE, {})
     assert built.data["importer"]["no_parser"] == {"tool_parser": "abstained", "reasoning_parser": "none"}
     assert "options" not in built.data
 

@@ -105,7 +105,7 @@ def test_what_was_not_seen_is_neither_approved_nor_rejected(desk: Desk, said: tu
     assert seen in ran.line["error"]["message"]
     assert desk.files() == before
     now = page(desk("review", "base", "--json"))["digest"]
-    assert page(desk("review", "base", *said, "--digest", now, "--json"))["word"]["digest"] == now
+    assert page(desk("review", "base", *said, "--digest", now, "--json"))["last_review"]["digest"] == now
 
 
 def test_rejected_until_it_changes(desk: Desk) -> None:
@@ -133,7 +133,7 @@ def test_the_page(desk: Desk) -> None:
     assert first["decisions"] == receipt(desk)["decisions"]
     assert "tokenizer_config.json" in first["unknown"]
     assert first["fit"] == receipt(desk)["fit"]
-    assert f"fit: {first['fit']['says']}\n" in desk("review", "base").out
+    assert f"fit: {first['fit']['message']}\n" in desk("review", "base").out
     desk("approve", "base", "--note", "fine")
     edit(desk, "temperature: 0.2", "temperature: 0.5\n  min_p: low")
     edit(desk, "known_usecases:\n- completion\n", "")

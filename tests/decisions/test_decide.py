@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from importer.config_file.build import to_json
 from importer.decisions.decide import decide
-from importer.decisions.decision import Abstained, Chosen, KnownNone, Preferences, Target
+from importer.decisions.decision import Chosen, KnownNone, Preferences, Target, Undecided
 from importer.messages import render
 from importer.signals.evidence import Evidence, Rule, is_warning
 from tests.facts import as_reason, losses, whys
@@ -43,8 +43,8 @@ def tool(*facts: Evidence, prefer: dict[str, Any] | None = None, target: Target 
 
 def test_both_parsers_are_always_decided() -> None:
     decisions = decide([], Preferences(), VLLM)
-    assert isinstance(decisions["tool_parser"], Abstained)
-    assert isinstance(decisions["reasoning_parser"], Abstained)
+    assert isinstance(decisions["tool_parser"], Undecided)
+    assert isinstance(decisions["reasoning_parser"], Undecided)
 
 
 def test_a_format_that_the_engine_forbids_is_told_with_the_parsers_that_are_free_of_it() -> None:
@@ -65,7 +65,7 @@ def test_the_family_table_decides_without_proof() -> None:
 
 def test_a_repository_claim_is_heard_before_the_table() -> None:
     chosen = tool(fact("family-table", "hermes"), fact("repository-claim", "xml"))
-    assert (chosen.value, chosen.status) == ("xml", "claimed")
+    assert (chosen.value, chosen.status) == ("xml", "declared")
     assert [o.value for o in chosen.overruled] == ["hermes"]
 
 
@@ -96,13 +96,13 @@ def test_nothing_reads_the_template_so_nothing_is_set() -> None:
     decision = tool(
         fact("family-table", "hermes"), proof([], {"hermes": "read no call", "xml": "read no call"})
     )
-    assert isinstance(decision, Abstained)
+    assert isinstance(decision, Undecided)
     assert decision.overruled[0].value == "hermes"
 
 
 def test_a_parser_that_the_version_lacks_is_never_written() -> None:
     decision = tool(fact("family-table", "brand_new"))
-    assert isinstance(decision, Abstained)
+    assert isinstance(decision, Undecided)
     assert "no tool parser of that name" in losses(decision)[0]
 
 
@@ -159,7 +159,7 @@ def test_whatever_is_said_the_decision_is_sound(
     decision = tool(*facts)
     shown = to_json(decision)
     assert shown["why"]
-    assert (decision.value is None) == (decision.status in ("none", "abstained"))
+    assert (decision.value is None) == (decision.status in ("none", "unknown"))
     if decision.value is not None:
         assert VLLM.has("tool_parser", decision.value)
         if proved:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from importer.chat_template.samples import Thinking
 from importer.config_file.build import comment, to_json
 from importer.decisions.decide import decide
-from importer.decisions.decision import Abstained, Chosen, Decision, KnownNone, Preferences, Target
+from importer.decisions.decision import Chosen, Decision, KnownNone, Preferences, Target, Undecided
 from importer.decisions.precedence import WeighReason
 from importer.decisions.sampling import CUTS, KEYS, thinks
 from importer.hub.snapshot import Snapshot
@@ -71,7 +71,7 @@ def test_user_then_file_then_card_then_example_then_table_and_all_who_lost_are_s
             i / 10 for i in range(count + (0 if prefer else 1), len(order))
         ]
         prefer = {}
-    assert isinstance(decided()["tool_parser"], Abstained)
+    assert isinstance(decided()["tool_parser"], Undecided)
     assert not set(decided()) & set(KEYS), "nobody spoke, so the engine's default holds"
 
 
@@ -135,7 +135,7 @@ def test_the_file_speaks_for_the_usual_way_only() -> None:
 def test_where_the_way_is_not_known_only_agreement_counts() -> None:
     apart, alike = modes("card", 0.6, 0.7), modes("card", 0.9, 0.9, "top_p")
     decisions = decided(*apart, *alike)
-    assert isinstance(decisions[TEMPERATURE], Abstained)
+    assert isinstance(decisions[TEMPERATURE], Undecided)
     assert decisions["parameters.top_p"].value == 0.9
     assert "not known" in whys(decisions["sampling_modes"])[0]
     assert decided(*apart, fact("sampling-table", 0.8))[TEMPERATURE].value == 0.8
@@ -170,7 +170,7 @@ def test_the_table_keeps_the_sets_apart() -> None:
 def test_what_is_unclear_or_unusable_is_shown_and_never_taken() -> None:
     unclear = fact("card-unclear", [0.6, 0.8])
     alone = decided(unclear)[TEMPERATURE]
-    assert isinstance(alone, Abstained)
+    assert isinstance(alone, Undecided)
     assert alone.overruled[0].value == [0.6, 0.8]
     with_table = decided(unclear, fact("sampling-table", 0.7))[TEMPERATURE]
     assert (with_table.value, [o.value for o in with_table.overruled]) == (0.7, [[0.6, 0.8]])
@@ -194,7 +194,7 @@ def test_transformers_limits_are_shown_and_never_taken() -> None:
     on_vllm = decided(limit)[LENGTH]
     assert isinstance(on_vllm, KnownNone), "vLLM would take it from the file"
     assert on_vllm.overruled[0].value == 512
-    assert isinstance(decided(whole)[LENGTH], Abstained), "vLLM does not take this one"
+    assert isinstance(decided(whole)[LENGTH], Undecided), "vLLM does not take this one"
     on_mlx = decided(limit, CONTEXT, backend="mlx")[LENGTH]
     assert (on_mlx.value, on_mlx.status, on_mlx.overruled[0].value) == (32768, "engine-default", 512)
 
@@ -215,7 +215,7 @@ def test_a_long_answer_has_room_where_the_server_would_cut_it() -> None:
         assert decided(CONTEXT, prefer={LENGTH: 5}, backend=backend)[LENGTH].value == 5
     room = fact("config", 4096, "engine_args.max_kv_size")
     assert decided(CONTEXT, room, backend="mlx")[LENGTH].value == 2048
-    assert isinstance(decided(ADVICE)[LENGTH], Abstained), "on vLLM it would be a limit"
+    assert isinstance(decided(ADVICE)[LENGTH], Undecided), "on vLLM it would be a limit"
 
 
 rules = st.sampled_from(
@@ -243,6 +243,6 @@ def test_whatever_is_said_every_decision_is_sound(
     for key, decision in decisions.items():
         shown = to_json(decision)
         assert shown["why"]
-        assert (decision.value is None) == (decision.status in ("none", "abstained")), key
+        assert (decision.value is None) == (decision.status in ("none", "unknown")), key
     for key, value in prefer.items():
         assert (decisions[key].value, decisions[key].why) == (value, (Reason(WeighReason.SET_BY_USER),))

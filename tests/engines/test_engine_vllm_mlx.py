@@ -52,7 +52,7 @@ def test_the_demo_model_is_told_which_parser_reads_a_cut_thought(
     code, outcomes = validated(tmp_path, capfd)
     assert (code, wrong(outcomes)) == (1, ITS_OWN | {"reasoning-cut": ("fail", "configuration")})
     mend = "Set reasoning_parser:deepseek_r1 in options: it reads thinking-cut, which qwen3 does not."
-    assert outcomes["reasoning-cut"]["mend"] == mend
+    assert outcomes["reasoning-cut"]["remedy_message"] == mend
 
     code, outcomes = validated(tmp_path / "mended", capfd, "--set", "reasoning_parser=deepseek_r1")
     assert {p for p, o in outcomes.items() if o["outcome"] == "not-applicable"} >= APART

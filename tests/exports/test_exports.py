@@ -95,7 +95,7 @@ def test_compose(device: str, engine: VllmCpu | VllmCuda) -> None:
 FIT = {
     "device": {"name": "this machine", "count": 1, "kind": "cpu", "memory": 2**35, "share": 0.85},
     "verdict": "fits",
-    "says": "",
+    "message": "",
     "wanted": None,
     "chosen": {},
     "weights": {"low": 1, "likely": 5 * 2**30, "high": 1, "source": "files"},

@@ -50,7 +50,7 @@ def main() -> int:
         wrong += problem is not None
         sys.stdout.write(f"{fault.name} on {engine}: {problem or 'as it should be'}, {cell.seconds} s\n")
         for outcome in missed:
-            told = [outcome[k] for k in ("probe", "outcome", "attribution", "reason", "mend")]
+            told = [outcome[k] for k in ("probe", "outcome", "attribution", "reason", "remedy_message")]
             sys.stdout.write(f"    {' | '.join(str(t)[:110] for t in told)}\n")
         sys.stdout.flush()
     cells = matrix.load() | matrix.remembered(options.lines)

@@ -75,7 +75,9 @@ def judge(fault: Fault, engine: str) -> tuple[Cell, list[dict[str, Any]]]:
         report = run(fault, engine)
     except (EngineError, DocumentError) as error:
         part, told = _blamed(error), f"{sentence(error)} {hint(error)}"
-        outcomes = [{"probe": START, "outcome": "fail", "reason": told, "attribution": part, "mend": told}]
+        outcomes = [
+            {"probe": START, "outcome": "fail", "reason": told, "attribution": part, "remedy_message": told}
+        ]
         cell = _cell(fault, engine, version, outcomes, time.monotonic() - begun)
         return cell, outcomes
     known = own(engine, fault.base)
@@ -105,7 +107,7 @@ def _cell(fault: Fault, engine: str, version: str, missed: list[dict[str, Any]],
         tuple(o["probe"] for o in missed),
         tuple(sorted({o["attribution"] for o in failed or doubts})),
         tuple(o["probe"] for o in doubts),
-        tuple(dict.fromkeys(o["mend"] for o in failed or doubts if o["mend"]))[:3],
+        tuple(dict.fromkeys(o["remedy_message"] for o in failed or doubts if o["remedy_message"]))[:3],
         round(seconds, 1),
         tuple(dict.fromkeys(o["remedy"]["kind"] for o in failed or doubts if o.get("remedy"))),
     )
@@ -119,7 +121,7 @@ def flaw(fault: Fault, cell: Cell, missed: list[dict[str, Any]]) -> str | None:
         return "it was not seen"
     if cell.blamed != (fault.part,):
         return f"{' and '.join(cell.blamed)} blamed, not {fault.part}"
-    told = [o["mend"] for o in missed]
+    told = [o["remedy_message"] for o in missed]
     if fault.mend and not any(fault.mend in mend for mend in told):
         return f"no probe tells to mend it by {fault.mend!r}"
     return None

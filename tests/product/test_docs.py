@@ -19,7 +19,7 @@ from jsonschema import Draft202012Validator
 from importer.cli import arguments
 from importer.cli.commands import COMMANDS
 from importer.config_file.field_paths import FACTS, OPTIONS, SAMPLING
-from importer.decisions.decision import Abstained, KnownNone
+from importer.decisions.decision import KnownNone, Undecided
 from importer.engines import ENGINES
 from importer.engines.install import Installed
 from importer.engines.registries import FAMILY, PINNED
@@ -131,7 +131,7 @@ def test_the_key_table_names_every_key() -> None:
 
 
 def test_statuses_and_claims_are_those_of_the_code() -> None:
-    statuses = [*get_args(Status), KnownNone(()).status, Abstained(()).status]
+    statuses = [*get_args(Status), KnownNone(()).status, Undecided(()).status]
     for name in ("document.md", "how-it-decides.md"):
         section = re.split(r"^## Status(?:es)?\n", PAGES[ROOT / "docs" / name], flags=re.MULTILINE)[
             1

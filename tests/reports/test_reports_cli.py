@@ -53,7 +53,7 @@ def test_junit_tells_blame_mend_and_exchanges(desk: Desk) -> None:
     assert failure is not None
     assert error is not None
     change = "Set tool_parser:hermes in options: it reads what the template writes."
-    assert failure.get("message") == f"no call [configuration] Mend: {change}"
+    assert failure.get("message") == f"no call [configuration] Remedy: {change}"
     assert failure.get("type") == "configuration"
     assert "the lesson: lesson of tool-call" in str(failure.text)
     assert (error.get("message"), error.get("type")) == ("it forgot [model]", "model")
@@ -145,7 +145,16 @@ def test_a_document_that_was_never_run_has_a_page_of_its_decisions(desk: Desk) -
         {},
         optional={
             key: st.none() | st.integers() | st.floats() | st.text(max_size=5) | st.lists(st.text(max_size=3))
-            for key in ("attribution", "mend", "trials", "agreed", "interval", "seconds", "log", "exchanges")
+            for key in (
+                "attribution",
+                "remedy_message",
+                "trials",
+                "agreed",
+                "interval",
+                "seconds",
+                "log",
+                "exchanges",
+            )
         },
     )
 )  # fmt: skip

@@ -125,7 +125,7 @@ def test_a_template_bomb_costs_only_the_template(importer: Command, tmp_path: Pa
     ran = importer(str(model), "--dry-run", "--json", "--ignore-name", "--backend", "vllm")
     assert ran.code == 0, ran.err
     decisions = ran.json()["decisions"]
-    assert decisions["tool_parser"]["status"] in {"table", "abstained"}
+    assert decisions["tool_parser"]["status"] in {"table", "unknown"}
     assert "parameters" in ran.json()["document"]
 
 

@@ -66,7 +66,7 @@ def test_a_hostile_repository_is_only_data(hub: HubServer, importer: Command, tm
     "claim", ["../../x", "os", "--help", "hermes --trust-remote-code", "a\nb", "x" * 10_000]
 )
 @pytest.mark.parametrize("backend", ["vllm", "mlx", "mlx-vlm", "vllm-mlx"])
-def test_a_claimed_parser_is_one_of_the_engines_or_nothing(
+def test_a_declared_parser_is_one_of_the_engines_or_nothing(
     importer: Command, tmp_path: Path, claim: str, backend: str
 ) -> None:
     files = {"config.json": {"model_type": "unheard-of"}, "chat_template.jinja": "{{ messages[0].content }}"}

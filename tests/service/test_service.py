@@ -68,7 +68,7 @@ def test_an_import_that_several_backends_could_take_asks(service: Service) -> No
     job = service.ended(answer.json()["id"])
     assert (job["state"], job["error"]["kind"]) == ("failed", "ambiguous")
     assert [c["backend"] for c in job["error"]["candidates"]] == ["vllm", "mlx"]
-    assert all(c["says"] and c["engine"] for c in job["error"]["candidates"])
+    assert all(c["message"] and c["engine"] for c in job["error"]["candidates"])
     assert "retry" in job["error"]["hint"]
     listed = service.client.get("/v1/jobs", params={"state": "failed"}).json()["items"]
     assert next(j for j in listed if j["id"] == job["id"]) == job

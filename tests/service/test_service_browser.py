@@ -186,7 +186,8 @@ def test_whatever_a_repository_or_a_model_says_is_text(seen: Seen, service: Serv
     job = service.imported("evil/model", backend="mlx")
     assert job["state"] == "succeeded", job
     outcome = {
-        "probe": HARM, "outcome": "fail", "reason": HOSTILE, "attribution": HARM, "mend": HARM, "trials": 1,
+        "probe": HARM, "outcome": "fail", "reason": HOSTILE, "attribution": HARM,
+        "remedy_message": HARM, "trials": 1,
         "agreed": 0, "interval": [0.0, 0.8], "seconds": 0.1, "lesson": HARM, "log": HOSTILE,
         "exchanges": [
             {"method": HARM, "path": HARM, "request": {HARM: HOSTILE}, "status": 200, "body": HOSTILE,

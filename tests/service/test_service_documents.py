@@ -79,7 +79,7 @@ def test_a_review_makes_states(service: Service) -> None:
     assert state() == "stale"
     service.client.post(f"{path}/reject", json={"note": "no"})
     assert state() == "rejected"
-    words = service.client.get(f"{path}/history").json()["words"]
+    words = service.client.get(f"{path}/history").json()["reviews"]
     assert [(w["state"], w["by"], w["note"]) for w in words] == [
         ("approved", "local", "fine"), ("rejected", "local", "no"),
     ]  # fmt: skip

@@ -100,4 +100,4 @@ def test_a_worker_does_what_the_server_leaves_to_it(tmp_path: Path, mlx_engine: 
         done = service.ended(run)
         assert (done["device"].rpartition("/")[2], done["result"]["passed"]) == ("elsewhere", True)
         found = service.client.get(f"/v1/jobs/{waiting}").json()
-        assert (found["state"], found["says"].startswith("no worker has vllm-cuda")) == ("queued", True)
+        assert (found["state"], found["message"].startswith("no worker has vllm-cuda")) == ("queued", True)

@@ -332,7 +332,7 @@ def test_without_a_template_nothing_is_claimed() -> None:
     assert {e.rule for e in facts} == {"template"}
     assert {e.key for e in facts} == set(FIELDS)
     decisions = decide(facts, Preferences(), VLLM)
-    assert {decisions[k].status for k in FIELDS} == {"abstained"}
+    assert {decisions[k].status for k in FIELDS} == {"unknown"}
 
 
 # gather
@@ -378,7 +378,7 @@ def test_a_parser_that_the_other_engine_lacks_is_left_unsaid() -> None:
     facts = all_facts(source, None)
     assert decide(for_engine(facts, source, "vllm", VLLM.parsers), Preferences(), VLLM)["tool_parser"].value
     on_mlx = decide(for_engine(facts, source, "mlx", MLX.parsers), Preferences(), MLX)["tool_parser"]
-    assert on_mlx.status == "abstained"
+    assert on_mlx.status == "unknown"
 
 
 def test_known_to_have_none_holds_on_every_engine() -> None:

@@ -147,12 +147,12 @@ def test_verdicts_on_verdicts() -> None:
     from dataclasses import replace
 
     fault = replace(FAULTS[0], part="configuration", mend="the parser")
-    told = [{"mend": "Set the parser."}]
+    told = [{"remedy_message": "Set the parser."}]
     assert flaw(fault, CELL, told) is None
     assert flaw(fault, replace(CELL, detected=()), told) == "it was not seen"
     assert "not configuration" in str(flaw(fault, replace(CELL, blamed=("engine",)), told))
     assert "not configuration" in str(flaw(fault, replace(CELL, blamed=("configuration", "engine")), told))
-    assert "no probe tells" in str(flaw(fault, CELL, [{"mend": ""}]))
+    assert "no probe tells" in str(flaw(fault, CELL, [{"remedy_message": ""}]))
     assert "false alarm" in str(flaw(fault.twin, CELL, told))
 
 
@@ -161,7 +161,9 @@ def test_the_committed_matrix_is_the_suites() -> None:
     cells = matrix.load()
     assert {k: cell.digest for k, cell in cells.items()}.items() <= rows.items()
     assert {k for k in rows if k[1] == "mlx"} <= set(cells)
-    wrong = {c.fault for c in cells.values() if flaw(ALL[c.fault], c, [{"mend": m} for m in c.mends])}
+    wrong = {
+        c.fault for c in cells.values() if flaw(ALL[c.fault], c, [{"remedy_message": m} for m in c.mends])
+    }
     assert wrong == set(OPEN)
 
 

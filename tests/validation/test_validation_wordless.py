@@ -159,7 +159,9 @@ def test_sentences_decide_nothing(say: Say, parser: str, monkeypatch: pytest.Mon
         silent = run(say, parser, monkeypatch)
     assert blamed(silent) == blamed(told)
     assert (
-        {row["mend"] for row in silent["outcomes"]} <= {"", "x"} != {row["mend"] for row in told["outcomes"]}
+        {row["remedy_message"] for row in silent["outcomes"]}
+        <= {"", "x"}
+        != {row["remedy_message"] for row in told["outcomes"]}
     )
     assert ENGINES[say] <= {str(row[2]) for row in blamed(told)}
     both = [of_receipt(receipt(report)) for report in (told, silent)]
@@ -167,7 +169,7 @@ def test_sentences_decide_nothing(say: Say, parser: str, monkeypatch: pytest.Mon
 
 
 # Names under which outcomes, errors and rows of receipts have them.
-SENTENCES = {"reason", "mend", "hint"}
+SENTENCES = {"reason", "remedy_message", "hint"}
 RENDERERS = {"render", "sentence"}
 READS = {
     "startswith", "endswith", "split", "rsplit", "partition", "rpartition", "find", "rfind", "index", "count",
@@ -223,7 +225,7 @@ def test_no_module_reads_a_sentence() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "if outcome.mend.startswith('Declare'): pass",
+        "if outcome.remedy_message.startswith('Declare'): pass",
         "seen = 'finish_reason' in outcome.reason",
         "broken = re.search(BROKEN, row.outcome.reason)",
         "key = render(outcome.remedy).partition(' ')",
@@ -256,4 +258,4 @@ def test_a_planted_fault_is_blamed_alike_without_words(name: str, monkeypatch: p
     silent, missed = judge(fault, "mlx")
     assert (silent.blamed, silent.remedies) == (told.blamed, told.remedies)
     assert silent.blamed == (fault.part,)
-    assert {outcome["mend"] for outcome in missed} <= {"", "x"} or told.detected == ("start",)
+    assert {outcome["remedy_message"] for outcome in missed} <= {"", "x"} or told.detected == ("start",)

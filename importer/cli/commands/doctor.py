@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
             show.json_line(show.json_text(one.to_json(messages.text)))
     else:
         rows = [_row(one) for one in found if not isinstance(one.result, CheckSkipped)]
-        show.console().print(show.table(("about", "check", "verdict", "says", "remedy"), rows))
+        show.console().print(show.table(("about", "check", "verdict", "message", "remedy"), rows))
     stopping = [one for one in found if one.stops]
     if stopping:
         many = f"{len(stopping)} of {len(found)} checks found what stops a run"
@@ -70,4 +70,4 @@ def _row(one: DoctorFinding) -> tuple[str, ...]:
 
     told = one.to_json(messages.text)
     verdict = one.result.severity if isinstance(one.result, Trouble) else told["verdict"]
-    return one.subject, one.check, verdict, told["says"], told["remedy"]
+    return one.subject, one.check, verdict, told["message"], told["remedy"]

@@ -243,7 +243,7 @@ class DoctorFinding:
             "check": self.check,
             "subject": self.subject,
             "verdict": VERDICTS[type(found)],
-            "says": word(found.reason),
+            "message": word(found.reason),
         }
         if not isinstance(found, Trouble):
             return {**row, "remedy": "", "stops": False, "part": None}

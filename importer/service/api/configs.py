@@ -181,9 +181,10 @@ def receipt(name: str, at: AtDesk, who: Reader) -> Response:
     """Evidence, reviews, and the validation with every raw exchange."""
     del who
     version = at.gallery.get(name)[1]
-    if version.receipt is None:
+    found = version.stored.receipt
+    if found is None:
         raise DocumentError("no-receipt", path=f"{name}.yaml", problem="it has none")
-    return Response(version.receipt, media_type="application/json", headers={"ETag": etag(version.number)})
+    return Response(found.to_text(), media_type="application/json", headers={"ETag": etag(version.number)})
 
 
 @router.get(
@@ -200,7 +201,7 @@ def history(name: str, at: AtDesk, who: Reader) -> dict[str, Any]:
         "versions": [
             _made(version, before) for version, before in zip(found, [*found[1:], None], strict=True)
         ],
-        "words": [] if newest is None else list(newest.history),
+        "reviews": [] if newest is None else list(newest.history),
     }
 
 

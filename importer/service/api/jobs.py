@@ -14,7 +14,7 @@ from importer.errors import ServiceError
 from importer.service.api.dependencies import AtDesk, Desk
 from importer.service.api.problems import accepted, problems
 from importer.service.api.request_models import Import, Retry
-from importer.service.api.response_models import JOBS, Job, Jobs, JobState, job_json
+from importer.service.api.response_models import JOBS, Job, Jobs, JobState, event_json, job_json
 from importer.service.idempotency import AskedOnce
 from importer.service.security.auth import Importer, Reader, act
 from importer.service.security.grants import Caller, admitted, need_approval
@@ -159,7 +159,7 @@ async def _stream(at: Desk, job: JobRow, after: int, request: Request) -> AsyncI
 
 def _event(event: dict[str, Any]) -> str:
     """Return one event; JSON has no line breaks of its own."""
-    data = json.dumps({"job": event["job"], "at": event["at"], **event["data"]})
+    data = json.dumps({"job": event["job"], "at": event["at"], **event_json(event["data"])})
     return f"id: {event['number']}\nevent: {event['type']}\ndata: {data}\n\n"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -31,7 +32,7 @@ class Candidate(BaseModel):
 
     backend: str = Field(description="what to ask again with")
     engine: str = Field(description="the engine and the version that it would be written for")
-    says: str = Field(description="why it is a candidate")
+    message: str = Field(description="why it is a candidate")
 
 
 class Clash(BaseModel):
@@ -78,17 +79,17 @@ class Link(BaseModel):
 
 JOB: JsonDict = {
     "id": "01a1fe37-0cfa-7717-9cfd-b855cc245e8e", "kind": "import", "state": "running", "step": "prove",
-    "says": "asking vllm's parsers", "config": None, "result": None, "error": None, "attempt": 1, "by": "ann",
-    "request": {"reference": "Qwen/Qwen3-8B", "backend": "vllm"}, "device": None, "parent": None,
+    "message": "asking vllm's parsers", "config": None, "result": None, "error": None, "attempt": 1,
+    "by": "ann", "request": {"reference": "Qwen/Qwen3-8B", "backend": "vllm"}, "device": None, "parent": None,
     "counts": None, "created_at": "2026-11-21T13:06:23+00:00", "started_at": "2026-11-21T13:06:23+00:00",
     "ended_at": None, "links": {"self": {"href": "/v1/jobs/01a1fe37-0cfa-7717-9cfd-b855cc245e8e"}},
 }  # fmt: skip
 CANDIDATES = [
-    {"backend": "vllm", "engine": "vLLM 0.32.0", "says": "it serves Qwen3ForCausalLM"},
-    {"backend": "mlx", "engine": "mlx-lm 0.32.2", "says": "it serves Qwen3ForCausalLM"},
+    {"backend": "vllm", "engine": "vLLM 0.32.0", "message": "it serves Qwen3ForCausalLM"},
+    {"backend": "mlx", "engine": "mlx-lm 0.32.2", "message": "it serves Qwen3ForCausalLM"},
 ]
 ASKS: JsonDict = JOB | {
-    "state": "failed", "step": "decide", "says": None, "request": {"reference": "Qwen/Qwen3-8B"},
+    "state": "failed", "step": "decide", "message": None, "request": {"reference": "Qwen/Qwen3-8B"},
     "error": problem(
         ServiceError("ambiguous", reference="Qwen/Qwen3-8B", names="vllm, mlx", candidates=CANDIDATES)
     ),
@@ -117,7 +118,7 @@ class Job(BaseModel):
     kind: Literal["import", "imports", "validation"]
     state: JobState
     step: str | None = Field(description="the step it is at")
-    says: str | None = Field(description="how far that step is")
+    message: str | None = Field(description="how far that step is")
     config: str | None = Field(description="the document's name, once there is one")
     request: dict[str, Any]
     result: dict[str, Any] | None
@@ -196,10 +197,10 @@ class VersionOf(BaseModel):
 
 
 class History(BaseModel):
-    """Every version, the newest first, and every word that was said in reviews."""
+    """Every version, the newest first, and every review."""
 
     versions: list[VersionOf]
-    words: list[dict[str, Any]]
+    reviews: list[dict[str, Any]]
 
 
 class Decisions(BaseModel):
@@ -259,14 +260,36 @@ def job_json(job: JobRow, counts: dict[str, int] | None = None) -> dict[str, Any
         links["retry"] = f"{base}/retry"
     if job.config is not None:
         links["config"] = f"/v1/configs/{job.config}"
-    shown = ("id", "kind", "state", "step", "says", "config", "request", "result", "error", "attempt", "by")
+    shown = ("id", "kind", "state", "step", "config", "request", "result", "attempt", "by")
     times = ("device", "created_at", "started_at", "ended_at")
     return {
         **{key: getattr(job, key) for key in (*shown, *times)},
+        "message": job.says,
+        "error": None if job.error is None else _error(job.error),
         "parent": None if job.root == job.id else job.root,
         "counts": counts,
         "links": {name: {"href": href} for name, href in links.items()},
     }
+
+
+def event_json(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an event's data as they are answered."""
+    error = data.get("error")
+    named = _message(data)
+    return named | {"error": _error(error)} if isinstance(error, Mapping) else named
+
+
+def _error(problem: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a problem as it is answered, also one that an earlier version has stored."""
+    candidates = problem.get("candidates")
+    if not isinstance(candidates, list):
+        return dict(problem)
+    return {**problem, "candidates": [_message(one) for one in candidates]}
+
+
+def _message(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return stored data with the public name of ``says``, the database's name of a message."""
+    return {"message" if key == "says" else key: value for key, value in stored.items()}
 
 
 def config_json(found: Summary) -> dict[str, Any]:

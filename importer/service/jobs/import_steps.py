@@ -125,7 +125,7 @@ def need_choice(studied: Studied, settings: Settings) -> None:
     if len(names) < 2:
         return
     candidates = [
-        {"backend": n, "engine": capabilities.load(n).label, "says": _why(found[n], studied.snapshot)}
+        {"backend": n, "engine": capabilities.load(n).label, "message": _why(found[n], studied.snapshot)}
         for n in names
     ]
     raise ServiceError(

@@ -44,7 +44,7 @@ function behind(key, one, evidence) {
   if (!own.length && !one.overruled.length) return null;
   const number = own.length + one.overruled.length;
   return el("details", { class: "small" }, el("summary", {}, `evidence (${number})`), el("ul", {},
-    own.map((e) => el("li", {}, e.rule === "proof" ? null : [code(shown(e.value)), " "], el("strong", {}, e.source), `: ${e.says}`, e.quote ? el("pre", { tabindex: 0 }, e.quote) : null)),
+    own.map((e) => el("li", {}, e.rule === "proof" ? null : [code(shown(e.value)), " "], el("strong", {}, e.source), `: ${e.message}`, e.quote ? el("pre", { tabindex: 0 }, e.quote) : null)),
     one.overruled.map((o) => el("li", {}, mark("overruled"), " ", code(shown(o.value)), " ", el("strong", {}, o.source), `: ${o.why}`))));
 }
 
@@ -67,7 +67,7 @@ function parsers(key, one, proof) {
 
 function fit(told) {
   const estimate = told.estimate;
-  return [el("p", {}, mark(told.verdict === "fits" ? "pass" : "inconclusive", told.verdict), " ", told.says),
+  return [el("p", {}, mark(told.verdict === "fits" ? "pass" : "inconclusive", told.verdict), " ", told.message),
     estimate ? el("details", { class: "small" }, el("summary", {}, "What takes it"), table("Memory", ["part", "likely", "between", "why"],
       [...estimate.terms, { part: "in all", ...estimate.total }].map((t) => [t.part, bytes(t.likely), soft(`${bytes(t.low)} – ${bytes(t.high)}`), t.why ?? ""]))) : null];
 }

@@ -15,7 +15,7 @@ export async function show({ name, signal, route }) {
       [v.why ? el("p", { class: "break" }, v.why) : null, v.changes?.length ? changes(v.changes) : soft(v.changes ? "none in the data" : "the first")],
     ]), "stack versions")),
     section("Differences", choose(name, told.versions, from, to), from === to ? null : await compared(name, from, to, signal)),
-    told.words.length ? section("Reviews", words(told.words)) : null,
+    told.reviews.length ? section("Reviews", words(told.reviews)) : null,
   ];
 }
 

@@ -82,11 +82,11 @@ function filters(state, kind) {
 }
 
 function rows(items) {
-  return table("Jobs", ["job", "state", "of", "what it says", "by", "asked"], items.map((job) => [
+  return table("Jobs", ["job", "state", "of", "progress", "by", "asked"], items.map((job) => [
     link(job.kind, ["jobs", job.id]),
     mark(job.state),
     el("span", { class: "break" }, job.config ? link(job.config, ["documents", job.config]) : job.request.reference ?? (job.counts ? total(job) : "")),
-    soft(job.error?.detail ?? (open(job) ? job.says ?? job.step : "") ?? ""),
+    soft(job.error?.detail ?? (open(job) ? job.message ?? job.step : "") ?? ""),
     job.by,
     el("span", { class: "nowrap soft" }, moment(job.created_at)),
   ]), "stack jobs");

@@ -37,14 +37,14 @@ function troubles(runs) {
   const found = runs.filter((r) => r.state !== "stale").flatMap((r) => r.outcomes.filter((o) => !passed(o)).map((o) => [r, o]));
   if (!found.length) return null;
   return section("What did not pass", found.map(([r, o]) => el("article", { class: `trouble ${o.outcome === "inconclusive" ? "inconclusive" : ""}` },
-    el("h3", {}, o.probe, " ", outcome(o), " ", soft(`${o.attribution ? `blame: ${o.attribution}; ` : ""}on ${label(r)}`)), el("p", { class: "break" }, o.reason), mend(o))));
+    el("h3", {}, o.probe, " ", outcome(o), " ", soft(`${o.attribution ? `attribution: ${o.attribution}; ` : ""}on ${label(r)}`)), el("p", { class: "break" }, o.reason), remedy(o))));
 }
 
-const mend = (o) => (o.mend ? el("p", { class: "mend break" }, o.mend) : null);
+const remedy = (o) => (o.remedy_message ? el("p", { class: "remedy break" }, o.remedy_message) : null);
 
 function single(one) {
-  return table("Probes", ["probe", "outcome", "blame", "trials, 95 % interval", "reason"], one.outcomes.map((o) => [
-    go(o.probe), outcome(o), o.attribution ?? "", soft(trials(o)), [o.reason, mend(o)]]), "stack outcomes");
+  return table("Probes", ["probe", "outcome", "attribution", "trials, 95 % interval", "reason"], one.outcomes.map((o) => [
+    go(o.probe), outcome(o), o.attribution ?? "", soft(trials(o)), [o.reason, remedy(o)]]), "stack outcomes");
 }
 
 function several(runs, names) {
@@ -78,7 +78,7 @@ function each(probe, runs) {
     el("summary", {}, el("h3", {}, probe), found.map(([, o]) => outcome(o)), el("span", { class: "lesson soft small" }, lesson)),
     el("div", {}, found.map(([r, o]) => [
       el("p", {}, el("strong", {}, label(r)), " ", outcome(o), " ", soft(`took ${o.seconds.toFixed(2)} s`)),
-      el("p", { class: "break" }, o.reason), mend(o),
+      el("p", { class: "break" }, o.reason), remedy(o),
       o.log ? el("details", {}, el("summary", {}, "What the engine's log complained of"), el("pre", { tabindex: 0 }, o.log)) : null,
       o.exchanges.length ? el("details", {}, el("summary", {}, `${o.exchanges.length} raw ${o.exchanges.length === 1 ? "exchange" : "exchanges"}`), o.exchanges.map(exchange)) : null])));
 }

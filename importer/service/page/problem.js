@@ -9,7 +9,7 @@ export function problem(error, next = true) {
   return el("div", { class: "trouble", role: "alert" },
     el("p", { class: "break" }, said.detail ?? error.message),
     fields.length ? el("ul", {}, fields.map((e) => el("li", {}, e.line ? `line ${e.line}: ` : "", e.detail))) : null,
-    said.hint && next ? el("p", { class: "mend" }, said.hint) : null);
+    said.hint && next ? el("p", { class: "remedy" }, said.hint) : null);
 }
 
 // Runs what a button does: once at a time, and a failure is told beside it.

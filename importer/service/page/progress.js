@@ -41,7 +41,7 @@ async function pursue(state) {
       state.last = event.number;
       if (event.data.job !== id) await refresh(state);
       else if (event.type === "step") Object.assign(state, { step: event.data.step, job: { ...state.job, state: "running" } });
-      else if (event.type === "progress" && event.data.says) state.said.push(event.data.says);
+      else if (event.type === "progress" && event.data.message) state.said.push(event.data.message);
       else if (event.type === "queued") Object.assign(state, { step: null, said: [] });
       draw(state);
     }
@@ -82,7 +82,7 @@ function foot(state) {
 }
 
 function now({ job, step, said }) {
-  if (job.state === "queued") return job.says ?? (job.kind === "validation" ? "waiting for a worker that has the engine, the device and the memory" : "waiting for its turn");
+  if (job.state === "queued") return job.message ?? (job.kind === "validation" ? "waiting for a worker that has the engine, the device and the memory" : "waiting for its turn");
   if (job.state === "running") return said.at(-1) ?? STEPS[job.kind]?.[step] ?? "";
   if (job.attempt > 1) return `attempt ${job.attempt}`;
   return "";
@@ -118,7 +118,7 @@ function failure(job, again) {
   return el("div", {},
     job.error ? problem({ said: job.error }, !(candidates || conflicts)) : null,
     candidates ? [el("p", {}, "Which one is it to be for?"),
-      table("Candidates", ["backend", "engine"], candidates.map((c) => [retry(c.backend, { backend: c.backend }), [c.engine, c.says ? soft(`: ${c.says}`) : null]]), "several")] : null,
+      table("Candidates", ["backend", "engine"], candidates.map((c) => [retry(c.backend, { backend: c.backend }), [c.engine, c.message ? soft(`: ${c.message}`) : null]]), "several")] : null,
     conflicts ? [clashes(conflicts), el("p", { class: "buttons" }, retry("Keep mine", { take: "mine" }), retry("Take theirs", { take: "theirs" }))] : null,
     candidates || conflicts ? null : el("p", { class: "buttons" }, retry(job.kind === "imports" ? "Try again what has not succeeded" : "Try again", {})),
     place);
