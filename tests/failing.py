@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import json
 import socket
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from importer.config_file.receipt import SCHEMA
 from importer.engines import ENGINES
 from importer.engines.mlx import READY, Mlx
 from importer.errors import ServiceError
@@ -137,6 +139,12 @@ def chat_template(desk: Desk) -> Words:
 
 def no_receipt(desk: Desk) -> Words:
     (desk.folder / "models" / f"{document(desk)}.receipt.json").write_text("{")
+    return ("show", "toy")
+
+
+def newer_receipt(desk: Desk) -> Words:
+    path = desk.folder / "models" / f"{document(desk)}.receipt.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"schema": SCHEMA + 1}))
     return ("show", "toy")
 
 
@@ -270,6 +278,7 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "conflict": conflict,
     "chat-template": chat_template,
     "no-receipt": no_receipt,
+    "newer-receipt": newer_receipt,
     "unknown-engine": typed("acme/base", "--validate=llama"),
     "engine-missing": lambda desk: ("validate", document(desk)),
     "engine-python": engine_python,
