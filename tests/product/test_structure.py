@@ -128,7 +128,7 @@ def test_storage_knows_no_documents() -> None:
         for name in imports(m)
         if name.startswith("importer.")
     }
-    assert found == {"storage", "errors", "reasons", "settings"}
+    assert found == {"storage", "errors", "reasons", "config"}
 
 
 def test_the_architecture_page_shows_these_rooms_in_this_order() -> None:
