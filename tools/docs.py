@@ -58,7 +58,7 @@ Each line is one trap: fine, a trouble with its remedy, or not applicable with t
 if a run would die of it or be wrong; else it is a warning. Exit code 0 means that nothing stops a run, 1
 that something does. A trouble of an engine that is not installed is a warning, as long as no document names
 that engine. With `--json` each check is one line: `check`, `subject`, `verdict` (`fine`, `trouble`,
-`not-applicable`), `says`, `remedy`, `stops`, `part` (`environment`, `configuration`, `engine`).
+`not-applicable`), `message`, `remedy`, `stops`, `part` (`environment`, `configuration`, `engine`).
 
 `importer validate` runs these checks first, before any download or start, and once more on the folder of
 the weights. A trouble that stops ends the validation with exit code 6 and the kind `would-not-run`. The
