@@ -191,9 +191,7 @@ def receipt(name: str, at: AtDesk, who: Reader) -> Response:
     "/{name}/history", response_model=History, responses=problems("no-such-document"), summary="Every version"
 )
 def history(name: str, at: AtDesk, who: Reader) -> dict[str, Any]:
-    """Return who made it, when, by which action, why, and what it changed; the words that were said in
-    reviews.
-    """
+    """Return who made it, when, by which action, why, and what it changed; and the reviews."""
     del who
     found = at.gallery.versions(name)
     newest = found[0].stored.receipt

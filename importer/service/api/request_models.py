@@ -197,7 +197,7 @@ class Import(Body):
         description="values that win over everything, by decision or YAML path",
     )
     unset: list[Text] = Field(
-        default=[], max_length=100, description="what an earlier import was told and is to forget"
+        default=[], max_length=100, description="settings of an earlier import that no longer count"
     )
     device: Text | None = Field(default=None, description="fit the settings to this device")
     memory: Text | None = Field(default=None, description="with so much memory, such as 48GiB")

@@ -122,7 +122,7 @@ class Job(BaseModel):
     config: str | None = Field(description="the document's name, once there is one")
     request: dict[str, Any]
     result: dict[str, Any] | None
-    error: Problem | None = Field(description="why it failed; `candidates` where it has to be asked again")
+    error: Problem | None = Field(description="why it failed; `candidates` where the request must name one")
     attempt: int
     by: str
     device: str | None
