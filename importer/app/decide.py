@@ -273,7 +273,7 @@ def _given(
 
     Raises UsageError("bad-value") for one that cannot be rendered or would be given in vain.
     """
-    from importer.signals.template_markers import given_by
+    from importer.signals.template_markers import from_override
 
     if request.template is None:
         return []
@@ -283,7 +283,7 @@ def _given(
         problem = Reason(DecidingReason.NOT_RENDERED, problem=first)
     if problem is not None:
         raise UsageError("bad-value", setting=Setting.TEMPLATE, value=request.template.word, problem=problem)
-    return given_by(request.template, target.backend)
+    return from_override(request.template, target.backend)
 
 
 def _proof(

@@ -29,10 +29,10 @@ def attention(keys: Keys, layer: int, kind: Kind, hidden: int) -> tuple[Cache, .
     rank = keys.count("kv_lora_rank")
     if rank and keys.get("use_mla") is not False:
         return _latent(keys, layer, rank, kind)
-    found = _plain(keys, layer, kind, hidden, block)
+    plain = _plain(keys, layer, kind, hidden, block)
     if keys.get("is_encoder_decoder") is True and keys.count("decoder_layers"):
-        return (found, *_cross(keys, hidden, keys.size("max_source_positions", default=ENCODER_TOKENS)))
-    return (found, *_indexed(keys, layer))
+        return (plain, *_cross(keys, hidden, keys.size("max_source_positions", default=ENCODER_TOKENS)))
+    return (plain, *_indexed(keys, layer))
 
 
 def _plain(keys: Keys, layer: int, kind: Kind, hidden: int, block: Keys | None) -> Attention:
@@ -74,8 +74,8 @@ def _kv_heads(keys: Keys, layer: int, heads: int) -> int:
         return 1
     if keys.get("multi_query_attention") is False:
         return heads
-    given = keys.at(layer, *KV_HEADS) or keys.inner("attn_config").count(*KV_HEADS)
-    return min(given, heads) if given else heads
+    count = keys.at(layer, *KV_HEADS) or keys.inner("attn_config").count(*KV_HEADS)
+    return min(count, heads) if count else heads
 
 
 def _latent(keys: Keys, layer: int, rank: int, kind: Kind) -> tuple[Cache, ...]:
@@ -83,11 +83,11 @@ def _latent(keys: Keys, layer: int, rank: int, kind: Kind) -> tuple[Cache, ...]:
     rope, plain = keys.size("qk_rope_head_dim"), keys.size("qk_nope_head_dim")
     if keys.word("model_type") in UNFOLDED:
         return (Attention(heads, heads, rope + plain, rope + plain),)
-    kept = window(keys, layer) if kind == "window" else None
+    near = window(keys, layer) if kind == "window" else None
     indexer = keys.size("index_head_dim") if keys.count("index_topk") and _indexes(keys, layer) else 0
     unfolded = rank * heads * (plain + keys.size("v_head_dim"))
-    found = Latent(heads, rank, rope, window=kept, indexer=indexer, unfolded=unfolded)
-    return (found, found) if keys.get("zero_expert_num") is not None else (found,)  # LongCat: two in a layer
+    latent = Latent(heads, rank, rope, window=near, indexer=indexer, unfolded=unfolded)
+    return (latent, latent) if keys.get("zero_expert_num") is not None else (latent,)  # LongCat: two in a layer
 
 
 def _indexes(keys: Keys, layer: int) -> bool:

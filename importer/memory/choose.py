@@ -71,14 +71,14 @@ def parts(fit: Fit) -> tuple[Reason, ...]:
     """``weights 15.3 GiB, KV cache 144 KiB per token, the rest 1.9 to 4.2 GiB``."""
     weights, cache = fit.term("weights"), fit.term("kv cache")
     rest = Amount.sum(t.amount for t in fit.terms if t not in {weights, cache})
-    found = []
+    reasons = []
     if weights:
-        found.append(Reason(AmountReason.WEIGHTS, size=gib(weights.amount.likely)))
+        reasons.append(Reason(AmountReason.WEIGHTS, size=gib(weights.amount.likely)))
     if cache:
         each = gib(cache.amount.likely / max(1, fit.load.context))
-        found.append(Reason(AmountReason.CACHE, size=each))
+        reasons.append(Reason(AmountReason.CACHE, size=each))
     most = gib(max(rest.high, GIB))
-    return (*found, Reason(AmountReason.REST, likely=rest.likely / GIB, high=most))
+    return (*reasons, Reason(AmountReason.REST, likely=rest.likely / GIB, high=most))
 
 
 Verdict = Literal["fits", "shortened", "too-large", "unknown"]
@@ -128,7 +128,7 @@ class Choice:
     verdict: Verdict
     reason: Reason
     evidence: tuple[Evidence, ...] = ()
-    wanted: int | None = None
+    requested: int | None = None
     weights: Weights | None = None
     placed: Placed | None = None
     fit: Fit | None = None
@@ -136,7 +136,7 @@ class Choice:
     holds: tuple[Device, ...] = ()
 
     @property
-    def says(self) -> str:
+    def message(self) -> str:
         """Return the reason in one line."""
         return render(self.reason)
 
@@ -145,8 +145,8 @@ class Choice:
         data: dict[str, Any] = {
             "device": self.device.to_json(),
             "verdict": self.verdict,
-            "says": self.says,
-            "wanted": self.wanted,
+            "says": self.message,
+            "wanted": self.requested,
             "chosen": {e.key: e.value for e in self.evidence if e.rule is Rule.FIT},
         }
         if self.weights is not None:
@@ -172,55 +172,55 @@ def choose(
     weights: Weights | Unknown,
     device: Device,
     backend: str,
-    wanted: FitRequest,
+    request: FitRequest,
 ) -> Choice:
     """Return what to write for a repository on ``device``, whose memory is known."""
-    dtype = None if isinstance(shape, Unknown) else _dtype(snapshot, shape, device, backend, wanted)
-    said = () if dtype is None else (dtype,)
+    dtype = None if isinstance(shape, Unknown) else _dtype(snapshot, shape, device, backend, request)
+    facts = () if dtype is None else (dtype,)
     if isinstance(shape, Unknown):
         return Choice(device, "unknown", _unknown(device, shape.reason))
     if isinstance(weights, Unknown):
-        return Choice(device, "unknown", _unknown(device, weights.reason), said)
-    context = wanted.count(CONTEXT) or shape.context
+        return Choice(device, "unknown", _unknown(device, weights.reason), facts)
+    context = request.count(CONTEXT) or shape.context
     if context is None:
-        return Choice(device, "unknown", _unknown(device, Reason(FitReason.NO_LENGTH)), said)
-    told = wanted.get("dtype") if dtype is None else dtype.value
+        return Choice(device, "unknown", _unknown(device, Reason(FitReason.NO_LENGTH)), facts)
+    dtype_name = request.get("dtype") if dtype is None else dtype.value
     case = LoadCase(
-        config_of(snapshot), shape, weights, device, backend, wanted, context, str(told or "auto")
+        config_of(snapshot), shape, weights, device, backend, request, context, str(dtype_name or "auto")
     )
     placed = case.best()
     if placed.longest.context >= context:
-        return _fits(case, placed, said)
+        return _fits(case, placed, facts)
     length = _rounded(placed.longest.context)
     return (
-        _shortened(case, placed, length, said) if length >= min(SHORTEST, context) else _too_large(case, said)
+        _shortened(case, placed, length, facts) if length >= min(SHORTEST, context) else _too_large(case, facts)
     )
 
 
-def _fits(case: LoadCase, placed: Placed, said: tuple[Evidence, ...]) -> Choice:
+def _fits(case: LoadCase, placed: Placed, dtype_facts: tuple[Evidence, ...]) -> Choice:
     fit = case.fit(case.context, placed.split)
-    says = _holds(case, placed, fit, case.context)
-    facts = [*said, *_settings(case, placed, fit)]
-    if not case.wanted.is_fixed(CONTEXT) and case.wanted.get(CONTEXT) is not None:
-        facts.append(Evidence(Rule.FITS, CONTEXT, case.context, Source.FIT, says))
+    reason = _holds(case, placed, fit, case.context)
+    facts = [*dtype_facts, *_settings(case, placed, fit)]
+    if not case.request.is_fixed(CONTEXT) and case.request.get(CONTEXT) is not None:
+        facts.append(Evidence(Rule.FITS, CONTEXT, case.context, Source.FIT, reason))
     pool = case.pool(fit)
-    return Choice(case.device, "fits", says, tuple(facts), case.context, case.weights, placed, fit, pool)
+    return Choice(case.device, "fits", reason, tuple(facts), case.context, case.weights, placed, fit, pool)
 
 
-def _shortened(case: LoadCase, placed: Placed, length: int, said: tuple[Evidence, ...]) -> Choice:
+def _shortened(case: LoadCase, placed: Placed, length: int, dtype_facts: tuple[Evidence, ...]) -> Choice:
     fit = case.fit(length, placed.split)
-    says = _holds(case, placed, fit, length)
-    facts = [*said, *_settings(case, placed, fit), Evidence(Rule.FIT, CONTEXT, length, Source.FIT, says)]
+    reason = _holds(case, placed, fit, length)
+    facts = [*dtype_facts, *_settings(case, placed, fit), Evidence(Rule.FIT, CONTEXT, length, Source.FIT, reason)]
     holds = case.would_hold()
     devices = tuple(device.label for device in holds)
-    all_of_it = Reason(FitReason.WOULD_HOLD_ALL, held=says, devices=devices, tokens=case.context)
+    all_of_it = Reason(FitReason.WOULD_HOLD_ALL, held=reason, devices=devices, tokens=case.context)
     return Choice(
-        case.device, "shortened", all_of_it if holds else says, tuple(facts), case.context, case.weights,
+        case.device, "shortened", all_of_it if holds else reason, tuple(facts), case.context, case.weights,
         placed, fit, case.pool(fit), holds,
     )  # fmt: skip
 
 
-def _too_large(case: LoadCase, said: tuple[Evidence, ...]) -> Choice:
+def _too_large(case: LoadCase, dtype_facts: tuple[Evidence, ...]) -> Choice:
     placed = case.widest()
     fit, whole = (case.fit(n, placed.split) for n in (min(SHORTEST, case.context), case.context))
     over = fit.total.likely + placed.spare - placed.budget
@@ -228,16 +228,16 @@ def _too_large(case: LoadCase, said: tuple[Evidence, ...]) -> Choice:
     devices = tuple(device.label for device in holds)
     ways = [Reason(FitReason.WOULD_HOLD, devices=devices, tokens=case.context)] if holds else []
     ways += [] if case.shape.quantisation else [Reason(FitReason.QUANTISED_IS_SMALLER)]
-    says = warning(
+    reason = warning(
         Reason(
             FitReason.TOO_LARGE, device=case.device.label, parts=parts(whole), each=placed.split.cards > 1,
             over=gib(over), budget=gib(placed.budget), ways=tuple(ways),
         )
     )  # fmt: skip
-    kept = None if case.wanted.is_fixed(CONTEXT) else case.wanted.get(CONTEXT)
-    heard = case.wanted.get(CONTEXT) is not None  # where nobody names a context, none is written
-    facts = (*said, *([Evidence(Rule.FITS, CONTEXT, kept, Source.FIT, says)] if heard else ()))
-    return Choice(case.device, "too-large", says, facts, case.context, case.weights, placed, fit, holds=holds)
+    value = None if case.request.is_fixed(CONTEXT) else case.request.get(CONTEXT)
+    is_named = case.request.get(CONTEXT) is not None  # where nobody names a context, none is written
+    facts = (*dtype_facts, *([Evidence(Rule.FITS, CONTEXT, value, Source.FIT, reason)] if is_named else ()))
+    return Choice(case.device, "too-large", reason, facts, case.context, case.weights, placed, fit, holds=holds)
 
 
 def _holds(case: LoadCase, placed: Placed, fit: Fit, tokens: int) -> Reason:
@@ -249,7 +249,7 @@ def _settings(case: LoadCase, placed: Placed, fit: Fit) -> list[Evidence]:
     options.
     """
     made = _cards(case, placed, fit) if case.backend == "vllm" else ()
-    return [e for e in made if not case.wanted.is_fixed(e.key)]
+    return [e for e in made if not case.request.is_fixed(e.key)]
 
 
 def _cards(case: LoadCase, placed: Placed, fit: Fit) -> Iterator[Evidence]:
@@ -287,12 +287,12 @@ def _cpu_cache(case: LoadCase, placed: Placed, fit: Fit) -> Evidence:
 
 
 def _dtype(
-    snapshot: Snapshot, shape: Shape, device: Device, backend: str, wanted: FitRequest
+    snapshot: Snapshot, shape: Shape, device: Device, backend: str, request: FitRequest
 ) -> Evidence | None:
     """Return the checkpoint's, or the nearest that the device calculates in and that vLLM takes for the
     model.
     """
-    if backend != "vllm" or shape.dtype is None or wanted.is_fixed("dtype"):
+    if backend != "vllm" or shape.dtype is None or request.is_fixed("dtype"):
         return None
     overflows = not OVERFLOWS.isdisjoint(model_types(snapshot))
     stored, short = shape.dtype, {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}

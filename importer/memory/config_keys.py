@@ -67,8 +67,8 @@ class Keys:
 
     def size(self, *names: str, default: int = 0) -> int:
         """``count``, or ``default``."""
-        found = self.count(*names)
-        return default if found is None else found
+        number = self.count(*names)
+        return default if number is None else number
 
     def flag(self, *names: str) -> bool:
         """Return whether the first that is set is true."""
@@ -81,7 +81,7 @@ class Keys:
 
     def words(self, *names: str) -> tuple[str, ...]:
         """Return the first that is a list of words."""
-        return next((found for name in names if (found := _words(self.get(name)))), ())
+        return next((listed for name in names if (listed := _words(self.get(name)))), ())
 
     def numbers(self, *names: str) -> tuple[int, ...]:
         """Return the first that is a list of whole numbers; true counts as 1. Each layer asks, so it is
@@ -109,8 +109,8 @@ def _words(value: object) -> tuple[str, ...]:
 
 def _numbers(value: object) -> tuple[int, ...]:
     listed = snapshot.listed(value)[:MOST_LAYERS]
-    found = [int(v) if isinstance(v, bool) else whole(v) for v in listed]
-    return () if None in found else tuple(v for v in found if v is not None)
+    numbers = [int(v) if isinstance(v, bool) else whole(v) for v in listed]
+    return () if None in numbers else tuple(v for v in numbers if v is not None)
 
 
 def whole(value: object) -> int | None:

@@ -88,17 +88,17 @@ def named(text: str) -> Device:
     Raises UsageError("unknown-device") with near names, and UsageError("bad-value").
     """
     name, count = _split(re.sub(r"[\s_-]+", "", text.lower()))
-    found = next((d for n, d in known().items() if n.replace("-", "") == name), None)
-    if found is None:
+    device = next((d for n, d in known().items() if n.replace("-", "") == name), None)
+    if device is None:
         near = ", ".join(_near(name)) or "none"
         raise UsageError("unknown-device", name=text, near=near, known=", ".join(_families()))
     if not 0 < count <= MOST:
         problem = Reason(DeviceReason.COUNT, most=MOST)
         raise UsageError("bad-value", setting=Setting.DEVICE, value=text, problem=problem)
-    if count > 1 and not found.is_card:
-        problem = Reason(DeviceReason.WHOLE_MACHINE, device=found.name)
+    if count > 1 and not device.is_card:
+        problem = Reason(DeviceReason.WHOLE_MACHINE, device=device.name)
         raise UsageError("bad-value", setting=Setting.DEVICE, value=text, problem=problem)
-    return replace(found, count=count)
+    return replace(device, count=count)
 
 
 def _split(text: str) -> tuple[str, int]:
@@ -136,16 +136,16 @@ def of_kind(kind: Kind, name: str, memory: int, *, count: int = 1, capability: s
 @cache
 def known() -> Mapping[str, Device]:
     """Return the table, by name; chips that come with several sizes have a name for each."""
-    found = {}
+    devices = {}
     for name, row in raw()["devices"].items():
         sizes = {f"{name}-{gib}g": gib for gib in row.get("sizes", ())} or {name: row.get("gib")}
         for full, gib in sizes.items():
             memory = None if gib is None else int(gib * GIB)
             share = row.get("share") or _share(row["kind"], gib or 0)
-            found[full] = Device(
+            devices[full] = Device(
                 full, row["kind"], memory, share, _native(row), row["source"], 1, row.get("capability")
             )
-    return found
+    return devices
 
 
 @cache

@@ -132,11 +132,11 @@ def longest(shape: Shape, weights: Weights, load: Load, backend: str, budget: in
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if at(middle).total.likely <= budget else (low, middle)
-    found = at(low)
-    growth = {t.part: t.amount.likely - _of(found, t) for t in whole.terms}
+    fit = at(low)
+    growth = {t.part: t.amount.likely - _of(fit, t) for t in whole.terms}
     part = max(growth, key=lambda p: growth[p])
     why = Reason(ContextReason.LESS, tokens=load.context, over=growth[part])
-    return Longest(low, part, why, found)
+    return Longest(low, part, why, fit)
 
 
 def _shorter(shape: Shape, whole: Fit, context: int) -> Fit:
@@ -160,8 +160,8 @@ def _weights(shape: Shape, weights: Weights, load: Load, paged: bool) -> Term:
     notes = []
     if not load.drafts and drafts:
         published = weights.amount.likely
-        kept = 1 - weights.drafts / published if weights.drafts is not None else main / (main + drafts)
-        shares.append(kept)
+        loaded = 1 - weights.drafts / published if weights.drafts is not None else main / (main + drafts)
+        shares.append(loaded)
         notes.append(Reason(TermReason.DRAFTS_LEFT_OUT))
     cast = _cast(shape, weights, load) if paged else 1.0
     if cast != 1:

@@ -208,12 +208,12 @@ def compare(
         return {}
     likely = {term["part"]: term["likely"] for term in estimate["terms"]}
     pool = fit.get("pool") or {}
-    found = {}
+    figures = {}
     if weights and "weights" in likely:
-        found["weights"] = beside(likely["weights"], weights)
+        figures["weights"] = beside(likely["weights"], weights)
     if cache and tokens and pool.get("blocks"):
-        found["kv_cache_tokens"] = beside(int(cache // pool["block"] / pool["blocks"] * context), tokens)
-    return found
+        figures["kv_cache_tokens"] = beside(int(cache // pool["block"] / pool["blocks"] * context), tokens)
+    return figures
 
 
 def resident(fit: Mapping[str, Any], held: int | None) -> dict[str, Any]:

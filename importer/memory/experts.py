@@ -60,8 +60,8 @@ def forward(keys: Keys, layer: int, hidden: int) -> tuple[Part, ...]:
 def count(keys: Keys) -> int:
     """Return how many experts a routed layer has; 0 for a dense model."""
     listed = keys.numbers(*EXPERTS)
-    found = keys.count(*EXPERTS) or (listed[0] if listed else None)
-    return found or keys.inner("ffn_config").size("moe_num_experts")
+    number = keys.count(*EXPERTS) or (listed[0] if listed else None)
+    return number or keys.inner("ffn_config").size("moe_num_experts")
 
 
 def chosen(keys: Keys) -> int:
@@ -73,8 +73,8 @@ def chosen(keys: Keys) -> int:
 def expert_width(keys: Keys) -> int:
     """Width of one expert."""
     listed = keys.numbers(*EXPERT_WIDE)
-    found = keys.count(*EXPERT_WIDE) or (listed[0] if listed else None)
-    return found or keys.inner("ffn_config").count("ffn_hidden_size") or keys.size(*WIDE)
+    width_of_one = keys.count(*EXPERT_WIDE) or (listed[0] if listed else None)
+    return width_of_one or keys.inner("ffn_config").count("ffn_hidden_size") or keys.size(*WIDE)
 
 
 def width(keys: Keys, layer: int, hidden: int) -> int:

@@ -35,8 +35,8 @@ Rule = Callable[[Keys, int], list[Kind] | None]
 
 def kinds(keys: Keys, layers: int) -> list[Kind]:
     """Return the kind of each layer; plain attention where nothing else is said."""
-    found = next((k for rule in RULES if (k := rule(keys, layers)) is not None), None)
-    listed = found if found is not None else _by_window(keys, layers)
+    by_rule = next((k for rule in RULES if (k := rule(keys, layers)) is not None), None)
+    listed = by_rule if by_rule is not None else _by_window(keys, layers)
     return _crossed(keys, listed)
 
 
@@ -64,8 +64,8 @@ def _words(keys: Keys, layers: int) -> list[Kind] | None:
         return None
     if len(set(listed)) == 1 and listed[0] == "full_attention":
         return ["full"] * layers
-    found = [WORDS.get(word, "full") for word in listed[:layers]]
-    return found + ["full"] * (layers - len(found))
+    known = [WORDS.get(word, "full") for word in listed[:layers]]
+    return known + ["full"] * (layers - len(known))
 
 
 def _blocks(keys: Keys, layers: int) -> list[Kind] | None:
@@ -150,11 +150,11 @@ def _by_window(keys: Keys, layers: int) -> list[Kind]:
     return ["window" if i >= first else "full" for i in range(layers)]
 
 
-def _crossed(keys: Keys, found: list[Kind]) -> list[Kind]:
+def _crossed(keys: Keys, listed: list[Kind]) -> list[Kind]:
     """Layers that attend to an image, and layers that use the keys and values of an earlier one."""
     cross = keys.numbers("cross_attention_layers")
-    shared = len(found) - keys.size("num_kv_shared_layers")
-    return ["cross" if i in cross else "none" if i >= shared else k for i, k in enumerate(found)]
+    shared = len(listed) - keys.size("num_kv_shared_layers")
+    return ["cross" if i in cross else "none" if i >= shared else k for i, k in enumerate(listed)]
 
 
 RULES: tuple[Rule, ...] = (_letters, _words, _blocks, _numbered, _chunks, _periods, _states_only, _pattern)

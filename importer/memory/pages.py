@@ -183,8 +183,8 @@ def _block(shape: Shape, load: Load, caches: Sequence[Cache]) -> int:
 
 def _pages(shape: Shape, load: Load, cache: Cache, block: int) -> list[KVPage]:
     if isinstance(cache, State):
-        kept = 1 + load.drafts + (_checkpoints(cache, load) if _aligned(shape, load) else 0)
-        return [KVPage("state", block, state_size(shape, load, cache), kept)]
+        states = 1 + load.drafts + (_checkpoints(cache, load) if _aligned(shape, load) else 0)
+        return [KVPage("state", block, state_size(shape, load, cache), states)]
     token = _token(shape, load, cache)
     if isinstance(cache, Latent):
         return _latent(cache, token, block)
@@ -207,12 +207,12 @@ def _pages(shape: Shape, load: Load, cache: Cache, block: int) -> list[KVPage]:
 def _latent(cache: Latent, token: int, block: int) -> list[KVPage]:
     stored = max(block // cache.every, 1)
     kind: Kind = "window" if cache.window else "latent"
-    found = [KVPage(kind, block, token * stored, cache.window or 0, (cache.width, cache.every))]
+    pages = [KVPage(kind, block, token * stored, cache.window or 0, (cache.width, cache.every))]
     if cache.indexer:
         values, scale = INDEX_SCALE
         width = cache.indexer + ceil(cache.indexer / values) * scale
-        found.append(KVPage("latent", block, width * stored, 0, (width, cache.every)))
-    return found
+        pages.append(KVPage("latent", block, width * stored, 0, (width, cache.every)))
+    return pages
 
 
 def _token(shape: Shape, load: Load, cache: Cache) -> int:
@@ -306,15 +306,15 @@ def _evened(pages: list[KVPage]) -> list[KVPage]:
     padding.
     """
     largest = max(p.size for p in pages)
-    found = []
+    evened = []
     for page in pages:
         if page.size and largest % page.size == 0 and page.kind != "state":
-            found.append(replace(page, size=largest, tokens=page.tokens * (largest // page.size)))
+            evened.append(replace(page, size=largest, tokens=page.tokens * (largest // page.size)))
         elif page.kind == "latent":
             raise ValueError
         else:
-            found.append(replace(page, size=largest))
-    return found
+            evened.append(replace(page, size=largest))
+    return evened
 
 
 def _blocks(page: KVPage, context: int, in_flight: int) -> int:

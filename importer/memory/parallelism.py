@@ -55,10 +55,10 @@ def divides(config: Mapping[str, Any], shape: Shape, number: int) -> bool:
     """
     if shape.heads % number:
         return False
-    for kept in {kept for layer in shape.layers for kept in layer}:
-        if isinstance(kept, Attention | Cross) and kept.kv_heads % number and number % kept.kv_heads:
+    for cached in {cached for layer in shape.layers for cached in layer}:
+        if isinstance(cached, Attention | Cross) and cached.kv_heads % number and number % cached.kv_heads:
             return False
-        if isinstance(kept, State) and not kept.divides(number):
+        if isinstance(cached, State) and not cached.divides(number):
             return False
     block = _block(config)
     widths = [w for key in WIDTHS if (w := whole(text_config(config).get(key), 1))]
@@ -70,15 +70,15 @@ def _block(config: Mapping[str, Any]) -> int | None:
     block = config.get("quantization_config") or text_config(config).get("quantization_config")
     groups = _part(_part(block, "config_groups"), "group_0")
     weights = _part(groups, "weights")
-    found = [_get(block, "weight_block_size"), _get(block, "group_size")]
-    found += [_get(weights, "block_structure"), _get(weights, "group_size")]
-    flat = [n for value in found for n in (value[:MOST_SIDES] if isinstance(value, list) else [value])]
+    sizes = [_get(block, "weight_block_size"), _get(block, "group_size")]
+    sizes += [_get(weights, "block_structure"), _get(weights, "group_size")]
+    flat = [n for value in sizes for n in (value[:MOST_SIDES] if isinstance(value, list) else [value])]
     return max((n for v in flat if (n := whole(v, 2))), default=None)
 
 
 def _part(block: object, key: str) -> Mapping[str, Any]:
-    found = _get(block, key)
-    return found if isinstance(found, Mapping) else {}
+    inner = _get(block, key)
+    return inner if isinstance(inner, Mapping) else {}
 
 
 def _get(block: object, key: str) -> Any:
@@ -142,7 +142,7 @@ class LoadCase:
     weights: Weights
     device: Device
     backend: str
-    wanted: FitRequest
+    request: FitRequest
     context: int
     dtype: str = "auto"
     _fits: dict[tuple[int, Split], Fit] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -173,23 +173,23 @@ class LoadCase:
 
     def load(self, context: int, split: Split) -> Load:
         """Return what the engine is asked for; what the document leaves open is the engine's default."""
-        speculation = self.wanted.get("engine_args.speculative_config")
+        speculation = self.request.get("engine_args.speculative_config")
         drafts = speculation.get("num_speculative_tokens") if isinstance(speculation, Mapping) else 0
         return Load(
             context=context,
-            slots=self.wanted.count("engine_args.max_num_seqs"),
-            batched_tokens=self.wanted.count("engine_args.max_num_batched_tokens"),
-            block_size=self.wanted.count("engine_args.block_size"),
+            slots=self.request.count("engine_args.max_num_seqs"),
+            batched_tokens=self.request.count("engine_args.max_num_batched_tokens"),
+            block_size=self.request.count("engine_args.block_size"),
             dtype=self.dtype,
-            kv_dtype=str(self.wanted.get("engine_args.kv_cache_dtype") or "auto"),
+            kv_dtype=str(self.request.get("engine_args.kv_cache_dtype") or "auto"),
             tensor_parallel=split.tensor,
             pipeline_parallel=split.pipeline,
-            rotating=self.wanted.count("engine_args.max_kv_size"),
+            rotating=self.request.count("engine_args.max_kv_size"),
             drafts=drafts if isinstance(drafts, int) else 0,
             device=self.device.kind,
             memory=self.device.memory,
-            prefix_caching=self.wanted.get("engine_args.enable_prefix_caching") is not False,
-            eager=self.wanted.get("enforce_eager") is True,
+            prefix_caching=self.request.get("engine_args.enable_prefix_caching") is not False,
+            eager=self.request.get("enforce_eager") is True,
         )
 
     def pool(self, fit: Fit) -> dict[str, int] | None:
@@ -202,11 +202,11 @@ class LoadCase:
     def would_hold(self) -> tuple[Device, ...]:
         """Named devices that hold the whole context: the fewest cards, and the least memory together."""
         kinds = {"cuda", "rocm"} if self.backend == "vllm" else {"metal"}
-        free = FitRequest({k: v for k, v in self.wanted.values.items() if k not in {TENSOR, PIPELINE, SHARE}})
+        free = FitRequest({k: v for k, v in self.request.values.items() if k not in {TENSOR, PIPELINE, SHARE}})
         able = [d for d in known().values() if d.kind in kinds and "bf16" in d.native]
         several = [replace(d, count=n) for d in able for n in (1, 2, 4, 8) if n == 1 or d.share >= USUAL]
         several.sort(key=lambda d: ((d.memory or 0) * d.count, d.count))
-        holds = cache(lambda device: replace(self, device=device, wanted=free).holds_all())
+        holds = cache(lambda device: replace(self, device=device, request=free).holds_all())
         small = next(filter(holds, several), None)
         few = next(filter(holds, sorted(several, key=lambda d: d.count)), None)
         return tuple(dict.fromkeys(d for d in (few, small) if d is not None))
@@ -222,20 +222,20 @@ class LoadCase:
     def _placed(self, split: Split, share: float) -> Placed:
         whole = self.fit(self.context, split)
         room = self._room(share, whole)
-        found = longest(self.shape, self.weights, whole.load, self.backend, room)
-        return Placed(split, share, self._budget(share), spare(whole), found)
+        context = longest(self.shape, self.weights, whole.load, self.backend, room)
+        return Placed(split, share, self._budget(share), spare(whole), context)
 
     def _splits(self) -> Iterator[Split]:
-        tensor, pipeline = self.wanted.count(TENSOR), self.wanted.count(PIPELINE)
+        tensor, pipeline = self.request.count(TENSOR), self.request.count(PIPELINE)
         if self.backend != "vllm":
             yield Split()
-        elif self.wanted.is_fixed(TENSOR) or self.wanted.is_fixed(PIPELINE):
+        elif self.request.is_fixed(TENSOR) or self.request.is_fixed(PIPELINE):
             yield Split(tensor or 1, pipeline or 1)
         else:
             yield from splits(self.config, self.shape, self.device.count)
 
     def _shares(self) -> tuple[float, ...]:
-        fixed = self.wanted.get(SHARE) if self.backend == "vllm" else None
+        fixed = self.request.get(SHARE) if self.backend == "vllm" else None
         if isinstance(fixed, int | float) and not isinstance(fixed, bool) and 0 < fixed <= 1:
             return (float(fixed),)
         raised = self.backend == "vllm" and self.device.is_card and USUAL <= self.device.share < FULLER_SHARE
@@ -247,7 +247,7 @@ class LoadCase:
     def _room(self, share: float, fit: Fit) -> int:
         """Return bytes for the likely total of one device; fewer where the user limits the cache."""
         room = self._budget(share) - spare(fit)
-        space = self.wanted.count(CACHE) if self.backend == "vllm" else None
+        space = self.request.count(CACHE) if self.backend == "vllm" else None
         return room if space is None else min(room, fit.total.likely - cache_bytes(fit) + space)
 
 

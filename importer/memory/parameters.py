@@ -64,12 +64,12 @@ def _zamba(keys: Keys, kind: Kind, caches: tuple[Cache, ...], hidden: int) -> tu
 def shared(keys: Keys, blocks: tuple[tuple[Cache, ...], ...], hidden: int) -> tuple[Part, ...]:
     """Return the blocks that several layers of Zamba 2 have in common."""
     number = keys.size("num_mem_blocks") if keys.get("hybrid_layer_ids") is not None else 0
-    found = next((c for layer in blocks for c in layer if isinstance(c, Attention)), None)
-    if not number or found is None:
+    attention = next((c for layer in blocks for c in layer if isinstance(c, Attention)), None)
+    if not number or attention is None:
         return ()
     wide = experts.width(keys, 0, hidden)
     parts = [
-        *_matrices(keys, found, hidden),
+        *_matrices(keys, attention, hidden),
         Part("mlp", 3 * hidden * wide),
         Part("norm", 3 * hidden, WHOLE),
     ]
@@ -133,8 +133,8 @@ def _shared_attention(keys: Keys, layer: int, hidden: int) -> list[Part]:
     """Return a layer that uses another's keys and values still has queries and an output of its own."""
     from importer.memory.attention import attention
 
-    found = [c for c in attention(keys, layer, "full", hidden) if isinstance(c, Attention)]
-    return [p for c in found for p in _matrices(keys, c, hidden)]
+    caches = [c for c in attention(keys, layer, "full", hidden) if isinstance(c, Attention)]
+    return [p for c in caches for p in _matrices(keys, c, hidden)]
 
 
 def _latent(keys: Keys, cache: Latent, hidden: int) -> list[Part]:
@@ -266,9 +266,9 @@ COPIED = ("gemma3n", "gemma4")  # whose tower vLLM takes from transformers, whol
 def parts(config: Mapping[str, Any], hidden: int) -> tuple[Part, ...]:
     """Return what the towers of a config have, as far as its keys tell; an estimate, not a count."""
     owners = [config, *(c for c in (config.get("thinker_config"),) if isinstance(c, Mapping))]
-    found = [Keys.inside(o, name) for o in owners for name in CONFIGS if isinstance(o.get(name), Mapping)]
+    towers = [Keys.inside(o, name) for o in owners for name in CONFIGS if isinstance(o.get(name), Mapping)]
     folded = Keys.of(config).size("scale_factor", "pixel_shuffle_factor", default=1)
-    counts = [_tower(keys, hidden, folded) for keys in found]
+    counts = [_tower(keys, hidden, folded) for keys in towers]
     most = WHOLE if str(config.get("model_type") or "").startswith(COPIED) else None
     return tuple(Part("tower", n, most) for n in counts if n)
 
@@ -311,9 +311,9 @@ def _gated_tower(keys: Keys) -> bool:
 
 
 def _positions(keys: Keys, patch: int) -> int:
-    given = keys.count("num_position_embeddings", "position_embedding_size")
+    count = keys.count("num_position_embeddings", "position_embedding_size")
     image = keys.count("image_size")
-    return given or ((image // patch) ** 2 if image and patch else 0)
+    return count or ((image // patch) ** 2 if image and patch else 0)
 
 
 def _projection(keys: Keys, width: int, hidden: int, folded: int) -> int:

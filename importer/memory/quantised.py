@@ -75,8 +75,8 @@ def scheme(
     for owner in (config, text):
         for name in ("quantization_config", "compression_config", "quantization"):
             block = owner.get(name)
-            if isinstance(block, Mapping) and (found := _read(block, layers)) is not None:
-                return _expert_bits(found, text)
+            if isinstance(block, Mapping) and (parsed := _read(block, layers)) is not None:
+                return _expert_bits(parsed, text)
     block = modelopt.get("quantization")
     return _read(block, layers) if isinstance(block, Mapping) else None
 
@@ -127,8 +127,8 @@ def _weights(block: Mapping[str, Any]) -> Fraction | None:
     groups = block.get("config_groups")
     listed = list(groups.values()) if isinstance(groups, Mapping) else []
     listed.append({"weights": _quark(block)})
-    found = [b for g in listed if isinstance(g, Mapping) and (b := _group(g.get("weights"))) is not None]
-    return min(found, default=None)
+    widths = [b for g in listed if isinstance(g, Mapping) and (b := _group(g.get("weights"))) is not None]
+    return min(widths, default=None)
 
 
 def _group(weights: object) -> Fraction | None:
@@ -161,8 +161,8 @@ def _mixed(block: Mapping[str, Any]) -> Fraction:
     """ModelOpt's mixed precision: four bits where any layer has them, since experts are most of a model."""
     listed = block.get("quantized_layers")
     named = listed.values() if isinstance(listed, Mapping) else ()
-    found = {str(v.get("quant_algo")) for v in named if isinstance(v, Mapping)}
-    return _float(4, 16) if any("FP4" in name for name in found) else Fraction(8)
+    algorithms = {str(v.get("quant_algo")) for v in named if isinstance(v, Mapping)}
+    return _float(4, 16) if any("FP4" in name for name in algorithms) else Fraction(8)
 
 
 def _mlx(block: Mapping[str, Any], bits: int, group: int, layers: int) -> Scheme:
@@ -183,8 +183,8 @@ def _mlx(block: Mapping[str, Any], bits: int, group: int, layers: int) -> Scheme
             left.setdefault(role, set()).add(_number(name))
     usual = cost({})
     special = {role: _mean(costs, usual, _expected(role, layers)) for role, costs in shares.items()}
-    kept = {role: _share(found, layers) for role, found in left.items()}
-    return Scheme("mlx", usual, kept, special, all_roles=True)
+    shares_left = {role: _share(numbers, layers) for role, numbers in left.items()}
+    return Scheme("mlx", usual, shares_left, special, all_roles=True)
 
 
 def _mean(costs: list[Fraction], usual: Fraction, expected: int) -> Fraction:
@@ -209,7 +209,7 @@ def _left(block: Mapping[str, Any], layers: int) -> dict[Role, Fraction]:
             role = _role(name)
             if role is not None:
                 named.setdefault(role, set()).add(_number(name))
-    return {role: _share(found, layers) for role, found in named.items()}
+    return {role: _share(numbers, layers) for role, numbers in named.items()}
 
 
 def _share(numbers: set[str], layers: int) -> Fraction:
@@ -218,8 +218,8 @@ def _share(numbers: set[str], layers: int) -> Fraction:
 
 def _number(name: object) -> str:
     """Return the layer that a name is of, empty where it is of all."""
-    found = LAYER.search(str(name))
-    return found[1] if found else ""
+    match = LAYER.search(str(name))
+    return match[1] if match else ""
 
 
 def _role(name: object) -> Role | None:
@@ -228,10 +228,10 @@ def _role(name: object) -> Role | None:
     return next((role for words, role in NAMES if re.search(words, name)), None)
 
 
-def _expert_bits(found: Scheme, text: Mapping[str, Any]) -> Scheme:
+def _expert_bits(parsed: Scheme, text: Mapping[str, Any]) -> Scheme:
     """DeepSeek V4: experts in four bits beside layers in eight."""
     if text.get("expert_dtype") != "fp4":
-        return found
+        return parsed
     return Scheme(
-        found.name, found.bits, found.left, {**found.special, "experts": _float(4, 32)}, found.all_roles
+        parsed.name, parsed.bits, parsed.left, {**parsed.special, "experts": _float(4, 32)}, parsed.all_roles
     )

@@ -103,8 +103,8 @@ def read(snapshot: Snapshot) -> Shape | Unknown:
     config = config_of(snapshot)
     if not config:
         return Unknown(Reason(UnknownReason.CONFIG, label=snapshot.label))
-    found = read_quantised(snapshot)
-    return describe(config, None if found is None else found.method, snapshot.json("hf_quant_config.json"))
+    quantised = read_quantised(snapshot)
+    return describe(config, None if quantised is None else quantised.method, snapshot.json("hf_quant_config.json"))
 
 
 def describe(
@@ -149,8 +149,8 @@ def describe(
 def _layer(keys: Keys, number: int, kind: Kind, hidden: int) -> Layer:
     caches: tuple[Cache, ...] = ()
     if kind in {"state", "both"}:
-        found = state(keys, hidden)
-        caches = (found,) if found else ()
+        recurrence = state(keys, hidden)
+        caches = (recurrence,) if recurrence else ()
     if kind not in {"state", "none"}:
         caches += attention(keys, number, "full" if kind == "both" else kind, hidden)
     parts = parameters.layer_parts(keys, number, kind, caches, hidden)
@@ -187,9 +187,9 @@ def _drafts(keys: Keys, shape: Shape) -> tuple[Part, ...]:
 
 def _tied(config: Mapping[str, Any], keys: Keys) -> bool:
     """Return the outer config's word counts before the inner one's, and both before any default."""
-    said = (config.get("tie_word_embeddings"), keys.config.get("tie_word_embeddings"))
+    declared = (config.get("tie_word_embeddings"), keys.config.get("tie_word_embeddings"))
     defaults = (Keys.of(config).get("tie_word_embeddings"), keys.get("tie_word_embeddings"))
-    return next((v for v in (*said, *defaults) if isinstance(v, bool)), False)
+    return next((v for v in (*declared, *defaults) if isinstance(v, bool)), False)
 
 
 def _context(config: Mapping[str, Any], keys: Keys) -> int | None:
@@ -207,8 +207,8 @@ def _kv_dtype(blocks: Iterable[object]) -> str | None:
     scheme = owner.get("kv_cache_scheme") or owner.get("kv_cache_quant_algo")
     if isinstance(scheme, Mapping) and scheme.get("type") == "float":
         return {8: "fp8", 4: "nvfp4"}.get(whole(scheme.get("num_bits")) or 0)
-    theirs = owner is inner or str(block.get("quant_method", "")).startswith("modelopt")
-    return scheme.lower() if theirs and isinstance(scheme, str) and scheme.lower() in KV_FORMATS else None
+    is_modelopt = owner is inner or str(block.get("quant_method", "")).startswith("modelopt")
+    return scheme.lower() if is_modelopt and isinstance(scheme, str) and scheme.lower() in KV_FORMATS else None
 
 
 def _dtype(config: Mapping[str, Any], keys: Keys) -> str | None:

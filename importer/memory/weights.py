@@ -91,9 +91,9 @@ def read(
     if headers:
         return _from_headers(headers, shape)
     listed = _listed(snapshot)
-    for told in (_from_index(snapshot, shape), _from_api(snapshot, listed is None)):
-        if told is not None and (listed is None or _agree(told.amount.likely, listed)):
-            return told
+    for weights in (_from_index(snapshot, shape), _from_api(snapshot, listed is None)):
+        if weights is not None and (listed is None or _agree(weights.amount.likely, listed)):
+            return weights
     if listed is not None:
         why = Reason(SizeReason.FILES, count=len(files(snapshot)))
         amount = Amount(int(listed * (1 - AGREES)), listed, listed)
@@ -117,8 +117,8 @@ def _from_headers(headers: Mapping[str, WeightTensor], shape: Shape | Unknown) -
 
 def _is_draft(name: str, layers: int) -> bool:
     """Return a tensor of a layer beyond the model's own."""
-    found = None if TOWER.search(name) else DRAFT.search(name)
-    return found is not None and (found[1] is None or 0 < layers <= int(found[1][:6]))
+    match = None if TOWER.search(name) else DRAFT.search(name)
+    return match is not None and (match[1] is None or 0 < layers <= int(match[1][:6]))
 
 
 def _from_index(snapshot: Snapshot, shape: Shape | Unknown) -> Weights | None:
@@ -127,19 +127,19 @@ def _from_index(snapshot: Snapshot, shape: Shape | Unknown) -> Weights | None:
     if not total:
         return None
     why = Reason(SizeReason.INDEX, file=INDEX, size=total)
-    return Weights(Amount.exactly(total), _parameters(snapshot, shape), "index", why, _told(snapshot))
+    return Weights(Amount.exactly(total), _parameters(snapshot, shape), "index", why, _bytes_by_type(snapshot))
 
 
 def _from_api(snapshot: Snapshot, alone: bool) -> Weights | None:
     """Return the Hub's parameters by type; packed types count only where the files' sizes bear them out."""
-    told = _told(snapshot)
-    if not told or (alone and not set(told) <= CALCULATED):
+    by_type = _bytes_by_type(snapshot)
+    if not by_type or (alone and not set(by_type) <= CALCULATED):
         return None
-    total = sum(told.values())
-    listed = [f"{n * 8 // BITS[t]:,} in {t}" for t, n in told.items()]
+    total = sum(by_type.values())
+    listed = [f"{n * 8 // BITS[t]:,} in {t}" for t, n in by_type.items()]
     parameters = snapshot.info.get("safetensors_total")
     return Weights(
-        Amount.exactly(total), whole(parameters), "api", Reason(SizeReason.HUB, counts=listed), told
+        Amount.exactly(total), whole(parameters), "api", Reason(SizeReason.HUB, counts=listed), by_type
     )
 
 
@@ -158,25 +158,25 @@ def _from_config(shape: Shape) -> Weights:
     return Weights(amount, _count(shape), "config", why)
 
 
-def _told(snapshot: Snapshot) -> dict[str, int]:
+def _bytes_by_type(snapshot: Snapshot) -> dict[str, int]:
     """Return bytes by type, from the Hub's parameters by type; empty where it names a type that is not
     known.
     """
-    told = snapshot.info.get("safetensors")
-    found = {t: whole(n) for t, n in told.items()} if isinstance(told, Mapping) else {}
-    if not set(found) <= set(BITS) or None in found.values():
+    parameters = snapshot.info.get("safetensors")
+    counts = {t: whole(n) for t, n in parameters.items()} if isinstance(parameters, Mapping) else {}
+    if not set(counts) <= set(BITS) or None in counts.values():
         return {}
-    return {t: n * BITS[t] // 8 for t, n in found.items() if n}
+    return {t: n * BITS[t] // 8 for t, n in counts.items() if n}
 
 
 def _listed(snapshot: Snapshot) -> int | None:
     """Return the sizes of the weight files together, where every one is listed with its size."""
     chosen = set(files(snapshot))
-    found = [f.size for f in snapshot.files if f.path in chosen]
-    if not found:
-        found = [f.size for f in _pickled(snapshot.files)]
-    known = [s for s in found if s is not None]
-    return sum(known) if known and len(known) == len(found) else None
+    file_sizes = [f.size for f in snapshot.files if f.path in chosen]
+    if not file_sizes:
+        file_sizes = [f.size for f in _pickled(snapshot.files)]
+    known = [s for s in file_sizes if s is not None]
+    return sum(known) if known and len(known) == len(file_sizes) else None
 
 
 def _pickled(listed: tuple[RepoFile, ...]) -> tuple[RepoFile, ...]:
@@ -184,13 +184,13 @@ def _pickled(listed: tuple[RepoFile, ...]) -> tuple[RepoFile, ...]:
     return tuple(f for f in listed if re.fullmatch(r"pytorch_model(?:-\d{5}-of-\d{5})?\.bin", f.path))
 
 
-def _agree(told: int, listed: int) -> bool:
-    return abs(listed - told) <= AGREES * listed + (1 << 20)
+def _agree(size: int, listed: int) -> bool:
+    return abs(listed - size) <= AGREES * listed + (1 << 20)
 
 
 def _parameters(snapshot: Snapshot, shape: Shape | Unknown) -> int | None:
-    told = whole(snapshot.info.get("safetensors_total"))
-    return told or (None if isinstance(shape, Unknown) else _count(shape))
+    total = whole(snapshot.info.get("safetensors_total"))
+    return total or (None if isinstance(shape, Unknown) else _count(shape))
 
 
 def _count(shape: Shape) -> int:
