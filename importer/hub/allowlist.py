@@ -36,8 +36,8 @@ EXPECTED = ("config.json", "tokenizer_config.json", "generation_config.json")  #
 
 def rank(path: str) -> int | None:
     """Return the place of an allowed file in ``FILES``; ``None`` for every other file."""
-    found = ALLOWED.fullmatch(path)
-    return None if found is None or found.lastindex is None else found.lastindex - 1
+    match = ALLOWED.fullmatch(path)
+    return None if match is None or match.lastindex is None else match.lastindex - 1
 
 
 def limit(path: str) -> int:

@@ -107,7 +107,7 @@ def last(repo: str, revision: str) -> CachedSnapshot | None:
     return load(named, commit)
 
 
-def store(asked: str, revision: str, stored: CachedSnapshot) -> None:
+def store(requested: str, revision: str, stored: CachedSnapshot) -> None:
     """Keep a commit, and that ``asked`` at ``revision`` stands for it; or quietly not."""
     listing = stored.listing
     entry = {
@@ -121,7 +121,7 @@ def store(asked: str, revision: str, stored: CachedSnapshot) -> None:
     }
     with contextlib.suppress(OSError):
         _write(_folder(listing.repo) / f"{listing.commit}.json", entry)
-        _write(_ref(asked, revision), {"repo": listing.repo, "commit": listing.commit})
+        _write(_ref(requested, revision), {"repo": listing.repo, "commit": listing.commit})
 
 
 def load_tensors(repo: str, commit: str, paths: Sequence[str]) -> dict[str, Tensor] | None:

@@ -153,7 +153,7 @@ class WaitReason(StrEnum):
     """How long to wait before the next try."""
 
     SECONDS = "seconds"
-    UNTOLD = "untold"
+    UNKNOWN = "untold"
 
 
 class ExchangeReason(StrEnum):
@@ -204,20 +204,20 @@ def get(
     """
     waited, clock = 0.0, Clock(patience or PATIENCE)
     tries = clock.patience.tries
-    for tried in range(1, tries + 1):
-        pause = clock.patience.pause * 2 ** (tried - 1)
+    for attempt in range(1, tries + 1):
+        pause = clock.patience.pause * 2 ** (attempt - 1)
         try:
             answer = _follow(url, limit, size, span, clock)
         except _Broken as error:
-            if error.hopeless or tried == tries:
+            if error.hopeless or attempt == tries:
                 raise _lost(url, error) from None
         else:
             if answer.status not in {408, 429} and answer.status < 500:
                 return answer
-            asked = _asked_pause(answer.headers)
-            pause = pause if asked is None else asked
-            if tried == tries or waited + pause > clock.patience.waits:
-                raise _gave_up(answer, tried, asked)
+            requested = _requested_pause(answer.headers)
+            pause = pause if requested is None else requested
+            if attempt == tries or waited + pause > clock.patience.waits:
+                raise _gave_up(answer, attempt, requested)
         log.info("waiting %.1f s before asking %s again", pause, endpoint.plain(url))
         clock.rest(pause)
         waited += pause
@@ -230,18 +230,18 @@ def _lost(url: str, error: _Broken) -> HubError:
     return HubError("network", host=urlsplit(endpoint.plain(url)).netloc, problem=error.reason)
 
 
-def _gave_up(answer: HubResponse, tries: int, asked: float | None) -> HubError:
+def _gave_up(answer: HubResponse, tries: int, requested: float | None) -> HubError:
     if answer.status == 429:
-        return HubError("rate-limited", wait=wait_for(asked), seconds=asked)
+        return HubError("rate-limited", wait=wait_for(requested), seconds=requested)
     return HubError("server", status=answer.status, url=endpoint.plain(answer.url), tries=tries)
 
 
 def wait_for(seconds: float | None) -> Reason:
     """Return how long a caller has to wait, where the server says so."""
-    return Reason(WaitReason.SECONDS, seconds=seconds) if seconds else Reason(WaitReason.UNTOLD)
+    return Reason(WaitReason.SECONDS, seconds=seconds) if seconds else Reason(WaitReason.UNKNOWN)
 
 
-def _asked_pause(headers: Mapping[str, str]) -> float | None:
+def _requested_pause(headers: Mapping[str, str]) -> float | None:
     """Return seconds the server asks for: ``RateLimit`` when a quota is used up, else ``Retry-After``."""
     used_up = [int(seconds) for seconds in EXHAUSTED.findall(headers.get("ratelimit", ""))]
     if used_up:
@@ -285,8 +285,8 @@ def _exchange(
     try:
         with stream as response:
             clock.body()
-            found = {name.lower(): value for name, value in response.headers.items()}
-            coding = found.get("content-encoding", "").strip().lower()
+            response_headers = {name.lower(): value for name, value in response.headers.items()}
+            coding = response_headers.get("content-encoding", "").strip().lower()
             good = response.status_code == (206 if span else 200)
             body = read(response.iter_raw(), coding, limit, clock) if good else b""
     except UnreadableBody as error:
@@ -295,7 +295,7 @@ def _exchange(
         raise _broken(error, clock) from None
     if good and size is not None and len(body) != size:
         raise _Broken(Reason(ExchangeReason.SHORT, have=len(body), size=size), cut=True)
-    return HubResponse(url, response.status_code, found, body, "authorization" in headers)
+    return HubResponse(url, response.status_code, response_headers, body, "authorization" in headers)
 
 
 def _broken(error: Exception, clock: Clock) -> _Broken:

@@ -79,18 +79,18 @@ def _same_place(url: str, home: str) -> bool:
     user = urlsplit(url).netloc.rpartition("@")[0]
     if user not in {"", urlsplit(home).netloc.rpartition("@")[0]}:  # a foreign user name is a disguise
         return False
-    here, there = origin(url), origin(home)
-    upgraded = (here[0], there[0]) == ("https", "http") and (here[2], there[2]) == (443, 80)
-    return here == there or (upgraded and here[1] == there[1])
+    place, home_place = origin(url), origin(home)
+    upgraded = (place[0], home_place[0]) == ("https", "http") and (place[2], home_place[2]) == (443, 80)
+    return place == home_place or (upgraded and place[1] == home_place[1])
 
 
 def _is_public(url: str) -> bool:
     """Return whether a URL is the public Hub's, which is asked at present, on a public address."""
     scheme, host, port = origin(url)
     named = host in PUBLIC_HOSTS or host.endswith(tuple(f".{h}" for h in PUBLIC_HOSTS))
-    asked = origin(endpoint())[1] in PUBLIC_HOSTS
+    endpoint_is_public = origin(endpoint())[1] in PUBLIC_HOSTS
     plain_https = scheme == "https" and port == PORTS[scheme] and "@" not in urlsplit(url).netloc
-    return asked and named and plain_https and not _is_private(host)
+    return endpoint_is_public and named and plain_https and not _is_private(host)
 
 
 def _is_private(host: str) -> bool:
@@ -101,10 +101,10 @@ def _is_private(host: str) -> bool:
     import socket
 
     try:
-        found = socket.getaddrinfo(host, None)
+        addresses = socket.getaddrinfo(host, None)
     except OSError:
         return False  # behind a proxy names need not resolve here; connecting reports the rest
-    return any(not ipaddress.ip_address(str(entry[4][0]).partition("%")[0]).is_global for entry in found)
+    return any(not ipaddress.ip_address(str(entry[4][0]).partition("%")[0]).is_global for entry in addresses)
 
 
 Result = TypeVar("Result")

@@ -74,23 +74,23 @@ def parse(body: bytes, repo: str, revision: str | None) -> Listing:
     return Listing(_repo_id(data, repo), commit, _files(data.get("siblings")), _info(data))
 
 
-def _repo_id(data: Mapping[str, Any], asked: str) -> str:
+def _repo_id(data: Mapping[str, Any], requested: str) -> str:
     """Return the id as the Hub writes it: after a renaming, or with its own capitals."""
     names = (data.get("id"), data.get("modelId"))
-    return next((name for name in names if isinstance(name, str) and is_id(name)), asked)
+    return next((name for name in names if isinstance(name, str) and is_id(name)), requested)
 
 
 def _files(siblings: object) -> tuple[RepoFile, ...]:
     """Return the listed files; a name that could leave its place is no file."""
-    found = {}
+    files = {}
     listed = siblings if isinstance(siblings, list) else []
     if len(listed) > MOST_FILES:
         raise MalformedListing(ListingReason.FILES, count=len(listed), limit=MOST_FILES)
     for entry in listed:
         path = entry.get("rfilename") if isinstance(entry, dict) else None
         if isinstance(path, str) and len(path) < 1024 and SAFE_PATH.fullmatch(path):
-            found[path] = RepoFile(path, snapshot.whole(entry.get("size")), _hash(entry))
-    return tuple(found[path] for path in sorted(found))
+            files[path] = RepoFile(path, snapshot.whole(entry.get("size")), _hash(entry))
+    return tuple(files[path] for path in sorted(files))
 
 
 def _hash(entry: Mapping[str, Any]) -> str | None:
@@ -156,12 +156,12 @@ def file_url(repo: str, commit: str, path: str) -> str:
 def refusal(answer: client.HubResponse, repo: str, revision: str | None, file: str | None = None) -> HubError:
     """Return what a 4xx means; the Hub says it in ``X-Error-Code`` and the words of ``X-Error-Message``."""
     code = answer.headers.get("x-error-code", "")
-    said = answer.headers.get("x-error-message", "").lower()
+    message = answer.headers.get("x-error-message", "").lower()
     if code == "GatedRepo":
         return HubError("gated", repo=repo, url=f"{endpoint.plain(endpoint.endpoint())}/{repo}")
     if code == "RevisionNotFound":
         return HubError("revision-not-found", repo=repo, revision=revision or "main")
-    if answer.status == 401 and answer.had_token and ("credentials" in said or code != "RepoNotFound"):
+    if answer.status == 401 and answer.had_token and ("credentials" in message or code != "RepoNotFound"):
         return HubError("bad-token")
     if answer.status == 401 and not answer.had_token:
         return HubError("private", repo=repo)

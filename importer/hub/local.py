@@ -74,10 +74,10 @@ def resolve(text: str, directory: Path) -> Snapshot:
 def listing(root: Path) -> tuple[RepoFile, ...]:
     """Return the files below ``root`` with sizes, hidden ones left out, sorted by path."""
     try:
-        found = [*islice(_walk(root, "", DEEPEST, iter(range(MOST_ENTRIES))), MOST_FILES)]
+        files = [*islice(_walk(root, "", DEEPEST, iter(range(MOST_ENTRIES))), MOST_FILES)]
     except OSError as error:
         raise RepositoryError("unreadable", file=".", repo=root, problem=error.strerror or error) from None
-    return tuple(sorted(found, key=lambda f: f.path))
+    return tuple(sorted(files, key=lambda f: f.path))
 
 
 def _walk(folder: Path, prefix: str, depth: int, left: Iterator[int]) -> Iterator[RepoFile]:
@@ -95,16 +95,16 @@ def _walk(folder: Path, prefix: str, depth: int, left: Iterator[int]) -> Iterato
 
 def _size(entry: os.DirEntry[str]) -> int | None:
     try:
-        found = entry.stat()
+        status = entry.stat()
     except OSError:
         return None  # a link to nothing
-    return found.st_size if stat.S_ISREG(found.st_mode) else None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 def with_hashes(root: Path, files: tuple[RepoFile, ...]) -> tuple[RepoFile, ...]:
     """Return the same files, code and settings with git's hash of what they hold; nothing of it is run."""
     named = [f.path for f in files if f.path in SETTINGS or f.path.endswith(".py")][:MOST_HASHED]
-    found: dict[str, str] = {}
+    hashes: dict[str, str] = {}
     left = ALL_HASHED
     for path in named:
         with contextlib.suppress(OSError), opened(root, path) as file:
@@ -114,8 +114,8 @@ def with_hashes(root: Path, files: tuple[RepoFile, ...]) -> tuple[RepoFile, ...]
             data = file.read(most + 1)
             left -= len(data)
             if len(data) <= most:
-                found[path] = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
-    return tuple(replace(f, hash=found.get(f.path, f.hash)) for f in files)
+                hashes[path] = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+    return tuple(replace(f, hash=hashes.get(f.path, f.hash)) for f in files)
 
 
 def read(root: Path, files: tuple[RepoFile, ...], repo: str) -> tuple[dict[str, str], dict[str, Reason]]:
@@ -148,8 +148,8 @@ class NotPlain(OSError):
 
 def why(error: OSError) -> Reason:
     """Return why a file could not be opened or read."""
-    said = error.strerror or type(error).__name__
-    return error.reason if isinstance(error, NotPlain) else Reason(UnreadReason.SYSTEM, says=said)
+    text = error.strerror or type(error).__name__
+    return error.reason if isinstance(error, NotPlain) else Reason(UnreadReason.SYSTEM, says=text)
 
 
 def read_text(root: Path, path: str, repo: str) -> str:

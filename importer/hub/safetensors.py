@@ -66,14 +66,14 @@ def length(prefix: bytes, file_size: int | None) -> int:
     """Return how many bytes of JSON follow the first eight. Raises Malformed."""
     if len(prefix) < PREFIX:
         raise MalformedHeader(HeaderReason.SHORT)
-    said = int.from_bytes(prefix[:PREFIX], "little")
-    if said < 2:
+    declared = int.from_bytes(prefix[:PREFIX], "little")
+    if declared < 2:
         raise MalformedHeader(HeaderReason.EMPTY)
-    if file_size is not None and PREFIX + said > file_size:
-        raise MalformedHeader(HeaderReason.BEYOND, said=said, size=file_size)
-    if said > LONGEST:
-        raise MalformedHeader(HeaderReason.LONG, said=said, limit=LONGEST)
-    return said
+    if file_size is not None and PREFIX + declared > file_size:
+        raise MalformedHeader(HeaderReason.BEYOND, said=declared, size=file_size)
+    if declared > LONGEST:
+        raise MalformedHeader(HeaderReason.LONG, said=declared, limit=LONGEST)
+    return declared
 
 
 def parse(header: bytes, file_size: int | None) -> dict[str, Tensor]:
@@ -103,10 +103,10 @@ def parse(header: bytes, file_size: int | None) -> dict[str, Tensor]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    unique = dict(pairs)
+    if len(unique) != len(pairs):
         raise MalformedHeader(HeaderReason.TWICE)
-    return found
+    return unique
 
 
 def _tensor(name: str, entry: object) -> tuple[Tensor, tuple[int, int]]:

@@ -66,8 +66,8 @@ class UnreadReason(StrEnum):
     OUTSIDE = "outside"
     NO_FILE = "no-file"
     SYSTEM = "system"
-    NOT_ASKED = "not-asked"
-    NOT_KEPT = "not-kept"
+    OFFLINE = "not-asked"
+    NOT_STORED = "not-kept"
     REFUSED = "refused"
 
 
@@ -122,9 +122,9 @@ class Snapshot:
     def license(self) -> str | None:
         """Return the licence by its short name, as the card or the Hub's tags say it."""
         card = self.info.get("card") or {}
-        said = [card.get("license_name"), card.get("license")]
-        said += [t.removeprefix("license:") for t in self.info.get("tags") or () if t.startswith("license:")]
-        names = [s for s in said if isinstance(s, str) and LICENSE.fullmatch(s) and s != "other"]
+        values = [card.get("license_name"), card.get("license")]
+        values += [t.removeprefix("license:") for t in self.info.get("tags") or () if t.startswith("license:")]
+        names = [s for s in values if isinstance(s, str) and LICENSE.fullmatch(s) and s != "other"]
         return names[0] if names else None
 
     @property

@@ -36,7 +36,7 @@ class WeightsReason(StrEnum):
     EMPTY = "empty"
     LONGER = "longer"
     WHOLE = "whole"
-    UNSAID = "unsaid"
+    NO_RANGE = "unsaid"
     OTHER = "other"
 
 
@@ -81,15 +81,15 @@ def _read(snapshot: Snapshot, files: Sequence[RepoFile], part: Part) -> dict[str
     started = [*_batches(begin, files)]
     if sum(begun.end for begun in started) > TOTAL:
         raise _bad(snapshot, files[0].path, Reason(WeightsReason.TOTAL, limit=TOTAL))
-    found: dict[str, Tensor] = {}
+    tensors: dict[str, Tensor] = {}
     for begun, header in zip(started, _batches(finish, started), strict=True):
         with _believed(snapshot, begun.file.path):
             more = safetensors.parse(header, begun.file.size)  # one at a time: JSON takes room
-        twice = found.keys() & more.keys()
+        twice = tensors.keys() & more.keys()
         if twice:
             raise _bad(snapshot, begun.file.path, Reason(WeightsReason.TWICE, name=min(twice)[:80]))
-        found |= more
-    return found
+        tensors |= more
+    return tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +123,10 @@ def _remote(
         raise _unusable(url, WeightsReason.WHOLE)
     if answer.status != 206:
         raise listing.refusal(answer, repo, commit, file.path)
-    told = RANGE.fullmatch(answer.headers.get("content-range", ""))
-    if told is None:
-        raise _unusable(url, WeightsReason.UNSAID)
-    began, ended, size = map(int, told.groups())
+    content_range = RANGE.fullmatch(answer.headers.get("content-range", ""))
+    if content_range is None:
+        raise _unusable(url, WeightsReason.NO_RANGE)
+    began, ended, size = map(int, content_range.groups())
     if began != first or ended + 1 - began != len(answer.body) or file.size not in {None, size}:
         raise _unusable(url, WeightsReason.OTHER)
     return answer.body, size

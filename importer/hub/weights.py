@@ -58,10 +58,10 @@ def locate_weights(snapshot: Snapshot) -> Path | None:
         directory = cache.snapshot(snapshot.model_id, snapshot.revision)
     if directory is None:
         return None
-    here = {f.path: f.size for f in local.listing(directory) if f.size is not None}
-    wanted = weight_files(snapshot.files)
-    whole = all(f.path in here and f.size in {None, here[f.path]} for f in wanted) and _complete(wanted)
-    return directory if wanted and whole and any(TOKENIZERS.fullmatch(p) for p in here) else None
+    present = {f.path: f.size for f in local.listing(directory) if f.size is not None}
+    required = weight_files(snapshot.files)
+    whole = all(f.path in present and f.size in {None, present[f.path]} for f in required) and _complete(required)
+    return directory if required and whole and any(TOKENIZERS.fullmatch(p) for p in present) else None
 
 
 def readable(folder: Path, places: AllowedFolders) -> Path | None:
@@ -69,8 +69,8 @@ def readable(folder: Path, places: AllowedFolders) -> Path | None:
 
     What lies in the Hub client's cache may be. Raises ServiceError("no-directories").
     """
-    found = places.also(cache.root()).folder(folder)
-    return found if found.is_dir() else None
+    real = places.also(cache.root()).folder(folder)
+    return real if real.is_dir() else None
 
 
 def _complete(files: tuple[RepoFile, ...]) -> bool:
@@ -86,9 +86,9 @@ def fetch_weights(snapshot: Snapshot, progress: Progress) -> Path:
     ``progress(done, total)`` is told bytes, from several threads.
     Raises HubError, EngineError("no-weights") and DocumentError("cannot-write").
     """
-    there = locate_weights(snapshot)
-    if there is not None:
-        return there
+    located = locate_weights(snapshot)
+    if located is not None:
+        return located
     weights = weight_files(snapshot.files)
     if not (weights and snapshot.model_id and snapshot.revision):
         raise EngineError("no-weights", path=snapshot.label)

@@ -1,4 +1,4 @@
-"""Where a model goes on a device: how many cards, which share of each, and the context that is left."""
+"""Placement of a model on a device: number of cards, share of each, and the longest context."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Split:
 
     @property
     def cards(self) -> int:
-        """Return how many cards it takes."""
+        """Return the number of cards."""
         return self.tensor * self.pipeline
 
 
 def splits(config: Mapping[str, Any], shape: Shape, cards: int) -> Iterator[Split]:
-    """From one card to all of them, in doubling numbers: as wide as the model's heads and blocks divide."""
+    """Yield splits from one card to all, in doubling numbers, as wide as heads and blocks divide."""
     numbers = dict.fromkeys([*(2**n for n in range(cards.bit_length())), cards])
     for number in numbers:
         if number <= cards:
@@ -48,10 +48,10 @@ def splits(config: Mapping[str, Any], shape: Shape, cards: int) -> Iterator[Spli
 
 
 def divides(config: Mapping[str, Any], shape: Shape, number: int) -> bool:
-    """Return whether vLLM can spread every layer over so many cards.
+    """Return whether vLLM can spread every layer over ``number`` cards.
 
-    Heads must come out even, those of keys and values too, unless each card gets a copy of one; so must the
-    blocks in which quantised weights are scaled (vLLM's ``validate_fp8_block_shape``).
+    The number must divide the heads, and those of keys and values too, unless each card has a copy of one.
+    The same holds for the scale blocks of quantised weights (vLLM's ``validate_fp8_block_shape``).
     """
     if shape.heads % number:
         return False
@@ -66,7 +66,7 @@ def divides(config: Mapping[str, Any], shape: Shape, number: int) -> bool:
 
 
 def _block(config: Mapping[str, Any]) -> int | None:
-    """Return how many weights share a scale along the side that is spread; ``None`` where they do not."""
+    """Return the number of weights that share a scale along the spread side, or ``None``."""
     block = config.get("quantization_config") or text_config(config).get("quantization_config")
     groups = _part(_part(block, "config_groups"), "group_0")
     weights = _part(groups, "weights")
@@ -88,7 +88,7 @@ def _get(block: object, key: str) -> Any:
 USUAL, FULLER_SHARE = (
     0.9,
     0.95,
-)  # shares of a card: from the first on, the second is tried where it does not do
+)  # shares of a card; the second is tried where the default is at least the first
 TENSOR, PIPELINE = "tensor_parallel_size", "engine_args.pipeline_parallel_size"
 CACHES = {"kv cache", "states"}
 SHARE, CACHE = "gpu_memory_utilization", "engine_args.kv_cache_memory_bytes"
@@ -96,13 +96,13 @@ SHARE, CACHE = "gpu_memory_utilization", "engine_args.kv_cache_memory_bytes"
 
 @dataclass(frozen=True, slots=True)
 class FitRequest:
-    """What the document says so far: decision key to value, and which of these the user fixed."""
+    """The values decided so far, by key, and the keys that the user fixed."""
 
     values: Mapping[str, Any]
     fixed: Container[str] = ()
 
     def get(self, key: str) -> Any:
-        """Return a value under its dotted key, whether it was set so or inside its map."""
+        """Return the value under a dotted key, set under that key or inside its map."""
         if key in self.values:
             return self.values[key]
         head, _, rest = key.partition(".")
@@ -115,15 +115,15 @@ class FitRequest:
         return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
     def is_fixed(self, key: str) -> bool:
-        """Return whether the user decided it, alone or with the map that holds it."""
+        """Return whether the user fixed the key or the map that holds it."""
         return key in self.fixed or key.partition(".")[0] in self.fixed
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """One way to place a model: its split, the share of each card, and the longest context then.
+    """One way to place a model: its split, the share of each card, and the longest context with them.
 
-    ``budget`` bytes of one may be filled; the likely total keeps ``spare`` of them free.
+    ``budget`` is the bytes of one card that may be filled; the likely total keeps ``spare`` of them free.
     """
 
     split: Split
@@ -135,7 +135,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class LoadCase:
-    """A model, a device, and what is wanted of both; ``dtype`` as the engine will be told."""
+    """A model, a device and the requested settings; ``dtype`` is the engine's argument."""
 
     config: Mapping[str, Any]
     shape: Shape
@@ -148,9 +148,9 @@ class LoadCase:
     _fits: dict[tuple[int, Split], Fit] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def best(self) -> Placed:
-        """Return the first way that holds the whole context, else the one that holds the longest.
+        """Return the first placement with the whole context, else the one with the longest.
 
-        Few cards come before many, and the default share of all of them before a larger one.
+        Fewer cards come first, and the default share of all cards before a larger one.
         """
         ways: list[Placed] = []
         for share in self._shares():
@@ -161,7 +161,7 @@ class LoadCase:
         return max(ways, key=lambda way: way.longest.context)  # of equal ones the first
 
     def widest(self) -> Placed:
-        """Return all cards, the default share of each."""
+        """Return the placement on all cards with the default share of each."""
         return self._placed(list(self._splits())[-1], self._shares()[0])
 
     def fit(self, context: int, split: Split) -> Fit:
@@ -172,7 +172,7 @@ class LoadCase:
         return self._fits[context, split]
 
     def load(self, context: int, split: Split) -> Load:
-        """Return what the engine is asked for; what the document leaves open is the engine's default."""
+        """Return the engine's settings; those that the document leaves open are the engine's defaults."""
         speculation = self.request.get("engine_args.speculative_config")
         drafts = speculation.get("num_speculative_tokens") if isinstance(speculation, Mapping) else 0
         return Load(
@@ -193,16 +193,18 @@ class LoadCase:
         )
 
     def pool(self, fit: Fit) -> dict[str, int] | None:
-        """Return the cache of vLLM: bytes of one block, and the blocks of one full sequence."""
+        """Return vLLM's cache: bytes of one block, and the blocks of one full sequence; else ``None``."""
         if self.backend != "vllm":
             return None
         pool = pages.pool(self.shape, fit.load)
         return {"block": pool.block, "blocks": pool.blocks(fit.load.context, pages.in_flight(fit.load))}
 
     def would_hold(self) -> tuple[Device, ...]:
-        """Named devices that hold the whole context: the fewest cards, and the least memory together."""
+        """Return named devices that hold the whole context: the fewest cards, and the least total memory."""
         kinds = {"cuda", "rocm"} if self.backend == "vllm" else {"metal"}
-        free = FitRequest({k: v for k, v in self.request.values.items() if k not in {TENSOR, PIPELINE, SHARE}})
+        free = FitRequest(
+            {k: v for k, v in self.request.values.items() if k not in {TENSOR, PIPELINE, SHARE}}
+        )
         able = [d for d in known().values() if d.kind in kinds and "bf16" in d.native]
         several = [replace(d, count=n) for d in able for n in (1, 2, 4, 8) if n == 1 or d.share >= USUAL]
         several.sort(key=lambda d: ((d.memory or 0) * d.count, d.count))
@@ -214,7 +216,7 @@ class LoadCase:
     def holds_all(self) -> bool:
         """Return whether all cards together, each with its default share, hold the whole context."""
         if self.weights.amount.low > self._budget(self.device.share) * self.device.count:
-            return False  # seen without any estimate
+            return False  # no estimate is required
         split = list(self._splits())[-1]
         whole = self.fit(self.context, split)
         return split.cards == self.device.count and whole.total.likely <= self._room(self.device.share, whole)
@@ -245,18 +247,18 @@ class LoadCase:
         return int((self.device.memory or 0) * share)
 
     def _room(self, share: float, fit: Fit) -> int:
-        """Return bytes for the likely total of one device; fewer where the user limits the cache."""
+        """Return the bytes for the likely total of one device; fewer where the user limits the cache."""
         room = self._budget(share) - spare(fit)
         space = self.request.count(CACHE) if self.backend == "vllm" else None
         return room if space is None else min(room, fit.total.likely - cache_bytes(fit) + space)
 
 
 def spare(fit: Fit) -> int:
-    """Half of what the parts that are only guessed may take beyond what is likely."""
+    """Return half of the difference between high and likely, over the parts that are only estimated."""
     guessed = (t.amount for t in fit.terms if t.part not in CACHES)
     return sum(amount.high - amount.likely for amount in guessed) // 2
 
 
 def cache_bytes(fit: Fit) -> int:
-    """Return what one full sequence keeps: keys, values and states."""
+    """Return the bytes of one full sequence: keys, values and states."""
     return sum(t.amount.likely for t in fit.terms if t.part in CACHES)

@@ -65,7 +65,7 @@ def _prompts(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evid
 
 
 def attends(snapshot: Snapshot, able: Abilities) -> str | None:
-    """Return vLLM's class of attention: ``decoder``, ``hybrid``, ``attention_free`` or ``encoder_decoder``."""
+    """Return vLLM's kind: ``decoder``, ``hybrid``, ``attention_free`` or ``encoder_decoder``."""
     named = next((a for a in architectures(snapshot) if a in able.architectures), None)
     if named is None:
         return None

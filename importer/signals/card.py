@@ -125,7 +125,7 @@ def _example(text: str, mode: Mode | None, advised: bool) -> list[Advice]:
 
 
 def _row(block: Block, mode: Mode | None, advised: bool) -> list[Advice]:
-    """Return the values of a row: a parameter in each column, or one parameter with a column for each mode."""
+    """Return the values of a row: a parameter in each column, or one parameter with a column a mode."""
     cells = [c.strip() for c in block.text.split("|")]
     if not (advised or any(ADVISING.search(c) for c in block.columns)):
         return []

@@ -98,7 +98,7 @@ def _marked(verdict: LoadVerdict, reason: Reason) -> Reason:
 
 
 def fits(snapshot: Snapshot, able: Abilities, machine: Machine) -> LoadVerdict:
-    """Return the verdict on architecture and weights: the first rejection, else the first unknown, else yes."""
+    """Return the verdict on architecture and weights: the first rejection, else unknown, else yes."""
     quantised = read(snapshot)
     verdicts = [serves(snapshot, able)]
     verdicts += [loads(quantised, snapshot, able, machine)] if quantised is not None else []
