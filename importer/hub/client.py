@@ -1,4 +1,4 @@
-"""One GET: the Hub client's session and token, every redirect checked, retried as the server asks."""
+"""GET requests to the Hub, with the Hub client's session and token, checked redirects, retries and limits."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from importer.errors import HubError, Setting, UsageError
 from importer.hub import endpoint
 from importer.reasons import Reason
 
-HEAD_READS = 1000  # of the socket until an answer's headers are whole: 64 KiB each, interim answers included
+HEAD_READS = 1000  # of the socket for a response's headers: 64 KiB each, interim responses included
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """How long one request may take, in seconds.
+    """Limits of one request in seconds, and its number of tries.
 
-    ``connect``  to connect. ``read``  between two reads. ``whole``  for all tries and redirects together, and
-    ``waits``  for the pauses between the tries, the first of which lasts ``pause``.
+    ``connect``  to connect. ``read``  between two reads. ``whole``  for all tries and redirects together.
+    ``waits``    for all pauses between tries; ``pause`` is the first of them.
     """
 
     connect: float = 10.0
@@ -39,7 +39,7 @@ class Deadline:
 
 
 class Clock:
-    """What is left of ``patience.whole``; pauses between tries do not count."""
+    """The remainder of ``patience.whole``; pauses between tries do not count."""
 
     def __init__(self, patience: Deadline) -> None:
         self.patience = patience
@@ -48,7 +48,7 @@ class Clock:
 
     @property
     def left(self) -> float:
-        """Return seconds; none or less where the time is over."""
+        """Return the remaining seconds; zero or less where the time is over."""
         return self._end - time.monotonic()
 
     def rest(self, seconds: float) -> None:
@@ -57,15 +57,18 @@ class Clock:
         self._end += seconds
 
     def head(self) -> None:
-        """The next answer's headers are waited for."""
+        """Allow ``HEAD_READS`` reads for the headers of the next response."""
         self._reads = HEAD_READS
 
     def body(self) -> None:
-        """The headers are there; what follows is counted in bytes."""
+        """Allow any number of reads for the body; its limit is in bytes."""
         self._reads = -1
 
     def read(self) -> None:
-        """Count one more read. Raises TimeoutError where there may be none."""
+        """Count one more read.
+
+        Raises TimeoutError where the reads or the seconds are used up.
+        """
         if self._reads == 0 or self.left <= 0:
             self._end = min(self._end, time.monotonic())
             raise TimeoutError
@@ -73,10 +76,10 @@ class Clock:
 
 
 class Timeout:
-    """A timeout that shrinks: at most ``seconds``, and what the clock has left when somebody looks.
+    """A timeout that shrinks: at most ``seconds``, and at most the remainder of the clock.
 
-    The HTTP library hands it to ``socket.settimeout`` before each read, also of headers and interim answers,
-    and that takes whatever is an index: whole seconds.
+    The HTTP library passes it to ``socket.settimeout`` before each read, also of headers and interim
+    responses. ``settimeout`` accepts any object with ``__index__``: whole seconds.
     """
 
     def __init__(self, clock: Clock, seconds: float) -> None:
@@ -87,13 +90,13 @@ class Timeout:
         return max(1, math.ceil(min(self._seconds, self._clock.left)))
 
 
-SLACK = 64 * 1024  # bytes: what gzip may add to what cannot be packed
+SLACK = 64 * 1024  # bytes that gzip may add to incompressible data
 GZIP = ("gzip", "x-gzip")
 PLAIN = ("", "identity")
 
 
 class BodyReason(StrEnum):
-    """Why a body cannot be used."""
+    """Reasons why a body cannot be used."""
 
     CODING = "coding"
     DAMAGED = "damaged"
@@ -105,7 +108,7 @@ class TooLarge(Exception):
 
 
 class UnreadableBody(Exception):
-    """The body is not what its headers say; ``cut`` where it ends too early."""
+    """The body contradicts its headers; ``cut`` where it ends too early."""
 
     def __init__(self, kind: BodyReason, **fields: object) -> None:
         super().__init__()
@@ -113,9 +116,9 @@ class UnreadableBody(Exception):
 
 
 def read(chunks: Iterable[bytes], coding: str, limit: int, clock: Clock) -> bytes:
-    """Return the decoded body of at most ``limit`` bytes; ``chunks`` are as they came over the wire.
+    """Return the decoded body of at most ``limit`` bytes; ``chunks`` are the bytes of the wire.
 
-    Raises TooLarge, Unreadable, and TimeoutError where the clock has run out.
+    Raises TooLarge, UnreadableBody, and TimeoutError where the clock has run out.
     """
     if coding not in (*PLAIN, *GZIP):
         raise UnreadableBody(BodyReason.CODING, coding=coding[:40])
@@ -150,14 +153,14 @@ Result = TypeVar("Result")
 
 
 class WaitReason(StrEnum):
-    """How long to wait before the next try."""
+    """Reasons with the wait before the next try."""
 
     SECONDS = "seconds"
     UNKNOWN = "untold"
 
 
 class ExchangeReason(StrEnum):
-    """What went wrong below HTTP, or between one answer and the next."""
+    """Failures below HTTP, or between two responses."""
 
     NO_CONNECTION = "no-connection"
     NOT_CONNECTED = "not-connected"
@@ -172,7 +175,7 @@ class ExchangeReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HubResponse:
-    """What the server said in the end: never a redirect, a 429 or a 5xx. Header names are lower case."""
+    """The final response: never a redirect, a 429 or a 5xx. Header names are lower case."""
 
     url: str
     status: int
@@ -197,9 +200,9 @@ def get(
     span: tuple[int, int] | None = None,
     patience: Deadline | None = None,
 ) -> HubResponse:
-    """GET a URL of the Hub; ``limit`` and the expected ``size`` are bytes of the decoded body.
+    """Send a GET request to the Hub; ``limit`` and the expected ``size`` are bytes of the decoded body.
 
-    ``span`` asks for these bytes only, the last one included; then only an answer with status 206 has a body.
+    ``span`` requests these bytes only, the last one included; only status 206 has a body then.
     Raises HubError (rate-limited, server, network, refused-host, bad-token, bad-answer) and TooLarge.
     """
     waited, clock = 0.0, Clock(patience or PATIENCE)
@@ -218,7 +221,7 @@ def get(
             pause = pause if requested is None else requested
             if attempt == tries or waited + pause > clock.patience.waits:
                 raise _gave_up(answer, attempt, requested)
-        log.info("waiting %.1f s before asking %s again", pause, endpoint.plain(url))
+        log.info("waiting %.1f s before the next request to %s", pause, endpoint.plain(url))
         clock.rest(pause)
         waited += pause
     raise AssertionError("the last try returns or raises")
@@ -237,12 +240,12 @@ def _gave_up(answer: HubResponse, tries: int, requested: float | None) -> HubErr
 
 
 def wait_for(seconds: float | None) -> Reason:
-    """Return how long a caller has to wait, where the server says so."""
+    """Return the wait that the server demands, or the reason for an unknown wait."""
     return Reason(WaitReason.SECONDS, seconds=seconds) if seconds else Reason(WaitReason.UNKNOWN)
 
 
 def _requested_pause(headers: Mapping[str, str]) -> float | None:
-    """Return seconds the server asks for: ``RateLimit`` when a quota is used up, else ``Retry-After``."""
+    """Return the pause in seconds: from ``RateLimit`` when a quota is used up, else from ``Retry-After``."""
     used_up = [int(seconds) for seconds in EXHAUSTED.findall(headers.get("ratelimit", ""))]
     if used_up:
         return float(max(used_up))
@@ -260,7 +263,7 @@ def _requested_pause(headers: Mapping[str, str]) -> float | None:
 def _follow(
     url: str, limit: int, size: int | None, span: tuple[int, int] | None, clock: Clock
 ) -> HubResponse:
-    """Return one try, through checked redirects."""
+    """Return the response of one try, through checked redirects."""
     for _ in range(HOPS + 1):
         answer = _exchange(url, limit, size, span, clock)
         target = answer.headers.get("location")
@@ -299,7 +302,7 @@ def _exchange(
 
 
 def _broken(error: Exception, clock: Clock) -> _Broken:
-    """Return what happened, by kind: an exception's own words may hold headers."""
+    """Return the failure by its kind: an exception's own text may hold headers."""
     name, patience = type(error).__name__, clock.patience
     if clock.left <= 0:
         return _Broken(Reason(ExchangeReason.SLOW, seconds=patience.whole), hopeless=True)
@@ -317,9 +320,7 @@ def _broken(error: Exception, clock: Clock) -> _Broken:
 
 
 def http_error() -> type[Exception]:
-    """Return the root of the HTTP library's errors: httpx's or httpx2's, whichever the Hub client stands
-    on.
-    """
+    """Return the root of the HTTP library's errors: httpx's or httpx2's, as the Hub client uses."""
     from huggingface_hub.errors import HfHubHTTPError
 
     base: type[Exception] = HfHubHTTPError.__bases__[0]
@@ -327,9 +328,9 @@ def http_error() -> type[Exception]:
 
 
 def _headers(url: str) -> dict[str, str]:
-    """User agent and, for the endpoint's own host only, the token.
+    """Return the user agent and, for the endpoint's own host only, the token.
 
-    ``build_hf_headers`` would do the same, but asks the Hub for a list of agents first: one more request.
+    ``build_hf_headers`` does the same, but first requests a list of agents from the Hub.
     """
     headers = {"user-agent": f"importer/{__version__}", "accept-encoding": "gzip"}
     token = _token() if endpoint.may_carry_token(url) else None
@@ -345,7 +346,7 @@ def _token() -> str | None:
         return None
     try:
         token = get_token()
-    except Exception:  # refreshing or exchanging it failed; the client's words may hold the token
+    except Exception:  # a refresh or an exchange failed; the client's text may hold the token
         raise HubError("bad-token") from None
     if token is not None and not (token.isascii() and token.isprintable()):
         raise HubError("bad-token")
@@ -353,7 +354,10 @@ def _token() -> str | None:
 
 
 def check_endpoint() -> str:
-    """Return the endpoint. Raises UsageError where ``HF_ENDPOINT`` is no URL."""
+    """Return the endpoint.
+
+    Raises UsageError("bad-value") where ``HF_ENDPOINT`` is no URL.
+    """
     url = endpoint.endpoint()
     try:
         endpoint.origin(url)
@@ -363,9 +367,9 @@ def check_endpoint() -> str:
 
 
 def side_by_side(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """``work`` on all items at once, results in order; the first error is raised when all have ended.
+    """Return the results of ``work`` on all items at once, in order; the first error is raised at the end.
 
-    The threads are daemons, so that Ctrl-C need not wait for a server that does not answer.
+    The threads are daemons, so Ctrl-C does not wait for a silent server.
     """
     results: dict[int, Result] = {}
     errors: dict[int, BaseException] = {}

@@ -1,4 +1,4 @@
-"""From a reference to a snapshot: one call and at most six small files, or none at all offline."""
+"""Snapshots from references: one API call and at most six small files, or no request at all offline."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from importer.errors import HubError
 from importer.hub import allowlist, cache, client, endpoint, local
-
 from importer.hub import listing as api
 from importer.hub.cache import CachedSnapshot
 from importer.hub.listing import Listing
@@ -18,7 +17,7 @@ from importer.reasons import Reason
 
 
 def resolve(reference: Reference, places: AllowedFolders, *, offline: bool = False) -> Snapshot:
-    """Return the snapshot a reference stands for; a directory has to be one of ``places``.
+    """Return the snapshot of a reference; a directory must lie in ``places``.
 
     Raises UsageError, HubError, RepositoryError and ServiceError("no-directories").
     """
@@ -36,10 +35,15 @@ def resolve(reference: Reference, places: AllowedFolders, *, offline: bool = Fal
 
 
 def _snapshot(text: str, stored: CachedSnapshot, refused: Mapping[str, Reason]) -> Snapshot:
-    """``refused`` are reasons of this time only."""
+    """Return a snapshot from a cached one; ``refused`` are the reasons of this attempt only."""
     listing = stored.listing
     chosen, unknown = allowlist.choose(listing.files, listing.repo)
-    unknown = {**dict.fromkeys(chosen, Reason(UnreadReason.NOT_STORED)), **unknown, **stored.unknown, **refused}
+    unknown = {
+        **dict.fromkeys(chosen, Reason(UnreadReason.NOT_STORED)),
+        **unknown,
+        **stored.unknown,
+        **refused,
+    }
     return Snapshot(
         reference=text,
         model_id=listing.repo,
@@ -54,9 +58,10 @@ def _snapshot(text: str, stored: CachedSnapshot, refused: Mapping[str, Reason]) 
 
 @dataclass(frozen=True, slots=True)
 class _Unread:
-    """Why a listed file has no text, and whether the same commit will give the same reason again.
+    """The reason why a listed file has no text.
 
-    ``error`` is what the Hub means where it refused the file.
+    ``lasts``  whether the reason is permanent for the commit.
+    ``error``  of a response that refuses the file.
     """
 
     reason: Reason
@@ -65,9 +70,9 @@ class _Unread:
 
 
 def _read(listing: Listing, known: CachedSnapshot) -> tuple[CachedSnapshot, dict[str, Reason]]:
-    """Return the six best files: from our cache, from this disk, and the rest from the Hub side by side.
+    """Return the six best files from importer's cache, from this disk, and the rest from the Hub in parallel.
 
-    Raises HubError where all of them were refused: nobody has read anything then.
+    Raises HubError where the Hub refused all of them.
     """
     chosen, _ = allowlist.choose(listing.files, listing.repo)
     texts = {path: known.texts[path] for path in chosen if path in known.texts}
@@ -88,7 +93,7 @@ def _read(listing: Listing, known: CachedSnapshot) -> tuple[CachedSnapshot, dict
 
 
 def _on_disk(listing: Listing, paths: list[str]) -> dict[str, str]:
-    """Return what the Hub client has of this very commit."""
+    """Return the texts of these files in the Hub client's cache of this commit."""
     directory = cache.snapshot(listing.repo, listing.commit)
     if directory is None:
         return {}
