@@ -75,7 +75,7 @@ class UnreadReason(StrEnum):
 class RepoFile:
     """A file of the repository: its path, and its size in bytes if the listing has one.
 
-    ``hash`` is git's for the file (40 hex digits of SHA-1, the same as ``git hash-object``), or the SHA-256 of
+    ``hash`` is git's (40 hex digits of SHA-1, the same as ``git hash-object``), or the SHA-256 of
     a large one (64); ``None`` where neither is known.
     """
 
