@@ -205,7 +205,7 @@ def study_snapshot(
     found = bench.analyse(
         Question(
             snapshot, platform_for(request.device), machine, ignore_name=request.ignore_name,
-            any_kind="kind" in request.preferences.values, given=request.template, table=tables.stand_in(),
+            any_kind="kind" in request.preferences.values, override=request.template, table=tables.stand_in(),
         )
     )  # fmt: skip
     facts, study, template = found.facts, found.study, found.template
