@@ -8,7 +8,8 @@ if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:
     _HERE = __file__.rpartition("/")[0].rpartition("/")[0]
     sys.path[:] = [p for p in sys.path if p == _HERE or p not in {sys.path[0], "", "."}]
 
-__version__ = "0.1.0"
+from importer.version import __version__
+
 __all__ = [
     "ImportSession",
     "Imported",

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from importer import __version__, config
+from importer import config
 from importer.app.decide import Decided, ImportRequest, Progress, decide_snapshot
 from importer.app.preferences import check_document
 from importer.app.session import ImportSession
@@ -28,6 +28,7 @@ from importer.hub.local import AllowedFolders
 from importer.messages import render
 from importer.proof import Proof
 from importer.reasons import Reason
+from importer.version import __version__
 
 
 class OfferReason(StrEnum):

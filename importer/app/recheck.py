@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from importer import __version__
 from importer.app.decide import ImportRequest
 from importer.app.import_ import Plan, build_plan, merge_plan, resolve_and_decide
 from importer.app.recheck_causes import Side, reasons
@@ -27,6 +26,7 @@ from importer.hub.local import AllowedFolders
 from importer.messages import render
 from importer.reasons import Reason
 from importer.signals.evidence import is_warning
+from importer.version import __version__
 
 
 @dataclass(frozen=True, slots=True)

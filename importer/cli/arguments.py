@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from importer.cli import messages, streams
 from importer.cli.commands import COMMANDS, module
-from importer.cli.commands.import_ import INSTALLED
+from importer.cli.options import INSTALLED
 from importer.errors import UsageError
 
 if TYPE_CHECKING:

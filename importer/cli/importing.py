@@ -13,7 +13,7 @@ from importer.app.import_ import Plan, Settled, merge_plan, plan, write
 from importer.app.session import ImportSession
 from importer.chat_template import override
 from importer.cli import ahead, messages, show, summary
-from importer.cli.commands.import_ import INSTALLED
+from importer.cli.options import INSTALLED
 from importer.config import now
 from importer.config_file.build import to_json
 from importer.config_file.merge import BOOKKEEPING

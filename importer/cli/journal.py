@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
-from importer import __version__
 from importer.config import home
 from importer.config_file.name_allocator import Names
 from importer.errors import DocumentError, UsageError
+from importer.version import __version__
 
 ENVIRONMENT = ("HF_ENDPOINT", "HF_TOKEN", "HF_HUB_OFFLINE")  # with others of these the answers may differ
 

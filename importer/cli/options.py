@@ -9,6 +9,7 @@ from typing import Any
 from importer.cli import messages, streams
 
 FOLDER = "models"  # the documents' folder where none is named
+INSTALLED = "installed"  # the value of a bare --validate: the engine that the document names
 
 
 class Renamed(argparse.Action):

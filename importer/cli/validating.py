@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from importer.app.import_ import Plan
 from importer.app.validate import ready, run_against, run_document, weights_of
 from importer.cli import asking, messages, show
-from importer.cli.commands.import_ import INSTALLED
+from importer.cli.options import INSTALLED
 from importer.cli.reporting import place, write_file
 from importer.config_file.store import Store, StoredDocument, named
 from importer.errors import EngineError, UsageError, ValidationError

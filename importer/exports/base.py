@@ -12,7 +12,6 @@ from typing import Any, Literal, Self
 
 import yaml
 
-from importer import __version__
 from importer.config_file.diff import digest
 from importer.config_file.field_paths import OPTIONS, parse, parser
 from importer.config_file.receipt import Receipt
@@ -20,6 +19,7 @@ from importer.config_file.template_file import ChatTemplate
 from importer.engines.base import NEUTRAL, Document, Unstartable, invalid
 from importer.messages import render
 from importer.reasons import Reason
+from importer.version import __version__
 
 
 class Unexportable(StrEnum):

@@ -14,10 +14,10 @@ from enum import StrEnum
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from importer import __version__
 from importer.errors import HubError, Setting, UsageError
 from importer.hub import endpoint
 from importer.reasons import Reason
+from importer.version import __version__
 
 HEAD_READS = 1000  # of the socket for a response's headers: 64 KiB each, interim responses included
 

@@ -17,7 +17,6 @@ from fastapi.routing import APIRoute
 from sqlalchemy.exc import OperationalError
 from starlette.exceptions import HTTPException
 
-from importer import __version__
 from importer.errors import ImporterError, InternalError, ServiceError
 from importer.service import messages
 from importer.service.api import routers
@@ -35,6 +34,7 @@ from importer.service.telemetry import Metrics
 from importer.storage.database import driver_message
 from importer.storage.idempotency_store import AlreadyStored
 from importer.storage.migrations import open_database
+from importer.version import __version__
 
 LOG = logging.getLogger(__name__)
 JSON = "application/json"

@@ -19,11 +19,11 @@ from prometheus_client.registry import Collector
 from sqlalchemy import Connection, func, select
 from starlette.types import Scope
 
-from importer import __version__
 from importer import config as places
 from importer.service.settings import Settings
 from importer.storage import executors, tables
 from importer.storage.database import Database
+from importer.version import __version__
 
 QUIET = ("httpx", "httpx2", "httpcore", "httpcore2", "sqlalchemy", "uvicorn.error")
 # An API key, a token of the Hub, a password in a URL: none is meant to come here, and none gets through.

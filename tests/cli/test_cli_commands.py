@@ -9,11 +9,11 @@ import sys
 
 import pytest
 
-from importer import __version__
 from importer.app.preferences import parse
 from importer.cli.commands import COMMANDS
 from importer.engines.registries import load
 from importer.memory.devices import named
+from importer.version import __version__
 from tests.commandline import BASE, REPO, Desk, desk, document, edit, receipt
 
 __all__ = ["desk"]

@@ -57,8 +57,8 @@ _REASONS = {
     "it reads what the importer itself wrote, or ships": """
         config_file.yaml_edit.render config_file.schema config_file.store config_file.build engines.capabilities engines.base
         engines.jsonl_worker engines.registries exports.compose exports.kserve exports.vllm memory.config_keys
-        gallery.answers gallery.audit gallery.entry gallery.executors gallery.jobs gallery.published hub.cache
-        proof.cache reports.html.drawing reports.junit reports.report_model service.jobs.validating service.api.idempotency
+        storage.idempotency_store storage.audit service.gallery storage.executors storage.jobs storage.queue storage.published hub.cache
+        proof.cache reports.html.drawing reports.junit reports.report_model service.jobs.validation_steps service.idempotency
         service.api.openapi service.api.localai_configs validation.diagnosis validation.rendering
         cli.commands.show cli.journal cli.reporting cli.show""",
     "it reads what the person at the terminal typed": """

@@ -70,8 +70,9 @@ def test_every_command_is_in_the_docs() -> None:
 
 def commands(text: str) -> Iterator[list[str]]:
     """The lines of code blocks that start with ``importer`` or ``make``."""
-    fenced = re.findall(r"```\w*\n(.*?)```", text, re.DOTALL)
-    indented = re.findall(r"^    (.*)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
+    block = re.compile(r"^```[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+    fenced = block.findall(text)
+    indented = re.findall(r"^    (.*)$", block.sub("", text), re.MULTILINE)
     for line in [*"".join(fenced).splitlines(), *indented]:
         words = (
             shlex.split(line.removeprefix("$ "), comments=True)

@@ -63,7 +63,7 @@ def written(page: Path) -> str:
 
 def helps() -> Iterator[tuple[str, str]]:
     """Yield the --help text of every command."""
-    waiting = [("importer", arguments._import()), ("importer", arguments._commands())]
+    waiting = [("importer", arguments._bare()), ("importer", arguments.every())]
     while waiting:
         words, parser = waiting.pop()
         yield words, parser.format_help()

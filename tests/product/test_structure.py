@@ -19,7 +19,7 @@ MODULES = {".".join(p.relative_to(ROOT).with_suffix("").parts): p for p in sorte
 
 # Each room imports only from rooms before it; docs/architecture.md shows the same list.
 ROOMS = (
-    "reasons", "messages", "errors", "config", "storage", "progress", "launcher", "yaml_reader", "sandbox",
+    "version", "reasons", "messages", "errors", "config", "storage", "progress", "launcher", "yaml_reader", "sandbox",
     "hub", "chat_template", "signals", "memory", "decisions", "config_file",
     "engines", "exports", "proof", "validation", "reports", "analysis", "app", "service", "cli",
 )  # fmt: skip
@@ -128,7 +128,36 @@ def test_storage_knows_no_documents() -> None:
         for name in imports(m)
         if name.startswith("importer.")
     }
-    assert found == {"storage", "errors", "reasons", "settings"}
+    assert found == {"storage", "errors", "reasons", "config"}
+
+
+def reached(module: str) -> set[str]:
+    """Modules of ours that a module imports anywhere, but for those that only a type checker reads."""
+    typed = {
+        id(inner)
+        for node in ast.walk(tree(MODULES[module]))
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in node.body
+    }
+    found = set()
+    for node in ast.walk(tree(MODULES[module])):
+        if isinstance(node, ast.ImportFrom) and not node.level and id(node) not in typed:
+            for name in (f"{node.module}.{alias.name}" for alias in node.names):
+                owner = name if name in MODULES else str(node.module)
+                found |= {one for one in (owner, f"{owner}.__init__") if one in MODULES}
+    return found - {module}
+
+
+@pytest.mark.xdist_group("syntax")
+def test_no_module_reaches_itself() -> None:
+    """Also not by imports inside of functions; the package itself is the public door, which nobody below uses."""
+    graph = {module: reached(module) for module in MODULES if module != "importer.__init__"}
+    graph["importer.__init__"] = {"importer.version"}
+    waiting = dict(graph)
+    while free := [module for module, needs in waiting.items() if not needs & waiting.keys()]:
+        for module in free:
+            del waiting[module]
+    assert {module: sorted(needs & waiting.keys()) for module, needs in waiting.items()} == {}
 
 
 def test_the_architecture_page_shows_these_rooms_in_this_order() -> None:

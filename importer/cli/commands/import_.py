@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from importer import __version__, config
+from importer import config
 from importer.cli import ahead, options
 from importer.errors import UsageError
-
-INSTALLED = "installed"  # what a bare --validate means: the engine that the document names
+from importer.version import __version__
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--validate",
         metavar="ENGINE",
         nargs="?",
-        const=INSTALLED,
+        const=options.INSTALLED,
         help="validate even if weights must be fetched first",
     )
     group.add_argument("--no-validate", action="store_true", help="write only")

@@ -42,7 +42,7 @@ def _part(group: argparse._ArgumentGroup) -> None:
         metavar="FILE",
         action="append",
         default=[],
-        help="a tool as OpenAI's JSON, which --prompt has to call; repeatable",
+        help="a tool as OpenAI's JSON, required in the answer to --prompt; repeatable",
     )
     group.add_argument(
         "--against", metavar="URL", help="a server that runs already, such as http://host:8000"

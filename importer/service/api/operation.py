@@ -7,12 +7,12 @@ from typing import cast
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from importer import __version__
 from importer.errors import ServiceError
 from importer.service.api.dependencies import AtDesk
 from importer.service.api.problems import problems
 from importer.service.security.auth import Reader
 from importer.service.telemetry import MEDIA_TYPE, Metrics
+from importer.version import __version__
 
 router = APIRouter(tags=["operation"])
 AGAIN = 5  # seconds

@@ -8,7 +8,6 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
-from importer import __version__
 from importer.config_file.diff import differences, digest
 from importer.config_file.review import change_json
 from importer.errors import DocumentError
@@ -22,6 +21,7 @@ from importer.service.api.request_models import looked_at
 from importer.service.api.response_models import Mistake
 from importer.service.security.auth import Reader, caller, said_key
 from importer.service.security.grants import Caller
+from importer.version import __version__
 
 router = APIRouter(prefix="/v1", tags=["looking"])
 YAML = {
