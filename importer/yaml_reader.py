@@ -193,7 +193,7 @@ class _Builder:
         self._path: list[str] = []  # of the keys that lead to the map being built
 
     def build(self, node: yaml.Node) -> Any:
-        """Return the data of a node; recursion is as deep as the text, which is bounded."""
+        """Return the data of a node; ``DEEPEST`` bounds the recursion."""
         if id(node) not in self._made:
             self._made[id(node)] = self._build(node)
         return self._made[id(node)]

@@ -90,5 +90,5 @@ FOR_ENGINE = Task(
 
 
 def too_costly(snapshot: Snapshot, over: OverLimit) -> RepositoryError:
-    """Return the error for a repository whose reading exceeds a limit."""
+    """Return the error for a repository that exceeds a limit of the sandbox."""
     return RepositoryError("too-costly", file="text", repo=snapshot.label, limit=over.reason)

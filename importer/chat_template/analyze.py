@@ -27,6 +27,9 @@ from importer.chat_template.samples import Sample, TemplateAnalysis, TemplatePro
 from importer.chat_template.vocabulary import Vocabulary
 from importer.reasons import Reason
 
+SPOKEN = Turn("assistant", ANSWER)
+REASONED = Turn("assistant", ANSWER, reasoning=REASONING)
+
 
 def next_turns(probe: TemplateProbe) -> tuple[str, ...]:
     """Return the markers directly behind an answer and directly behind a call, each once."""
@@ -53,10 +56,6 @@ def _marker(alone: Result, going_on: Result) -> str:
         return ""
     begun = SHAPE.match(going_on.text[len(before) :].lstrip())
     return begun[0] if begun is not None else ""
-
-
-SPOKEN = Turn("assistant", ANSWER)
-REASONED = Turn("assistant", ANSWER, reasoning=REASONING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,18 @@ LOOKED_AT = (
     jinja2.nodes.Filter,
 )
 GUARDS = {"defined", "undefined", "default", "d"}  # tests and filters for a name that may be missing
+MAX_OUTPUT = 100_000  # characters of one rendering; the longest of 436 real templates writes 8,314
+MAX_REASON = 300
+MAX_KNOWN = 4  # compiled templates kept
+# Rendered before files are closed, to load the lazy modules of Python and Jinja: codecs, error pages.
+WARMING = (
+    "{{ 'é\\n' | tojson }}{{ lipsum(1) | length }}{{ strftime_now('%d %B') }}",
+    "{{ missing.field }}",
+    "{% if %}",
+)
+# Deliberate errors, of raise_exception and of the sandbox.
+DELIBERATE = (jinja2.exceptions.TemplateError, jinja2.exceptions.SecurityError)
+Compiled = tuple[jinja2.Template, dict[str, list[Any]]]
 
 
 class GenerationBlock(jinja2.ext.Extension):
@@ -176,20 +188,6 @@ def variables(tree: jinja2.nodes.Template, known: Collection[str]) -> dict[str, 
 def _names(node: jinja2.nodes.Node) -> set[str]:
     names = {n.name for n in node.find_all(jinja2.nodes.Name)}
     return names | {node.name} if isinstance(node, jinja2.nodes.Name) else names
-
-
-MAX_OUTPUT = 100_000  # characters of one rendering; the longest of 436 real templates writes 8,314
-MAX_REASON = 300
-MAX_KNOWN = 4  # compiled templates kept
-# Rendered before files are closed, to load the lazy modules of Python and Jinja: codecs, error pages.
-WARMING = (
-    "{{ 'é\\n' | tojson }}{{ lipsum(1) | length }}{{ strftime_now('%d %B') }}",
-    "{{ missing.field }}",
-    "{% if %}",
-)
-# Deliberate errors, of raise_exception and of the sandbox.
-DELIBERATE = (jinja2.exceptions.TemplateError, jinja2.exceptions.SecurityError)
-Compiled = tuple[jinja2.Template, dict[str, list[Any]]]
 
 
 class OutOfRoomError(Exception):

@@ -59,7 +59,7 @@ class Target:
     """The engine of a document.
 
     ``backend``   one of ``backends.NAMES``.
-    ``version``   the engine version whose registry is used; ``None`` when no registry is known.
+    ``version``   the engine version of the registry; ``None`` for an unknown registry.
     ``parsers``   field (``tool_parser``, ``reasoning_parser``) to its registered names and their classes;
                   a field that is absent has no registry to check against.
     ``proves``    whether the engine is installed, so its parsers take part in a proof.

@@ -24,6 +24,7 @@ from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule, Source, warning
 
 FILE = "file"  # name of an override from a file
+NAMED_BY_FAMILY = (Rule.FAMILY_TABLE, Rule.BASE_MODEL_FAMILY)
 
 
 class ForeignReason(StrEnum):
@@ -67,9 +68,6 @@ def with_offer(decision: Decision, target: Target) -> Decision:
         return decision
     offer = Reason(ForeignReason.WOULD_OFFER, templates=target.templates)
     return replace(decision, why=(*decision.why, offer))
-
-
-NAMED_BY_FAMILY = (Rule.FAMILY_TABLE, Rule.BASE_MODEL_FAMILY)
 
 
 class ParserReason(StrEnum):

@@ -24,6 +24,9 @@ from importer.hub.safetensors import Tensor
 from importer.hub.snapshot import RepoFile, UnreadReason
 from importer.reasons import Reason
 
+FORMAT = 2
+EARLIER = 1  # with sentences for reasons; they are dropped
+
 
 def root() -> Path:
     """Return the directory of the Hub client's cache, by its own variables in its own order."""
@@ -69,10 +72,6 @@ def _read_small(path: Path) -> bytes:
 
 def _client_folder(repo: str) -> Path:
     return root() / f"models--{repo.replace('/', '--')}"
-
-
-FORMAT = 2
-EARLIER = 1  # with sentences for reasons; they are dropped
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,17 @@ from importer.reasons import Reason
 from importer.version import __version__
 
 HEAD_READS = 1000  # of the socket for a response's headers: 64 KiB each, interim responses included
+SLACK = 64 * 1024  # bytes that gzip may add to incompressible data
+GZIP = ("gzip", "x-gzip")
+PLAIN = ("", "identity")
+HOPS = 4
+REDIRECTS = {301, 302, 303, 307, 308}
+EXHAUSTED = re.compile(r";\s*r\s*=\s*0\s*;\s*t\s*=\s*(\d{1,9})\b")  # RateLimit: "api";r=0;t=55
+HOPELESS = {"ConnectError", "ConnectTimeout", "ProxyError", "UnsupportedProtocol", "LocalProtocolError"}
+CUT = {"RemoteProtocolError", "ReadError"}
+log = logging.getLogger("importer.hub")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +47,9 @@ class Deadline:
     waits: float = 60.0
     pause: float = 0.2
     tries: int = 5
+
+
+PATIENCE = Deadline()
 
 
 class Clock:
@@ -90,11 +104,6 @@ class Timeout:
         return max(1, math.ceil(min(self._seconds, self._clock.left)))
 
 
-SLACK = 64 * 1024  # bytes that gzip may add to incompressible data
-GZIP = ("gzip", "x-gzip")
-PLAIN = ("", "identity")
-
-
 class BodyReason(StrEnum):
     """Reasons why a body cannot be used."""
 
@@ -138,18 +147,6 @@ def read(chunks: Iterable[bytes], coding: str, limit: int, clock: Clock) -> byte
     if unpack is not None and not unpack.eof:
         raise UnreadableBody(BodyReason.CUT)
     return bytes(body)
-
-
-HOPS = 4
-REDIRECTS = {301, 302, 303, 307, 308}
-EXHAUSTED = re.compile(r";\s*r\s*=\s*0\s*;\s*t\s*=\s*(\d{1,9})\b")  # RateLimit: "api";r=0;t=55
-HOPELESS = {"ConnectError", "ConnectTimeout", "ProxyError", "UnsupportedProtocol", "LocalProtocolError"}
-CUT = {"RemoteProtocolError", "ReadError"}
-PATIENCE = Deadline()
-
-log = logging.getLogger("importer.hub")
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 
 class WaitReason(StrEnum):

@@ -18,6 +18,9 @@ PUBLIC_HOSTS = ("huggingface.co", "hf.co")
 HOST = re.compile(r"[A-Za-z0-9._:-]+")  # other alphabets arrive as punycode
 LONGEST_TARGET = 8192  # characters of a redirect's target
 PORTS = {"https": 443, "http": 80}
+Result = TypeVar("Result")
+LONGEST_PAUSE = 900.0  # seconds that a server may demand; the Hub's windows are 300 s
+TRIES = 5
 
 
 def endpoint() -> str:
@@ -106,11 +109,6 @@ def _is_private(host: str) -> bool:
     except OSError:
         return False  # behind a proxy names need not resolve here; a failed connection is reported later
     return any(not ipaddress.ip_address(str(entry[4][0]).partition("%")[0]).is_global for entry in addresses)
-
-
-Result = TypeVar("Result")
-LONGEST_PAUSE = 900.0  # seconds that a server may demand; the Hub's windows are 300 s
-TRIES = 5
 
 
 class Pace:

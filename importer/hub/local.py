@@ -18,6 +18,13 @@ from importer.hub import allowlist
 from importer.hub.snapshot import SETTINGS, RepoFile, Snapshot, UnreadReason
 from importer.reasons import Reason
 
+MOST_FILES = 20_000  # a model has hundreds; a home directory named by mistake has millions
+MOST_ENTRIES = 4 * MOST_FILES  # folders and hidden files included
+DEEPEST = 4  # folders
+MOST_TEXTS = 40
+MOST_HASHED, LONGEST_HASHED = 200, 64 * allowlist.MIB  # files, and bytes of one: vocabularies have 30
+ALL_HASHED = 256 * allowlist.MIB  # bytes of all together
+
 
 @dataclass(frozen=True, slots=True)
 class AllowedFolders:
@@ -46,14 +53,6 @@ class AllowedFolders:
 
 
 ANYWHERE = AllowedFolders(None)  # for the command line: the system's permissions decide
-
-
-MOST_FILES = 20_000  # a model has hundreds; a home directory named by mistake has millions
-MOST_ENTRIES = 4 * MOST_FILES  # folders and hidden files included
-DEEPEST = 4  # folders
-MOST_TEXTS = 40
-MOST_HASHED, LONGEST_HASHED = 200, 64 * allowlist.MIB  # files, and bytes of one: vocabularies have 30
-ALL_HASHED = 256 * allowlist.MIB  # bytes of all together
 
 
 def resolve(text: str, directory: Path) -> Snapshot:

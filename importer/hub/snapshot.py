@@ -14,6 +14,14 @@ from importer.errors import RepositoryError
 from importer.reasons import Reason
 
 LARGEST = 1 << 56  # bytes, parameters: no model is larger
+LICENSE = re.compile(r"[A-Za-z0-9][\w.+-]{0,63}", re.ASCII)
+# Files that engines read beside the weights; without the template, its digest is in the proof.
+SETTINGS = (
+    "config.json", "generation_config.json", "tokenizer_config.json", "tokenizer.json", "tokenizer.model",
+    "special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt", "tekken.json",
+    "params.json", "processor_config.json", "preprocessor_config.json",
+)  # fmt: skip
+MAX_DEPTH = 100  # of a config's nesting; real ones stay under 10
 
 
 def text(value: object) -> str | None:
@@ -36,16 +44,6 @@ def mapping(value: object) -> Mapping[str, Any]:
 def listed(value: object) -> Sequence[Any]:
     """Return the value if it is a list, else an empty one."""
     return value if isinstance(value, list) else ()
-
-
-LICENSE = re.compile(r"[A-Za-z0-9][\w.+-]{0,63}", re.ASCII)
-# Files that engines read beside the weights; without the template, its digest is in the proof.
-SETTINGS = (
-    "config.json", "generation_config.json", "tokenizer_config.json", "tokenizer.json", "tokenizer.model",
-    "special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt", "tekken.json",
-    "params.json", "processor_config.json", "preprocessor_config.json",
-)  # fmt: skip
-MAX_DEPTH = 100  # of a config's nesting; real ones stay under 10
 
 
 class JsonReason(StrEnum):

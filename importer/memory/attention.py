@@ -14,6 +14,11 @@ _WINDOW = ("sliding_window", "sliding_window_size", "attention_window_size", "in
 UNFOLDED = {"minicpm3"}
 IMAGE_TOKENS = 6404  # of one image in Llama 3.2 Vision: four tiles of 1,600 patches and one token each
 ENCODER_TOKENS = 1500  # Whisper: 30 s of sound
+STATE_HEADS = ("mamba_num_heads", "mamba_n_heads", "n_mamba_heads", "num_heads")
+STATE_HEAD = ("mamba_head_dim", "mamba_d_head", "mamba_headdim", "head_dim")
+GROUPS = ("mamba_n_groups", "mamba_ngroups", "n_groups")
+STATES = ("ssm_state_size", "mamba_d_state", "state_size")
+KERNEL = ("conv_kernel", "mamba_d_conv", "conv_kernel_size")
 
 
 def attention(keys: Keys, layer: int, kind: Kind, hidden: int) -> tuple[Cache, ...]:
@@ -130,13 +135,6 @@ def _block(keys: Keys, layer: int) -> Keys | None:
         return None
     inner = listed[layer].get("attention")
     return Keys(inner, {}) if isinstance(inner, dict) else None
-
-
-STATE_HEADS = ("mamba_num_heads", "mamba_n_heads", "n_mamba_heads", "num_heads")
-STATE_HEAD = ("mamba_head_dim", "mamba_d_head", "mamba_headdim", "head_dim")
-GROUPS = ("mamba_n_groups", "mamba_ngroups", "n_groups")
-STATES = ("ssm_state_size", "mamba_d_state", "state_size")
-KERNEL = ("conv_kernel", "mamba_d_conv", "conv_kernel_size")
 
 
 def state(keys: Keys, hidden: int) -> State | None:

@@ -38,6 +38,16 @@ from importer.reasons import Reason
 from importer.signals.architecture import FILE, config_of, model_types
 from importer.signals.evidence import Evidence, Rule, Source, warning
 
+Verdict = Literal["fits", "shortened", "too-large", "unknown"]
+CONTEXT = "max_model_len"
+SHORTEST = 1024  # tokens; a shorter context is of no use
+STEPS = ((4096, 1024), (0, 256))  # from this number of tokens on, a context is a multiple of the second
+SEQUENCES = 8  # that a processor's KV space holds at most
+CPU_PART = 8  # the space is at most the memory divided by this, and at least one sequence
+MIB = 2**20
+# Model types that vLLM rejects in float16 (_FLOAT16_NOT_SUPPORTED_MODELS in its config/model.py).
+OVERFLOWS = frozenset({"gemma2", "gemma3", "gemma3_text", "glm4"})
+
 
 class AmountReason(StrEnum):
     """Reasons with amounts of memory on a device."""
@@ -79,17 +89,6 @@ def parts(fit: Fit) -> tuple[Reason, ...]:
         reasons.append(Reason(AmountReason.CACHE, size=each))
     most = gib(max(rest.high, GIB))
     return (*reasons, Reason(AmountReason.REST, likely=rest.likely / GIB, high=most))
-
-
-Verdict = Literal["fits", "shortened", "too-large", "unknown"]
-CONTEXT = "max_model_len"
-SHORTEST = 1024  # tokens; a shorter context is of no use
-STEPS = ((4096, 1024), (0, 256))  # from this number of tokens on, a context is a multiple of the second
-SEQUENCES = 8  # that a processor's KV space holds at most
-CPU_PART = 8  # the space is at most the memory divided by this, and at least one sequence
-MIB = 2**20
-# Model types that vLLM rejects in float16 (_FLOAT16_NOT_SUPPORTED_MODELS in its config/model.py).
-OVERFLOWS = frozenset({"gemma2", "gemma3", "gemma3_text", "glm4"})
 
 
 class FitReason(StrEnum):
@@ -241,7 +240,7 @@ def _too_large(case: LoadCase, dtype_facts: tuple[Evidence, ...]) -> Choice:
         )
     )  # fmt: skip
     value = None if case.request.is_fixed(CONTEXT) else case.request.get(CONTEXT)
-    is_named = case.request.get(CONTEXT) is not None  # where nobody names a context, none is written
+    is_named = case.request.get(CONTEXT) is not None  # without a named context none is written
     facts = (*dtype_facts, *([Evidence(Rule.FITS, CONTEXT, value, Source.FIT, reason)] if is_named else ()))
     return Choice(
         case.device, "too-large", reason, facts, case.context, case.weights, placed, fit, holds=holds

@@ -33,6 +33,20 @@ PREFILL = 2048  # tokens of one step of a prompt; a rotating cache holds all of 
 WIDE_STATES = {"mamba2", "delta", "kimi", "lightning"}  # with a recurrence in 32 bits
 # Model types with windows that mlx-lm masks without freeing the older tokens.
 KEEPS_ALL = {"gemma2", "llama4_text", "phi3", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe"}
+MIB = 1 << 20
+VLLM = ("vllm",)
+TEXT_ONLY = ("mlx",)  # mlx-lm loads no towers of vision and sound
+SHORTEST = 16  # tokens, the shortest context that is tried
+UNPROVED = 0.15  # for caches that were compared with no engine: sparse and compressed attention
+# Bytes beside weights and caches. CUDA: context, kernels, workspaces; more for communication between cards.
+OVERHEAD = {
+    "cuda": Amount(300 * MIB, 600 * MIB, 1200 * MIB),
+    "rocm": Amount(400 * MIB, 1000 * MIB, 2000 * MIB),
+    "cpu": Amount(900 * MIB, 1500 * MIB, 2500 * MIB),
+    "metal": Amount(200 * MIB, 400 * MIB, 1000 * MIB),
+}
+TALKING = Amount(200 * MIB, 700 * MIB, 1500 * MIB)
+GRAPHS = Amount(100 * MIB, 500 * MIB, 2000 * MIB)
 
 
 def sequence(shape: Shape, load: Load) -> tuple[Amount, Amount]:
@@ -80,23 +94,6 @@ def state_size(cache: State, value: int) -> int:
     """Return the bytes of one layer's state; delta nets and Mamba 2 keep their recurrence in 32 bits."""
     recurrent = 4 if cache.kind in WIDE_STATES else value
     return sum(t.parts * t.size * (recurrent if t.recurrent else value) for t in cache.tensors)
-
-
-MIB = 1 << 20
-VLLM = ("vllm",)
-TEXT_ONLY = ("mlx",)  # mlx-lm loads no towers of vision and sound
-SHORTEST = 16  # tokens, the shortest context that is tried
-UNPROVED = 0.15  # for caches that were compared with no engine: sparse and compressed attention
-
-# Bytes beside weights and caches. CUDA: context, kernels, workspaces; more for communication between cards.
-OVERHEAD = {
-    "cuda": Amount(300 * MIB, 600 * MIB, 1200 * MIB),
-    "rocm": Amount(400 * MIB, 1000 * MIB, 2000 * MIB),
-    "cpu": Amount(900 * MIB, 1500 * MIB, 2500 * MIB),
-    "metal": Amount(200 * MIB, 400 * MIB, 1000 * MIB),
-}
-TALKING = Amount(200 * MIB, 700 * MIB, 1500 * MIB)
-GRAPHS = Amount(100 * MIB, 500 * MIB, 2000 * MIB)
 
 
 def estimate(shape: Shape, weights: Weights, load: Load, backend: str) -> Fit:

@@ -26,6 +26,14 @@ QUANTISED: dict[str, tuple[Fraction, int]] = {
     "nvfp4": (Fraction(9, 16), 0),  # half a byte, and a scale of one byte for 16 values
     "nvfp4_4over6": (Fraction(9, 16), 0),
 }
+Kind = Literal["full", "latent", "window", "chunk", "state", "cross"]
+# Tokens of a block, and tokens of the smallest block of a kernel, by device.
+BLOCK = {"cpu": 128, "cuda": 16, "rocm": 16}
+KERNEL = {"cpu": 32, "cuda": 16, "rocm": 16}
+LATENT_BLOCK = {"cpu": 128, "cuda": 64, "rocm": 1}  # of MLA: FlashMLA's on CUDA
+LATENT_ALIGNED = 128  # tokens, beside states
+SPARSE_FP8 = 656  # bytes of one token of sparse MLA in FP8, scales and rotary part included
+INDEX_SCALE = (128, 4)  # one scale of 4 bytes for so many values of an indexer's key
 
 
 def computed(shape: Shape, load: Load) -> str:
@@ -55,17 +63,6 @@ def kv_bytes(shape: Shape, load: Load) -> tuple[Fraction, int]:
     if name in BYTES:
         return Fraction(BYTES[name]), 0
     return (Fraction(1), 0) if name.startswith("fp8") else (Fraction(value_bytes(shape, load)), 0)
-
-
-Kind = Literal["full", "latent", "window", "chunk", "state", "cross"]
-
-# Tokens of a block, and tokens of the smallest block of a kernel, by device.
-BLOCK = {"cpu": 128, "cuda": 16, "rocm": 16}
-KERNEL = {"cpu": 32, "cuda": 16, "rocm": 16}
-LATENT_BLOCK = {"cpu": 128, "cuda": 64, "rocm": 1}  # of MLA: FlashMLA's on CUDA
-LATENT_ALIGNED = 128  # tokens, beside states
-SPARSE_FP8 = 656  # bytes of one token of sparse MLA in FP8, scales and rotary part included
-INDEX_SCALE = (128, 4)  # one scale of 4 bytes for so many values of an indexer's key
 
 
 @dataclass(frozen=True, slots=True)

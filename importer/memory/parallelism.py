@@ -22,6 +22,11 @@ WIDTHS = (
     "expert_ffn_hidden_size",
 )  # fmt: skip
 MOST_SIDES = 16  # of a block in which weights share a scale; real ones have two
+# Shares of a card; the second is tried where the default is at least the first.
+USUAL, FULLER_SHARE = 0.9, 0.95
+TENSOR, PIPELINE = "tensor_parallel_size", "engine_args.pipeline_parallel_size"
+CACHES = {"kv cache", "states"}
+SHARE, CACHE = "gpu_memory_utilization", "engine_args.kv_cache_memory_bytes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +88,6 @@ def _part(block: object, key: str) -> Mapping[str, Any]:
 
 def _get(block: object, key: str) -> Any:
     return block.get(key) if isinstance(block, Mapping) else None
-
-
-USUAL, FULLER_SHARE = (
-    0.9,
-    0.95,
-)  # shares of a card; the second is tried where the default is at least the first
-TENSOR, PIPELINE = "tensor_parallel_size", "engine_args.pipeline_parallel_size"
-CACHES = {"kv cache", "states"}
-SHARE, CACHE = "gpu_memory_utilization", "engine_args.kv_cache_memory_bytes"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,13 @@ from importer.memory.layers import WHOLE, Attention, Cache, Cross, Latent, Part,
 
 BIASED = {"qwen", "gpt2", "gpt_bigcode", "gptj", "phi", "starcoder2", "stablelm", "glm4", "gpt_oss", "opt"}
 BIASED_KIN = ("qwen2", "chatglm", "glm4")
+CONFIGS = ("vision_config", "visual", "vision_tower_config", "audio_config", "audio_tower_config")
+DEPTH = ("depth", "num_hidden_layers", "encoder_layers", "layers", "vt_num_hidden_layers", "n_layers")
+WIDTH = ("hidden_size", "width", "d_model", "vt_hidden_size")
+INNER = ("intermediate_size", "encoder_ffn_dim", "mlp_dim", "vt_intermediate_size")
+GATED = {"silu", "swiglu"}
+HINT = re.compile(r"(?:vision|visual|audio|image|mm)_(?:config|tower|encoder|model|size|feature)|projector")
+COPIED = ("gemma3n", "gemma4")  # vLLM uses transformers' tower, whole on each device
 
 
 def layer_parts(
@@ -252,15 +259,6 @@ def drafts(keys: Keys) -> int:
 def head_count(keys: Keys) -> int:
     """Return the heads of the model, at least one."""
     return keys.count(*HEADS) or 1
-
-
-CONFIGS = ("vision_config", "visual", "vision_tower_config", "audio_config", "audio_tower_config")
-DEPTH = ("depth", "num_hidden_layers", "encoder_layers", "layers", "vt_num_hidden_layers", "n_layers")
-WIDTH = ("hidden_size", "width", "d_model", "vt_hidden_size")
-INNER = ("intermediate_size", "encoder_ffn_dim", "mlp_dim", "vt_intermediate_size")
-GATED = {"silu", "swiglu"}
-HINT = re.compile(r"(?:vision|visual|audio|image|mm)_(?:config|tower|encoder|model|size|feature)|projector")
-COPIED = ("gemma3n", "gemma4")  # vLLM uses transformers' tower, whole on each device
 
 
 def parts(config: Mapping[str, Any], hidden: int) -> tuple[Part, ...]:

@@ -19,6 +19,35 @@ from importer.signals.architecture import architectures, model_types
 from importer.signals.evidence import Evidence, Rule
 
 WHOLE = ("tokenizer.json", "tokenizer_config.json")
+# vLLM 0.32 ``config/model.py``: architecture to tokenizer mode, for modes with a renderer. The values are
+# also the tool parsers of these renderers; a known family is recognised by them without a config.
+MODES = {
+    "DeepseekV32ForCausalLM": "deepseek_v32",
+    "DeepseekV4ForCausalLM": "deepseek_v4",
+    "DeepseekV4ForConditionalGeneration": "deepseek_v4",
+    "DeepseekV41ForCausalLM": "deepseek_v41",
+    "KimiK3ForConditionalGeneration": "kimi_k3",
+    "InklingForCausalLM": "inkling",
+    "InklingForConditionalGeneration": "inkling",
+}
+BY_FAMILY = (Rule.MODEL_TYPE, Rule.FAMILY_TABLE)
+KINDS = {"tool_parser": "tool", "reasoning_parser": "reasoning"}
+JUDGES = {"tool_parser": judge_tool, "reasoning_parser": judge_reasoning}
+# Required cases: a parser that reads the template reads these; the others rank the parsers.
+NEEDED = {
+    "tool_parser": ("one-call",),
+    "reasoning_parser": ("thinking-whole", "thinking-opened"),
+}
+# A model with reasoning off by default mostly answers without reasoning. Where a parser reads such an answer
+# only if the request switches reasoning off, the document must set the template's variable.
+OFF_BY_DEFAULT, OFF_BY_REQUEST = "thinking-off", "thinking-off-said"
+# Cases that are streamed in every split: one of each shape that parsers are known to lose in pieces.
+STREAMED = {
+    "one-call", "parallel", "nested", "narrated", "non-ascii", "no-call", "thinking-call",
+    "thinking-whole", "thinking-opened", "thinking-off", "thinking-cut", "plain",
+}  # fmt: skip
+MARKER = re.compile(r"</?[^<>\s/][^<>\n]{0,60}>|\[/?[A-Z_]{3,24}\]|\]<\][a-z]+\[>\[")
+CONFIGURED = ("vllm", "vllm-mlx")  # engines that infer no parser
 
 
 def tokens_of(snapshot: Snapshot, template: Template, vocabulary: Vocabulary) -> tuple[Tokens, bool]:
@@ -39,23 +68,8 @@ def tokens_of(snapshot: Snapshot, template: Template, vocabulary: Vocabulary) ->
     return tokens, here is not None or vocabulary.declared
 
 
-# vLLM 0.32 ``config/model.py``: architecture to tokenizer mode, for modes with a renderer. The values are
-# also the tool parsers of these renderers; a known family is recognised by them without a config.
-MODES = {
-    "DeepseekV32ForCausalLM": "deepseek_v32",
-    "DeepseekV4ForCausalLM": "deepseek_v4",
-    "DeepseekV4ForConditionalGeneration": "deepseek_v4",
-    "DeepseekV41ForCausalLM": "deepseek_v41",
-    "KimiK3ForConditionalGeneration": "kimi_k3",
-    "InklingForCausalLM": "inkling",
-    "InklingForConditionalGeneration": "inkling",
-}
-
-BY_FAMILY = (Rule.MODEL_TYPE, Rule.FAMILY_TABLE)
-
-
 def own_renderer(snapshot: Snapshot, facts: Sequence[Evidence], target: Target) -> str | None:
-    """Return the tokenizer mode in which the engine renders this model itself, or ``None``."""
+    """Return the tokenizer mode of the engine's own renderer for this model, or ``None``."""
     if target.backend != "vllm":
         return None
     mistral = next(
@@ -75,25 +89,6 @@ def unproved(reason: Reason, target: Target, template: str) -> Proof:
     """Return a proof without verdicts, with its reason."""
     unasked = dict.fromkeys(("tool_parser", "reasoning_parser"), reason)
     return Proof(target.backend, str(target.version), template, {}, {}, unasked)
-
-
-KINDS = {"tool_parser": "tool", "reasoning_parser": "reasoning"}
-JUDGES = {"tool_parser": judge_tool, "reasoning_parser": judge_reasoning}
-# Required cases: a parser that reads the template reads these; the others rank the parsers.
-NEEDED = {
-    "tool_parser": ("one-call",),
-    "reasoning_parser": ("thinking-whole", "thinking-opened"),
-}
-# A model with reasoning off by default mostly answers without reasoning. Where a parser reads such an answer
-# only if the request switches reasoning off, the document must set the template's variable.
-OFF_BY_DEFAULT, OFF_BY_REQUEST = "thinking-off", "thinking-off-said"
-# Cases that are streamed in every split: one of each shape that parsers are known to lose in pieces.
-STREAMED = {
-    "one-call", "parallel", "nested", "narrated", "non-ascii", "no-call", "thinking-call",
-    "thinking-whole", "thinking-opened", "thinking-off", "thinking-cut", "plain",
-}  # fmt: skip
-MARKER = re.compile(r"</?[^<>\s/][^<>\n]{0,60}>|\[/?[A-Z_]{3,24}\]|\]<\][a-z]+\[>\[")
-CONFIGURED = ("vllm", "vllm-mlx")  # engines that infer no parser
 
 
 def prove(study: TemplateAnalysis, tokens: Tokens, declared: bool, worker: ParserWorker) -> Proof:

@@ -32,7 +32,7 @@ from importer.signals.kind import KindFinding
 from importer.signals.wire_formats import translate
 
 PARSERS = ("tool_parser", "reasoning_parser")
-NAMED_FOR = "vllm"  # the engine whose parser names the tables hold
+NAMED_FOR = "vllm"  # the engine with the parser names of the tables
 
 
 class GatherReason(StrEnum):

@@ -42,7 +42,7 @@ class Rule(StrEnum):
     CARD_HEADER = "card-header", "vendor"
     CARD = "card", "vendor"
     CARD_EXAMPLE = "card-example", "vendor"
-    FILES = "files", "vendor"  # which files the repository lists
+    FILES = "files", "vendor"  # the listed files of the repository
     TEMPLATE_OVERRIDE = "given-template", "claimed", True
     REPOSITORY_CLAIM = "repository-claim", "claimed", True
     MODEL_TYPE = "model-type", "table", True

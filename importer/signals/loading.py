@@ -19,7 +19,7 @@ from importer.signals.quantisation import MLX, Quantised, read
 MLX_ENGINES = ("mlx", "mlx-vlm", "vllm-mlx")
 # Names that vLLM resolves to another before it looks a method up.
 ALIASES = {"auto-round": "inc", "autoround": "inc", "intel/auto-round": "inc"}
-# The methods in which vLLM keeps ModelOpt's algorithms apart.
+# vLLM's own methods for ModelOpt's algorithms.
 MODELOPT = {
     "nvfp4": "modelopt_fp4",
     "nvfp4a16": "modelopt_fp4",

@@ -10,6 +10,26 @@ _VERSION = re.compile(r"\.#(?![a-z])")
 _LOOSE = {"-": "-?", ".": "[.-]", "#": "[0-9]+", "~": r"(?:\.[0-9]+|-[0-9])", "_": "-"}
 _BETWEEN_DIGITS = re.compile(r"(?<=[0-9#])-(?=[0-9#])")
 _JUNCTION = re.compile(r"(?<=[a-z])(?=[0-9#])|(?<=[0-9#])(?=[a-z])")
+_PREFIX = re.compile(
+    r"^(?:(?:[a-z][a-z0-9+.-]*:/+|(?:www\.)?(?:huggingface\.co|hf\.co|hf-mirror\.com)/+"
+    r"|(?:api/)?models/+(?=[^/]+/+[^/])))+"
+)
+_INNER_PATH = re.compile(r"/(?:tree|blob|resolve|raw|commits?|discussions|snapshots)/.*$")
+_CACHE_FOLDER = re.compile(r"(?:^|/)models--([^/]+?)--([^/]+)")
+# Suffixes of quantisers and converters; ``_bare`` removes one after another.
+_SUFFIXES = r"""
+    [wqa]?[1-8](?:\.[0-9]+)?-?(?:bits?|bpw)
+    (?:mx|nv)?fp[468](?:-?e[45]m[123])? fp(?:16|32) bf16 f(?:16|32) nf4 nvfp4a16 mxint[48]
+    int[2-8](?:-?int[48])?(?:-?mix)?
+    w[2-8]a(?:4|8|16)(?:-?fp8)? w-(?:mx)?fp[48](?:-a-(?:bf16|fp(?:8|16)))? kv8? kv-?(?:cache-?)?fp8 h[68]
+    q[2-8](?:-[01k](?:-(?:xs|s|m|l|xl))?)? iq[1-4]-(?:xxs|xs|s|m|nl|xl) gs?(?:32|64|128) (?:32|64|128)g a?sym
+    awq gptq gptqmodel gguf ggml exl[23] hqq aqlm quip bnb eetq auto-?round torchao quark marlin modelopt
+    compressed(?:-tensors)? qat(?:-mobile)? qad ud imat(?:rix)? i1 dwq dynamic static per-?tensor per-?channel
+    block(?:wise)? quanti[sz]ed quant mixed
+    mlx onnx openvino ov coreml safetensors llamafile ct2? trtllm tensorrt(?:-llm)? hf [0-9]{5}-of-[0-9]{5}
+"""
+_LONGEST = 60  # characters; no suffix has more
+_SUFFIX = re.compile(rf"[-.](?:{'|'.join(_SUFFIXES.split())})$")
 
 
 def length(pattern: str) -> int:
@@ -54,29 +74,6 @@ def _part(part: str) -> str:
     start = r"(?<![a-z0-9])" + (r"(?<![0-9]\.)" if part[0].isdigit() else "")
     end = r"(?![a-z0-9])" + (r"(?!\.[0-9])(?!-[0-9](?:-|$))" if part[-1].isdigit() or part[-1] == "#" else "")
     return f"{start}{body}{end}"
-
-
-_PREFIX = re.compile(
-    r"^(?:(?:[a-z][a-z0-9+.-]*:/+|(?:www\.)?(?:huggingface\.co|hf\.co|hf-mirror\.com)/+"
-    r"|(?:api/)?models/+(?=[^/]+/+[^/])))+"
-)
-_INNER_PATH = re.compile(r"/(?:tree|blob|resolve|raw|commits?|discussions|snapshots)/.*$")
-_CACHE_FOLDER = re.compile(r"(?:^|/)models--([^/]+?)--([^/]+)")
-
-# Suffixes of quantisers and converters; ``_bare`` removes one after another.
-_SUFFIXES = r"""
-    [wqa]?[1-8](?:\.[0-9]+)?-?(?:bits?|bpw)
-    (?:mx|nv)?fp[468](?:-?e[45]m[123])? fp(?:16|32) bf16 f(?:16|32) nf4 nvfp4a16 mxint[48]
-    int[2-8](?:-?int[48])?(?:-?mix)?
-    w[2-8]a(?:4|8|16)(?:-?fp8)? w-(?:mx)?fp[48](?:-a-(?:bf16|fp(?:8|16)))? kv8? kv-?(?:cache-?)?fp8 h[68]
-    q[2-8](?:-[01k](?:-(?:xs|s|m|l|xl))?)? iq[1-4]-(?:xxs|xs|s|m|nl|xl) gs?(?:32|64|128) (?:32|64|128)g a?sym
-    awq gptq gptqmodel gguf ggml exl[23] hqq aqlm quip bnb eetq auto-?round torchao quark marlin modelopt
-    compressed(?:-tensors)? qat(?:-mobile)? qad ud imat(?:rix)? i1 dwq dynamic static per-?tensor per-?channel
-    block(?:wise)? quanti[sz]ed quant mixed
-    mlx onnx openvino ov coreml safetensors llamafile ct2? trtllm tensorrt(?:-llm)? hf [0-9]{5}-of-[0-9]{5}
-"""
-_LONGEST = 60  # characters; no suffix has more
-_SUFFIX = re.compile(rf"[-.](?:{'|'.join(_SUFFIXES.split())})$")
 
 
 @dataclass(frozen=True, slots=True)

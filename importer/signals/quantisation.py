@@ -32,6 +32,8 @@ ALGORITHMS = {
 }
 QUARK = {"fp8_e4m3": "fp8", "fp4": "mxfp4", "int4": "w4a16", "uint4": "w4a16", "int8": "w8a8-int8"}
 BITS = re.compile(r"^(?:w|nvfp|mxfp|fp|int|nf|affine-)(\d+)")
+CACHES = ("kv_cache_scheme", "kv_cache_quant_algo")
+Scheme = tuple[str | None, int | None]  # scheme, group size
 
 
 class QuantReason(StrEnum):
@@ -166,17 +168,11 @@ def _modelopt(
     return Quantised(method, scheme, source, quote, _count(inner.get("group_size")), cache, named=named)
 
 
-CACHES = ("kv_cache_scheme", "kv_cache_quant_algo")
-
-
 def _cache(value: object) -> str | None:
     """Return vLLM's name of the cache's dtype, for ``FP8`` or a scheme of 8 or 4 bits in floating point."""
     if isinstance(value, Mapping) and value.get("type") == "float":
         return {8: "fp8", 4: "nvfp4"}.get(_count(value.get("num_bits")) or 0)
     return {"FP8": "fp8", "NVFP4": "nvfp4"}.get(value.upper()) if isinstance(value, str) else None
-
-
-Scheme = tuple[str | None, int | None]  # scheme, group size
 
 
 def _only(_block: Mapping[str, Any]) -> Scheme:

@@ -19,7 +19,7 @@ KEY = "engine_args.speculative_config"
 KEYS = ("mtp_num_hidden_layers", "num_nextn_predict_layers")
 INDEX = "model.safetensors.index.json"
 TOKENS = 1
-AS_TRAINED = ("fp8", "mxfp4", "mxfp8")  # quantisations in which vendors publish the original
+AS_TRAINED = ("fp8", "mxfp4", "mxfp8")  # quantisations of vendors' original models
 # Names of the tensors and files of these heads; other families append layers behind the last.
 NAMED = re.compile(r"(?:^|[._/-])(?:mtp|nextn|eh_proj)(?:[._/-]|$)|(?:^|\.)mtp_\w+\.", re.IGNORECASE)
 

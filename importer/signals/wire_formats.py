@@ -62,7 +62,7 @@ def _by_engine(vllm: str, mlx: str, vlm: str | None) -> dict[str, str]:
     return {engine: name for engine, name in names.items() if name}
 
 
-# The first that fits wins: a format stands before every format whose marks are a part of its own.
+# The first that fits wins: a format stands before every format with fewer of its marks.
 FORMATS = (
     _format("kimi-xtml", "<|open|>call tool=", vllm="kimi_k3", mlx="kimi_k3", vlm="", thinks="kimi_k3"),
     _format("dsml-spaced", "<｜DSML｜ calls>", vllm="deepseek_v41", thinks="deepseek_v41"),
