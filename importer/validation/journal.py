@@ -96,7 +96,7 @@ class Journal:
         try:
             code = self.code()
             cause = logs.explain(self.path, self.deaths, code)
-            return Ended(unsecret(cause.reason), cause.blames)
+            return Ended(unsecret(cause.reason), cause.attribution)
         except OSError:
             return Ended(Reason(JournalReason.LOG_GONE), "engine")
 

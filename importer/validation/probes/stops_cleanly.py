@@ -32,7 +32,7 @@ class StopFacts(Protocol):
     """
 
     @property
-    def group_gone(self) -> bool:
+    def group_ended(self) -> bool:
         """Return whether no process of its group is left."""
 
     @property
@@ -50,7 +50,7 @@ class StopFacts(Protocol):
 
 def judge(report: StopFacts) -> Outcome:
     """Judge the engine's end; the runner calls it after every other probe."""
-    if not report.group_gone:
+    if not report.group_ended:
         return Fail(Reason(StopsReason.STILL_THERE), "engine", Reason(Remedy.END_THEM))
     if not report.port_free:
         return Fail(Reason(StopsReason.PORT_TAKEN), "environment", Reason(Remedy.SEE_PORT))
