@@ -85,7 +85,7 @@ def told(text: str = "", **changes: Any) -> ReportModel:
     first = Run(
         f"mlx{text}", text or "1", "failed", False, text, "sha256:0", {"start": 1.0, text: 2.0}, found
     )
-    part = replace(first, state="partial", partial={"probes": [text], "against": text}, found=found[:1])
+    part = replace(first, state="partial", partial={"probes": [text], "against": text}, outcomes=found[:1])
     decision = {
         "value": text,
         "status": text,

@@ -75,8 +75,8 @@ def run(ctx: Context) -> Outcome:
     cut = judge_whole(str(opening[0]["content"]).count(WORD), first.usage.prompt)
     if cut is not None:
         return cut
-    tells = first.usage.cached is not None or "cached" in (ctx.promise.offers or ())
-    if not tells or first.usage.prompt is None:
+    counts_cached = first.usage.cached is not None or "cached" in (ctx.promise.offers or ())
+    if not counts_cached or first.usage.prompt is None:
         return _by_time(ctx, opening)
     answers = [("the second turn", _brief(ctx, _second(opening)))]
     answers.append(("with other sampling", _brief(ctx, _second(opening), **OTHER)))

@@ -56,9 +56,9 @@ def run(ctx: Context) -> Outcome:
         if turned is not None:
             return turned
         switched = ctx.judged(SUM_THINKING, judge)
-        unheard = ctx.promise.lacks("switches")
-        if isinstance(switched, Inconclusive) and unheard is not None and silent(ctx):
-            return NotApplicable(Reason(ReasoningApartReason.SWITCHED_OFF), notes=(unheard,))
+        no_switch = ctx.promise.lacks("switches")
+        if isinstance(switched, Inconclusive) and no_switch is not None and silent(ctx):
+            return NotApplicable(Reason(ReasoningApartReason.SWITCHED_OFF), notes=(no_switch,))
         return whole if isinstance(switched, Inconclusive) else switched
     if not isinstance(whole, Pass):
         return whole

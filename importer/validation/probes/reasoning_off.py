@@ -47,10 +47,10 @@ def run(ctx: Context) -> Outcome:
         return turned
     if not switched(ctx):
         return NotApplicable(Reason(ReasoningOffReason.NO_SWITCH))
-    unheard = ctx.promise.lacks("switches")
-    if unheard is not None and not silent(ctx):
-        return NotApplicable(unheard)
-    prompt = SUM_SILENT if unheard is None else SUM
+    no_switch = ctx.promise.lacks("switches")
+    if no_switch is not None and not silent(ctx):
+        return NotApplicable(no_switch)
+    prompt = SUM_SILENT if no_switch is None else SUM
     outcome = together(
         {
             way: ctx.judged(prompt, lambda reply: judge(reply, ctx.promise.markers), stream=stream)
@@ -59,7 +59,7 @@ def run(ctx: Context) -> Outcome:
     )
     if not isinstance(outcome, Pass) and (left := left_open(ctx.rendered(prompt) or "")) is not None:
         return left
-    asks = isinstance(outcome, Inconclusive) and unheard is None
+    asks = isinstance(outcome, Inconclusive) and no_switch is None
     if asks and dropped(ctx.counted(SUM), ctx.counted(SUM_SILENT)):
         withheld = Reason(Remedy.OTHER_VERSION_TEMPLATE)
         return failing(outcome, "engine", withheld, Reason(ReasoningOffReason.SWITCH_LOST))

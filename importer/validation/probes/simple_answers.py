@@ -34,27 +34,27 @@ NAME = "simple-answers"
 LESSON = (
     "Values of another model, a foreign tokenizer, weights that were rounded away: fluent start, then noise."
 )
-ASKED = (SUM, COUNT, NAME_RECALL)
+QUESTIONS = (SUM, COUNT, NAME_RECALL)
 NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 needs = no_chat
 
 
 def run(ctx: Context) -> Outcome:
     """Judge the answers to three questions; where most are wrong, check template and tokenizer."""
-    answers = {prompt.name: ctx.first(prompt) for prompt in ASKED}
+    answers = {prompt.name: ctx.first(prompt) for prompt in QUESTIONS}
     gap = left_out(answers[COUNT.name])
-    missed = [prompt for prompt in ASKED if not right(answers[prompt.name], prompt)]
-    if 2 * len(missed) <= len(ASKED) and gap is None:
+    missed = [prompt for prompt in QUESTIONS if not right(answers[prompt.name], prompt)]
+    if 2 * len(missed) <= len(QUESTIONS) and gap is None:
         return Pass(
-            Reason(SimpleAnswersReason.RIGHT, right=len(ASKED) - len(missed), asked=len(ASKED)),
-            trials=len(ASKED),
+            Reason(SimpleAnswersReason.RIGHT, right=len(QUESTIONS) - len(missed), asked=len(QUESTIONS)),
+            trials=len(QUESTIONS),
         )
     if any(control_token(reply.written or reply.content) for reply in answers.values()):
         cut = [reply for reply in answers.values() if reply.finish_reason == "length"]
         cut_failure = endless(cut[0], ctx.promise.markers) if cut else None
         if isinstance(cut_failure, Fail):
             return cut_failure
-    failure = judge_missed(unknown_marker(ctx), len(missed), len(ASKED), gap)
+    failure = judge_missed(unknown_marker(ctx), len(missed), len(QUESTIONS), gap)
     return template_fault(failure, ctx) or tokenizer_fault(failure, ctx) or failure
 
 

@@ -31,13 +31,13 @@ LESSON = "Entries of another batch's shape crashed every later request, and answ
 ALONE = True  # it is a load
 AT_ONCE = 16
 APART = 0.02  # seconds between two requests: the load is for the engine, not for its queue of connections
-ASKED = (SUM, COUNT, NAME_RECALL, AGAIN)
+QUESTIONS = (SUM, COUNT, NAME_RECALL, AGAIN)
 needs = no_chat
 
 
 def run(ctx: Context) -> Outcome:
     """Send the questions that the model answers right by itself, four times each and all at once."""
-    known = [prompt for prompt in ASKED if right(ctx.first(prompt), prompt)] or [SUM]
+    known = [prompt for prompt in QUESTIONS if right(ctx.first(prompt), prompt)] or [SUM]
     prompts = [known[i % len(known)] for i in range(AT_ONCE)]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         answers = list(pool.map(lambda i: _ask(ctx, prompts[i], APART * i), range(AT_ONCE)))

@@ -27,7 +27,7 @@ class StopWordsReason(StrEnum):
 
 NAME = "stop-words"
 LESSON = "A stop word that was meant for another model cut answers in the middle, with finish_reason stop."
-ASKED = (GREETING, SUM, COUNT)
+QUESTIONS = (GREETING, SUM, COUNT)
 
 
 def needs(promise: Expectations) -> Reason | None:
@@ -47,7 +47,7 @@ def run(ctx: Context) -> Outcome:
     failure = None if no_tools(ctx.promise) else judge_calls(between(ctx), ctx.promise.stopwords)
     if failure is not None or not words(ctx.promise):
         return failure or Pass(Reason(StopWordsReason.NOT_IN_CALLS))
-    return judge([ctx.ask(prompt, stop=None) for prompt in ASKED], words(ctx.promise))
+    return judge([ctx.ask(prompt, stop=None) for prompt in QUESTIONS], words(ctx.promise))
 
 
 def between(ctx: Context) -> str:
