@@ -77,22 +77,20 @@ ENVIRONMENT_ERRORS = tuple(
 )
 # By exit status, where the log has no cause: 128 and the signal, as in a shell and in the supervisor.
 SIGNALS = {128 + 4: Lacking.PROCESSOR, 128 + 9: Lacking.KILLED, 128 + 25: Lacking.BIG_FILES}
+MAX_LOGS = 20  # logs in the folder
+TAIL = 64 * 1024  # bytes of a log that are searched
+LONGEST = 2000  # characters of a line
 
 
 def lacking(text: str) -> Reason | None:
-    """Return what ``text`` shows to be lacking, by the messages of the system."""
+    """Return the part of the environment that is missing by the messages of the system in ``text``."""
     return next((cause.reason for cause in causes(text, ENVIRONMENT_ERRORS)), None)
 
 
 def of_signal(code: int | None) -> DeathCause | None:
-    """Return what an exit status shows to be lacking, by its signal."""
+    """Return the part of the environment that is missing by the signal in an exit status."""
     kind = SIGNALS.get(code) if code is not None else None
     return None if kind is None else DeathCause(Reason(kind), ENVIRONMENT)
-
-
-MAX_LOGS = 20  # logs in the folder
-TAIL = 64 * 1024  # bytes of a log that are searched
-LONGEST = 2000  # characters of a line
 
 
 def fresh(folder: Path, name: str) -> Path:

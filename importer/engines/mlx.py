@@ -30,18 +30,6 @@ from importer.engines.deaths import CONFIGURATION, ENVIRONMENT, Death, Died
 from importer.engines.ready import free_ports
 from importer.reasons import Reason
 
-PIPELINE = "pipeline_parallel_size"
-BACKEND = "distributed_executor_backend"
-HOSTFILE = "hostfile"
-KEYS = (PIPELINE, BACKEND, HOSTFILE)  # of ``engine_args``
-BACKENDS = ("ring", "mpi", "jaccl", "jaccl-ring", "nccl")
-# The launcher has no module to run by name, and starts its ranks with the interpreter of ``--python``.
-START = (
-    "import sys; from mlx._distributed_utils.launch import main; "
-    "sys.argv[1:1] = ['--python', sys.executable]; main()"
-)
-
-
 VERSION = "0.32.2"
 CONSTRAINTS = Path(__file__).with_name("constraints") / "mlx.txt"
 LONGEST = 100_000  # bytes of a template, that is one argument: Linux has room for 131,072
@@ -118,6 +106,16 @@ DEATHS = (
     Death(r"(?P<words>Model type \S+) not supported", Died.MODEL_TYPE_UNSUPPORTED, CONFIGURATION),
     *MLX_DEATHS,
     Death(r"No module named '?(?P<module>[\w.]+)'?$", Died.NO_MODULE, ENVIRONMENT),
+)
+PIPELINE = "pipeline_parallel_size"
+BACKEND = "distributed_executor_backend"
+HOSTFILE = "hostfile"
+KEYS = (PIPELINE, BACKEND, HOSTFILE)  # of ``engine_args``
+BACKENDS = ("ring", "mpi", "jaccl", "jaccl-ring", "nccl")
+# The launcher has no module to run by name, and starts its ranks with the interpreter of ``--python``.
+START = (
+    "import sys; from mlx._distributed_utils.launch import main; "
+    "sys.argv[1:1] = ['--python', sys.executable]; main()"
 )
 
 

@@ -96,7 +96,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A sample read whole and in ``count`` splits, of which ``different`` differ; ``examples`` has a few."""
+    """A sample read whole and in ``count`` splits; ``different`` of them differ, ``examples`` has a few."""
 
     whole: Reading
     count: int = 0

@@ -15,6 +15,8 @@ from importer.engines.base import Readiness
 from importer.reasons import Reason
 
 LOOPBACK = "127.0.0.1"
+LOOK_SECONDS = 2.0  # for one answer to a GET
+HTTP_OK = 200
 
 
 def free_port() -> int:
@@ -42,10 +44,6 @@ def is_free(port: int) -> bool:
         except (OSError, OverflowError):
             return False
         return True
-
-
-LOOK_SECONDS = 2.0  # for one answer to a GET
-HTTP_OK = 200
 
 
 class Exit(StrEnum):

@@ -19,6 +19,15 @@ CACHE = re.compile(rf"Available KV cache memory: {NUMBER} GiB|(?:Explicitly|Auto
 TOKENS = re.compile(
     r"KV cache size: ([0-9][0-9,]{0,18}) tokens, Maximum concurrency for ([0-9][0-9,]{0,18}) tokens"
 )
+# vLLM: its arguments, its effective settings, and the sampling of requests without values.
+# Only the first match in a line counts: where nothing follows it, nothing follows a later one.
+NON_DEFAULT = re.compile(r"^(?>.*?non-default args: (?=\{))(\{.*\})", re.MULTILINE)
+CONFIG = re.compile(r"engine \(v\S+\) with config: .*")
+SAMPLING = re.compile(r"^(?>.*?ampling param\S* ).*?(\{[^{}\n]*\})", re.MULTILINE)
+# vllm-mlx, one line each.
+BANNER = r"^ *{}: (?:ENABLED \(parser: (?P<name>[^\s)]+)\)|Use --)"
+SHORTEST = 4  # letters of an abbreviated flag
+LONGEST = 20_000  # characters of a line that are read
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +51,6 @@ def read_memory(log: Path) -> Reported:
         tokens=None if tokens is None else int(tokens[1].replace(",", "")),
         context=None if tokens is None else int(tokens[2].replace(",", "")),
     )
-
-
-# vLLM: its arguments, its effective settings, and the sampling of requests without values.
-# Only the first match in a line counts: where nothing follows it, nothing follows a later one.
-NON_DEFAULT = re.compile(r"^(?>.*?non-default args: (?=\{))(\{.*\})", re.MULTILINE)
-CONFIG = re.compile(r"engine \(v\S+\) with config: .*")
-SAMPLING = re.compile(r"^(?>.*?ampling param\S* ).*?(\{[^{}\n]*\})", re.MULTILINE)
-# vllm-mlx, one line each.
-BANNER = r"^ *{}: (?:ENABLED \(parser: (?P<name>[^\s)]+)\)|Use --)"
-SHORTEST = 4  # letters of an abbreviated flag
-LONGEST = 20_000  # characters of a line that are read
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ class Tokenized:
     """Texts after tokenization and back, and the use of the vocabulary.
 
     ``back``     each text after tokens and back.
-    ``sampled``  words of the vocabulary, of which a text can yield ``reached``.
+    ``sampled``  words of the vocabulary; ``reached`` of them are one token in a text.
     ``exact``    tokens are bytes: every space comes back, and no other.
     """
 

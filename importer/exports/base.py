@@ -131,6 +131,8 @@ class ExportRefused:
 
 
 Export = Callable[[Document, Receipt | None, Options], Exported | ExportRefused]
+# Strings without quotes in any version of YAML; PyYAML quotes true, null and their like by itself.
+PLAIN = re.compile(r"[A-Za-z/][\w./+@-]+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,10 +247,6 @@ def without_effect(
             continue
         without[f"options: {option}"] = {**document, "options": options[:index] + options[index + 1 :]}
     return tuple(Reason(Loss.KEY, key=key) for key, changed in without.items() if settings(changed) == whole)
-
-
-# Strings without quotes in any version of YAML; PyYAML quotes true, null and their like by itself.
-PLAIN = re.compile(r"[A-Za-z/][\w./+@-]+", re.ASCII)
 
 
 class _Dumper(yaml.SafeDumper):

@@ -84,8 +84,8 @@ def model(
 
 
 def _own_template(document: Document) -> tuple[Document, list[Reason]]:
-    """Return the document without a template of its own: LocalAI uses that of the model only, which has
-    no tools.
+    """Return the document without a template of its own: LocalAI uses only that of the model, without
+    tools.
     """
     if not template_file.named(document):
         return document, []

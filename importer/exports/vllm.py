@@ -32,8 +32,10 @@ from importer.exports.base import (
 from importer.reasons import Reason
 
 GIB = 2**30
-BESIDE = 8 * GIB  # of a machine's own memory, which vLLM takes beside what is on the cards
+BESIDE = 8 * GIB  # of a machine's own memory, that vLLM uses beside the cards
 KINDS: Mapping[str, Device] = {"cpu": "cpu", "cuda": "gpu"}
+VERSION = re.compile(r"[0-9]+(\.[0-9]+)+[0-9a-z.]*", re.ASCII)
+DEGREES = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
 
 
 def fitted_device(options: Options, receipt: Receipt | None) -> Device:
@@ -67,10 +69,6 @@ def _gib(amount: float) -> int:
 
 def _kind(receipt: Receipt | None) -> str:
     return str(receipt.fit["device"].get("kind")) if receipt is not None and receipt.fit else ""
-
-
-VERSION = re.compile(r"[0-9]+(\.[0-9]+)+[0-9a-z.]*", re.ASCII)
-DEGREES = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +132,7 @@ def _settings_and_files(
     folder: str | None, template: ChatTemplate | None, document: Document
 ) -> tuple[list[str], dict[str, str]]:
     """Return all output of the adapter for a document: its options, and its files."""
-    engine = VllmCuda()  # the build for processors always runs eagerly, whatever a document says
+    engine = VllmCuda()  # the build for processors always runs eagerly, whether the document sets that or not
     files = {} if folder is None else engine.files(document, template)
     return engine.settings(document, folder=folder), files
 

@@ -19,48 +19,6 @@ if TYPE_CHECKING:
     from importer.config_file.store import StoredDocument
 
 
-def plain(text: str) -> str:
-    """Return text with control characters escaped: text of a repository must not steer a terminal."""
-    return "".join(
-        c if c in "\n " or c.isprintable() or unicodedata.category(c) == "Zs"
-        else c.encode("unicode_escape").decode()
-        for c in text
-    )  # fmt: skip
-
-
-def trials(agreed: int, number: int, interval: tuple[float, float] | None) -> str:
-    """Return the share of agreeing trials with its 95 % interval: ``3 of 3, 44–100 %``."""
-    if interval is None:
-        return ""
-    low, high = (f"{100 * end:.0f}" for end in interval)
-    return f"{agreed} of {number}, {low}–{high} %"
-
-
-def duration(seconds: float) -> str:
-    """Return seconds as text: ``0.31 s``, ``12.4 s``, ``3 min 5 s``."""
-    if seconds < 10:
-        return f"{seconds:.2f} s"
-    return f"{seconds:.1f} s" if seconds < 120 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
-
-
-def moment(text: str) -> str:
-    """Return a UTC time of a receipt as text: ``2026-11-21 12:36 UTC``."""
-    match = re.fullmatch(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?\+00:00", text)
-    return f"{match[1]} {match[2]} UTC" if match else text
-
-
-def split(seconds: dict[str, float]) -> str:
-    """Return the times of parts as text: ``start 1.03 s, probes 2.68 s, stop 0.06 s``."""
-    return ", ".join(f"{part} {duration(spent)}" for part, spent in seconds.items())
-
-
-def value(data: Any) -> str:
-    """Return a decision's value in one line."""
-    if data is None:
-        return "–"
-    return data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
-
-
 Json = Mapping[str, Any]
 OUTCOMES = ("pass", "fail", "inconclusive", "not-applicable")
 PASSED = ("pass", "not-applicable")
@@ -189,6 +147,48 @@ class Write(Protocol):
 
     def __call__(self, sheet: ReportModel, /) -> str:
         """Return the report's text."""
+
+
+def plain(text: str) -> str:
+    """Return text with control characters escaped: text of a repository must not steer a terminal."""
+    return "".join(
+        c if c in "\n " or c.isprintable() or unicodedata.category(c) == "Zs"
+        else c.encode("unicode_escape").decode()
+        for c in text
+    )  # fmt: skip
+
+
+def trials(agreed: int, number: int, interval: tuple[float, float] | None) -> str:
+    """Return the share of agreeing trials with its 95 % interval: ``3 of 3, 44–100 %``."""
+    if interval is None:
+        return ""
+    low, high = (f"{100 * end:.0f}" for end in interval)
+    return f"{agreed} of {number}, {low}–{high} %"
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as text: ``0.31 s``, ``12.4 s``, ``3 min 5 s``."""
+    if seconds < 10:
+        return f"{seconds:.2f} s"
+    return f"{seconds:.1f} s" if seconds < 120 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
+
+
+def moment(text: str) -> str:
+    """Return a UTC time of a receipt as text: ``2026-11-21 12:36 UTC``."""
+    match = re.fullmatch(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?\+00:00", text)
+    return f"{match[1]} {match[2]} UTC" if match else text
+
+
+def split(seconds: dict[str, float]) -> str:
+    """Return the times of parts as text: ``start 1.03 s, probes 2.68 s, stop 0.06 s``."""
+    return ", ".join(f"{part} {duration(spent)}" for part, spent in seconds.items())
+
+
+def value(data: Any) -> str:
+    """Return a decision's value in one line."""
+    if data is None:
+        return "–"
+    return data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
 
 
 def sheet(stored: StoredDocument, reports: Sequence[Json] | None = None) -> ReportModel:

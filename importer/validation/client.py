@@ -193,7 +193,7 @@ class Client:
 
     @contextmanager
     def _sent(self, exchange: Exchange) -> Iterator[http.client.HTTPConnection]:
-        """Yield a connection on which the request is sent."""
+        """Send the request and yield its connection."""
         parts = urlsplit(self.base_url)
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         payload = None if exchange.request is None else json.dumps(exchange.request).encode()

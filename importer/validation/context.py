@@ -31,6 +31,7 @@ EXTRA: Mapping[Way, Mapping[str, Any]] = {
 VERBATIM = {"skip_special_tokens": False, "add_special_tokens": False}
 LIMITS = ("max_tokens", "stop")  # fields of a prompt's request that mean the same without a chat
 TRIALS = 3  # a model may decline once by chance
+WAYS = {"whole": False, "streamed": True}
 
 
 class Render(Protocol):
@@ -311,9 +312,6 @@ def holds(written: str, shown: str) -> bool:
         if position < len(word):
             return False
     return True
-
-
-WAYS = {"whole": False, "streamed": True}
 
 
 def ask_both_ways(ctx: Context, prompt: Prompt, judge: Callable[[Reply], Outcome], **extra: Any) -> Outcome:

@@ -22,6 +22,38 @@ class PromiseReason(StrEnum):
     NO_CONTEXT = "no-context"
 
 
+class CommonReason(StrEnum):
+    """Reasons of several judges."""
+
+    RESULT_UNSEEN = "result-unseen"
+    TOOLS_UNSEEN = "tools-unseen"
+    THOUGHT_UNREAD = "thought-unread"
+    CALL_UNREAD = "call-unread"
+    STILL_WRITING = "still-writing"
+    NEXT_TURN = "next-turn"
+    GOES_ON = "goes-on"
+    NOTHING_ARRIVED = "nothing-arrived"
+    NOT_COUNTED = "not-counted"
+    AT_LIMIT = "at-limit"
+    TURNS_UNSEEN = "turns-unseen"
+    ANSWERED = "answered"
+    EMPTY = "empty"
+    NOT_STOPPED = "not-stopped"
+    NOT_RENDERED = "not-rendered"
+    GIVEN_TWICE = "given-twice"
+    STILL_THINKING = "still-thinking"
+    NO_THOUGHT = "no-thought"
+    DONE_BEFORE = "done-before"
+    PROMPT_CHANGED = "prompt-changed"
+    THINKING_MARKER = "thinking-marker"
+    NOT_PROVED = "not-proved"
+    NO_TEMPLATE = "no-template"
+    WHOLE_IS_RIGHT = "whole-is-right"
+    REFUSED_CLEANLY = "refused-cleanly"
+    UNENDED = "unended"
+    NOT_ASKED = "not-asked"
+
+
 MAX_TOKENS = 2048  # enough for a short thought and a short answer
 UNKNOWN_CONTEXT = 2048  # assumed where the document has no context; no served model has less
 # LocalAI's names, where the OpenAI API's differ.
@@ -141,35 +173,3 @@ def no_reasoning(promise: Expectations) -> Reason | None:
     return no_chat(promise) or (
         None if promise.reasoning_parser else Reason(PromiseReason.NO_REASONING_PARSER)
     )
-
-
-class CommonReason(StrEnum):
-    """Reasons of several judges."""
-
-    RESULT_UNSEEN = "result-unseen"
-    TOOLS_UNSEEN = "tools-unseen"
-    THOUGHT_UNREAD = "thought-unread"
-    CALL_UNREAD = "call-unread"
-    STILL_WRITING = "still-writing"
-    NEXT_TURN = "next-turn"
-    GOES_ON = "goes-on"
-    NOTHING_ARRIVED = "nothing-arrived"
-    NOT_COUNTED = "not-counted"
-    AT_LIMIT = "at-limit"
-    TURNS_UNSEEN = "turns-unseen"
-    ANSWERED = "answered"
-    EMPTY = "empty"
-    NOT_STOPPED = "not-stopped"
-    NOT_RENDERED = "not-rendered"
-    GIVEN_TWICE = "given-twice"
-    STILL_THINKING = "still-thinking"
-    NO_THOUGHT = "no-thought"
-    DONE_BEFORE = "done-before"
-    PROMPT_CHANGED = "prompt-changed"
-    THINKING_MARKER = "thinking-marker"
-    NOT_PROVED = "not-proved"
-    NO_TEMPLATE = "no-template"
-    WHOLE_IS_RIGHT = "whole-is-right"
-    REFUSED_CLEANLY = "refused-cleanly"
-    UNENDED = "unended"
-    NOT_ASKED = "not-asked"

@@ -26,7 +26,7 @@ LOOK = 0.05  # seconds between two checks of an engine that may have ended
 READ = 256 * 1024  # bytes from the end of a log that are read
 SECRET = 8  # characters of the shortest key that is one
 HEAD = 1024 * 1024  # bytes from a log's beginning: it has the engine's settings
-# As Python ends a traceback, behind whatever a logger puts in front: ``ValueError: words``, ``a.b.KeyError``.
+# The end of a traceback of Python, behind any prefix of a logger: ``ValueError: words``, ``a.b.KeyError``.
 _RAISED = re.compile(
     r"^(?:.*[\s)\]])?(?<!raise )((?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt)(?:: .*)?)$"
 )
@@ -82,7 +82,7 @@ class Journal:
         return hidden(errors[-1].strip())[:300] if errors else None
 
     def lacking(self) -> Reason | None:
-        """Return what the environment of the engine lacks, by the log since the start, or ``None``."""
+        """Return the missing part of the environment in the log since the start, or ``None``."""
         lacking = logs.lacking("\n".join(complaining(self._read())))
         return None if lacking is None else unsecret(lacking)
 

@@ -41,6 +41,7 @@ _LEADING_BLOCK = re.compile(r"^\s*(<([A-Za-z][\w:|]{0,30})>).*?</\2>", re.DOTALL
 _PIECE = re.compile(r"\u0120[A-Za-z]|\u010a(?!\w)|\u2581\w|<0x[0-9A-F]{2}>")
 _PIECES = 2  # one alone may be a letter
 _NEXT_TURN = re.compile(r"\n[^\S\n]*(?:assistant|user|model|human)\s*(?:\n|:)", re.IGNORECASE)
+TURN_BEGUN = 40  # characters at the end of a prompt in which a thought may be opened
 
 
 def thinking_markup(text: str) -> str | None:
@@ -159,9 +160,6 @@ def _argument(keys: str) -> str:
         rf"|<(?:{keys})>\s*\S"  # <key>value
         rf"|[(,{{]\s*(?:{keys})\s*[=:]\s*\S"  # f(key=value), {{key: value}}
     )
-
-
-TURN_BEGUN = 40  # characters at the end of a prompt in which a thought may be opened
 
 
 def endless(ctx: Context, prompt: Prompt) -> bool:

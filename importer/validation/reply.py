@@ -24,8 +24,27 @@ class EventReason(StrEnum):
     NOT_UTF8 = "not-utf8"
 
 
+class ReplyReason(StrEnum):
+    """Why an answer is not read."""
+
+    GOES_ON = "goes-on"
+    CUT = "cut"
+    NOT_JSON = "not-json"
+    NOT_OBJECT = "not-object"
+    NO_CHOICES = "no-choices"
+    NO_CHOICE = "no-choice"
+    NOT_TEXT = "not-text"
+    CALLS_NO_LIST = "calls-no-list"
+    CALL_WITHOUT_INDEX = "call-without-index"
+    NO_NUMBER = "no-number"
+    LOGPROBS_NO_LIST = "logprobs-no-list"
+
+
 MAX_EVENT = 4 * 1024 * 1024  # bytes; real events stay under a few kB
 _BOM = b"\xef\xbb\xbf"
+DONE = "[DONE]"
+SPACE = "\u2581"  # how sentencepiece vocabularies write it
+BYTE_LEVEL = "\u0120\u010a"  # how byte-level vocabularies write a space and a newline
 
 
 class EventParser:
@@ -86,27 +105,6 @@ class EventParser:
         data, self._data, self._size = self._data, [], 0
         if data:
             yield "\n".join(data)
-
-
-class ReplyReason(StrEnum):
-    """Why an answer is not read."""
-
-    GOES_ON = "goes-on"
-    CUT = "cut"
-    NOT_JSON = "not-json"
-    NOT_OBJECT = "not-object"
-    NO_CHOICES = "no-choices"
-    NO_CHOICE = "no-choice"
-    NOT_TEXT = "not-text"
-    CALLS_NO_LIST = "calls-no-list"
-    CALL_WITHOUT_INDEX = "call-without-index"
-    NO_NUMBER = "no-number"
-    LOGPROBS_NO_LIST = "logprobs-no-list"
-
-
-DONE = "[DONE]"
-SPACE = "\u2581"  # how sentencepiece vocabularies write it
-BYTE_LEVEL = "\u0120\u010a"  # how byte-level vocabularies write a space and a newline
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,8 +164,9 @@ def _begins_turns(failure: Fail) -> bool:
 
 
 def _rests_on_answers(row: ProbeRow) -> bool:
-    """Return whether the verdict depends on answers, as does that on a parser which the engine does not
-    report.
+    """Return whether the verdict depends on answers.
+
+    That on a parser does, where the engine does not report it and a call decides.
     """
     parser = row.probe == settings_read_back.NAME and _of_engine(row)
     return parser or row.probe not in APART

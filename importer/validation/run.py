@@ -47,7 +47,31 @@ class SilenceReason(StrEnum):
     NO_ANSWERS = "no-answers"
 
 
+class SpoiltReason(StrEnum):
+    """The effect of a sampling value of the document."""
+
+    PASSES_WITHOUT = "passes-without"
+
+
 ENOUGH = 4  # consecutive probes without an answer: as many as run side by side
+# Neutral values, and the remedy for others. A temperature up to WARM spoils no answer of an intact model.
+NEUTRAL = {
+    "repetition_penalty": 1.0,
+    "presence_penalty": 0.0,
+    "frequency_penalty": 0.0,
+    "temperature": 0.0,
+}
+REMEDIES = {
+    "repetition_penalty": Reason(Remedy.TAKE_OUT_REPEAT_PENALTY),
+    "presence_penalty": Reason(Remedy.TAKE_OUT_PRESENCE_PENALTY),
+    "frequency_penalty": Reason(Remedy.TAKE_OUT_FREQUENCY_PENALTY),
+    "temperature": Reason(Remedy.LOWER_TEMPERATURE),
+}
+WARM = 1.0
+SIDE_BY_SIDE = 4  # probes at a time; engines batch, and probes of time, load or memory run alone
+EXCHANGES = 40  # of one probe that a receipt keeps: the first and the last ones
+Run = Callable[[Context], Outcome]
+Progress = Callable[[str], None]
 
 
 class CircuitBreaker:
@@ -72,29 +96,6 @@ class CircuitBreaker:
             return None
         reason = Reason(SilenceReason.NO_ANSWERS, probes=self._rows, seconds=self._limit)
         return Inconclusive(reason, "environment", Reason(Remedy.MORE_TIME_OR_LOG), trials=0)
-
-
-class SpoiltReason(StrEnum):
-    """The effect of a sampling value of the document."""
-
-    PASSES_WITHOUT = "passes-without"
-
-
-# Neutral values, and the remedy for others. A temperature up to WARM spoils no answer of an intact model.
-NEUTRAL = {
-    "repetition_penalty": 1.0,
-    "presence_penalty": 0.0,
-    "frequency_penalty": 0.0,
-    "temperature": 0.0,
-}
-REMEDIES = {
-    "repetition_penalty": Reason(Remedy.TAKE_OUT_REPEAT_PENALTY),
-    "presence_penalty": Reason(Remedy.TAKE_OUT_PRESENCE_PENALTY),
-    "frequency_penalty": Reason(Remedy.TAKE_OUT_FREQUENCY_PENALTY),
-    "temperature": Reason(Remedy.LOWER_TEMPERATURE),
-}
-WARM = 1.0
-Run = Callable[[Context], Outcome]
 
 
 def suspects(sampling: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,11 +126,6 @@ def judge(outcome: Outcome, name: str, value: float) -> Fail:
     note = Reason(SpoiltReason.PASSES_WITHOUT, name=name, value=value)
     failure = failing(outcome, "configuration", REMEDIES[name], note)
     return replace(failure, trials=outcome.trials + 1, agreed=None)
-
-
-SIDE_BY_SIDE = 4  # probes at a time; engines batch, and probes of time, load or memory run alone
-EXCHANGES = 40  # of one probe that a receipt keeps: the first and the last ones
-Progress = Callable[[str], None]
 
 
 class ServedEngine(Protocol):

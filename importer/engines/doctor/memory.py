@@ -81,7 +81,7 @@ def limits(case: DoctorCase) -> Iterator[tuple[int, int]]:
 
 
 def needed(case: DoctorCase) -> Amount | None:
-    """Return the bytes that the document takes on this machine; ``None`` for weights of unknown size."""
+    """Return the bytes of the document on this machine; ``None`` for weights of unknown size."""
     weights = _weights(case)
     if weights is None or case.document is None:
         return None
@@ -103,7 +103,7 @@ def _weights(case: DoctorCase) -> Amount | None:
 
 
 def _cache(case: DoctorCase) -> Amount:
-    """Return the KV cache, that vLLM takes at its start; on other engines it grows with the requests."""
+    """Return the KV cache, that vLLM allocates at its start; on other engines it grows with the requests."""
     if case.runs("vllm-cpu") and case.document is not None:
         configured = (case.document.get("engine_args") or {}).get("kv_cache_memory_bytes")
         space = cache_space(case.document)

@@ -37,6 +37,13 @@ PLAIN = re.compile(r"[\u0120\u2581]?[A-Za-z]{1,40}")  # a word, behind the sign 
 TIED = "tie_word_embeddings"
 PADDED = 1024  # rows
 LARGEST = 64 * 2**20  # bytes of a tokenizer file that are read
+NAMED = (*VLLM, "vllm-mlx")  # engines with a parser's name on their command line
+POINTER = b"version https://git-lfs"
+READ = {".safetensors", ".json", ".jinja", ".model", ".tiktoken", ".txt"}
+CONFIGS = ("config.json", "params.json")  # Mistral's own files have the other
+INDEX = "model.safetensors.index.json"
+ROPE = "rope_theta"
+PARAMETERS = "rope_parameters"
 
 
 def tokenizer(case: DoctorCase) -> Result:
@@ -172,15 +179,6 @@ def _json(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return data if isinstance(data, dict) else {}
-
-
-NAMED = (*VLLM, "vllm-mlx")  # engines with a parser's name on their command line
-POINTER = b"version https://git-lfs"
-READ = {".safetensors", ".json", ".jinja", ".model", ".tiktoken", ".txt"}
-CONFIGS = ("config.json", "params.json")  # Mistral's own files have the other
-INDEX = "model.safetensors.index.json"
-ROPE = "rope_theta"
-PARAMETERS = "rope_parameters"
 
 
 def parsers(case: DoctorCase) -> Result:

@@ -42,7 +42,7 @@ PAIRS = {opening: (opening, closing) for opening, closing in STATE._DEFAULT_OPEN
 
 @dataclass(frozen=True)
 class Composed:
-    """A tokenizer, the tool parser that the request names, and the markers that the server knows."""
+    """A tokenizer, the tool parser of the request, and the markers of the server."""
 
     tokenizer: Any
     tool: str | None

@@ -11,6 +11,7 @@ from typing import Any
 from .wire import failure
 
 SHOWN = 6  # differing splits that are returned; the rest are only counted
+Feed = Callable[[list[int]], "dict[str, Any]"]
 
 
 def reading(calls: Iterable[tuple[str, str]], reasoning: str | None, content: str | None) -> dict[str, Any]:
@@ -44,9 +45,6 @@ class Assembled:
         calls = [(call["name"], call["arguments"]) for _, call in sorted(self._calls.items())]
         texts = {key: "".join(parts) or None for key, parts in self._texts.items()}
         return reading(calls, texts["reasoning"], texts["content"])
-
-
-Feed = Callable[[list[int]], "dict[str, Any]"]
 
 
 def in_two(tokens: int) -> list[int]:

@@ -117,7 +117,7 @@ class Generator:
         self.tokenizer, self.sample = tokenizer, sample
 
     def _apply_chat_template(self, *_messages: Any, **_variables: Any) -> str:
-        """Return the prompt, in which the server looks for an open thought."""
+        """Return the prompt; the server looks in it for an open thought."""
         return str(self.sample["prompt"])
 
     async def chat(self, **_settings: Any) -> Any:

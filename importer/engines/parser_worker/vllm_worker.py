@@ -209,7 +209,7 @@ def texts_of(
 
 
 def ended(ids: list[int], tokenizer: Any) -> list[int]:
-    """Return the ids with the token that stopped generation, of which the text has no trace."""
+    """Return the ids with the token that stopped generation, that is absent from the text."""
     return ids if tokenizer.eos_token_id is None else [*ids, tokenizer.eos_token_id]
 
 

@@ -1,4 +1,4 @@
-"""The probe of earlier calls: they reach the prompt, in the form in which the model writes them."""
+"""The probe of earlier calls: they reach the prompt, in the format of the model."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def turned_round(ctx: Context) -> Fail | None:
 
 
 def inverted(thinking: str, silent: str) -> Fail | None:
-    """Return the fault of two prompts, with thinking and without, of which only the first ends in a closed
+    """Return the fault of two prompts, with thinking and without, where only the first ends in a closed
     block.
     """
     if not _closes(thinking) or _closes(silent):

@@ -29,7 +29,7 @@ NAME = "stream-equals-whole"
 LESSON = (
     "Streaming paths lose calls, braces and reasoning: one parser emptied 27 of 64 splits, with HTTP 200."
 )
-REPEATS = 2  # further whole answers, to tell a difference of the path from a difference of the dice
+REPEATS = 2  # further answers: a difference of the path repeats, one of random draws does not
 needs = no_chat
 
 Form = tuple[object, ...]

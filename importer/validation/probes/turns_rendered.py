@@ -262,9 +262,7 @@ def judge_beginnings(earlier: str, new: str) -> Outcome:
 
 
 def judge_letters(text: str, is_named: Callable[[str], bool]) -> Outcome:
-    """Judge a conversation without escapes as it is rendered; ``is_named`` returns whether the template names
-    one.
-    """
+    """Judge a rendered conversation without escapes; ``is_named`` returns whether the template names one."""
     match = ENTITY.search(text)
     if match is None or is_named(match.group()):
         return Pass(Reason(TurnsReason.LETTERS_KEPT))

@@ -1,4 +1,4 @@
-"""The probe of typed arguments: every type, nested and beyond ASCII, arrives as it is, encoded once."""
+"""The probe of typed arguments: every type, nested and beyond ASCII, arrives unchanged, encoded once."""
 
 from __future__ import annotations
 
