@@ -1,4 +1,4 @@
-"""Where things live: folders and the few environment variables that move them; and the clock."""
+"""Configuration from the environment: the home folder, switches, names of backends; and the clock."""
 
 from __future__ import annotations
 
@@ -6,28 +6,27 @@ import os
 from datetime import UTC, datetime
 from pathlib import Path
 
-# Where the Hub's token may stand.
+# Backends: the names of engines in documents.
+NAMES = ("vllm", "mlx", "mlx-vlm", "vllm-mlx")
+# Variables that may hold the Hub's token.
 TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_TOKEN", "HF_TOKEN_PATH")
 
 
 def home() -> Path:
-    """Engines and caches: ``IMPORTER_HOME``, else the platform's data directory."""
-    given = os.environ.get("IMPORTER_HOME")
-    if given:
-        return Path(given).expanduser()
+    """Return the folder of engines and caches: ``IMPORTER_HOME``, else the platform's data directory."""
+    override = os.environ.get("IMPORTER_HOME")
+    if override:
+        return Path(override).expanduser()
     from platformdirs import user_data_path
 
     return user_data_path("importer", appauthor=False)
 
 
 def flag(name: str) -> bool:
-    """Return whether an environment variable is switched on, read as huggingface_hub reads its own."""
+    """Return whether an environment variable is switched on, by huggingface_hub's rule."""
     return os.environ.get(name, "").strip().upper() in {"1", "ON", "YES", "TRUE"}
 
 
 def now() -> str:
-    """Return the time as receipts and tables have it: ISO 8601 in UTC, whole seconds."""
+    """Return the time for receipts and tables: ISO 8601 in UTC, whole seconds."""
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-NAMES = ("vllm", "mlx", "mlx-vlm", "vllm-mlx")

@@ -1,8 +1,8 @@
 """The one place that starts a process: an argv list, an environment by purpose, a group of its own.
 
-A process inherits the variables that ``ENVIRONMENT`` lists for its purpose and no other. It runs in the root
-folder or in one of ours, and each Python is ``isolated`` or ``SHELTERED``: the importer's working directory
-is not on its path.
+A process inherits only the variables that ``ENVIRONMENT`` lists for its purpose. It runs in the root folder
+or in one of importer's folders. Each Python is ``isolated`` or ``SHELTERED``: the working directory of
+importer is not on its path.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MORE = "IMPORTER_ENGINE_ENV"  # names of further variables for engines, with com
 
 
 class Purpose(StrEnum):
-    """What a process is for, which decides what it inherits."""
+    """The purpose of a process; it decides the inherited variables."""
 
     SANDBOX = "sandbox"
     QUESTION = "question"
@@ -43,7 +43,7 @@ class Purpose(StrEnum):
     EDITOR = "editor"
 
 
-# As docs/security.md shows them.
+# Descriptions in docs/security.md.
 PURPOSES: Mapping[Purpose, str] = {
     Purpose.SANDBOX: "the sandbox that reads a stranger's text",
     Purpose.QUESTION: "an engine's Python, asked for its version and its folders",
@@ -64,7 +64,7 @@ BASE = (
     "PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR", "LD_LIBRARY_PATH",
     "DYLD_*", "NIX_LD*",
 )  # fmt: skip
-INTERPRETER = (*BASE, "PYENV_*", "CONDA_*")  # what a launching script of pyenv or conda reads
+INTERPRETER = (*BASE, "PYENV_*", "CONDA_*")  # for launching scripts of pyenv and conda
 NETWORK = (
     "http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY",
     "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
@@ -84,7 +84,7 @@ COMPUTE = (
 )  # fmt: skip
 INSTALLING = (
     *INTERPRETER, *NETWORK, "PIP_*", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "XDG_DATA_HOME",
-    "NETRC", "DBUS_SESSION_BUS_ADDRESS", "PYTHON_KEYRING_BACKEND",  # where pip finds an index's password
+    "NETRC", "DBUS_SESSION_BUS_ADDRESS", "PYTHON_KEYRING_BACKEND",  # for pip's password of an index
     "CC", "CXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "MAKEFLAGS", "CMAKE_*", "MAX_JOBS", "SDKROOT",
     "MACOSX_DEPLOYMENT_TARGET", "PKG_CONFIG_PATH", "CARGO_*", "RUSTUP_*", "CUDA_*", "NVIDIA_*",
 )  # fmt: skip
@@ -99,14 +99,14 @@ ENVIRONMENT: Mapping[Purpose, tuple[str, ...]] = {
     Purpose.PACKAGES: (*BASE, *NETWORK, "APT_CONFIG"),
     Purpose.EDITOR: ("*",),
 }
-# An engine's Python may be a script of the person's that sets PYTHONPATH, which ``-I`` would not read.
+# An engine's Python may be a user's script that sets PYTHONPATH; ``-I`` would ignore that.
 SHELTERED = (Purpose.QUESTION, Purpose.ENGINE)
 EXTENSIBLE = (Purpose.INSTALL, Purpose.ENGINE, Purpose.PARSERS)  # by the names in ``MORE``
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How a process ended: its exit status, negative for a signal, and what it wrote."""
+    """A finished process: its exit status, negative for a signal, and its output."""
 
     code: int
     output: str
@@ -114,14 +114,12 @@ class Finished:
 
 
 def isolated(*arguments: str, python: str | Path = sys.executable) -> list[str]:
-    """Return the argv of a Python that reads neither the working directory nor variables nor a user's
-    packages.
-    """
+    """Return the argv of a Python that ignores working directory, variables and the user's packages."""
     return [str(python), "-I", *arguments]
 
 
 def environment(purpose: Purpose, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return what a process of this purpose inherits, and ``extra``."""
+    """Return the variables that a process of this purpose inherits, and ``extra``."""
     shelter = {"PYTHONSAFEPATH": "1"} if purpose in SHELTERED else {}
     return {n: v for n, v in os.environ.items() if _allowed(n, purpose)} | shelter | dict(extra or {})
 
@@ -147,9 +145,9 @@ def start(
     extra: Mapping[str, str] | None = None,
     keep: Sequence[int] = (),
 ) -> Process:
-    """Start a process that leads a group of its own, in ``folder``. Raises OSError.
+    """Start a process that leads a group of its own, in ``folder``.
 
-    ``keep`` are the descriptors that it inherits beside the three streams.
+    ``keep`` are the descriptors that it inherits beside the three streams. Raises OSError.
     """
     return subprocess.Popen(
         list(argv), stdin=stdin, stdout=stdout, stderr=stderr, env=environment(purpose, extra), cwd=folder,
@@ -168,8 +166,8 @@ def run(
 ) -> Finished:
     """Run a process to its end with ``text`` on its standard input.
 
-    However this is left, its whole group has ended. Raises OSError: TimeoutError after ``seconds``, EFBIG for
-    more than ``MOST_OUTPUT`` bytes.
+    The whole group has ended on return and on every exception. Raises OSError: TimeoutError after
+    ``seconds``, EFBIG for more than ``MOST_OUTPUT`` bytes.
     """
     deadline = time.monotonic() + seconds
     process = start(argv, purpose, folder=folder, extra=extra, stdin=PIPE, stdout=PIPE, stderr=PIPE)
@@ -184,7 +182,10 @@ def run(
 
 
 def attend(argv: Sequence[str]) -> int:
-    """Run the person's editor in the person's terminal and folder; its exit status. Raises OSError."""
+    """Run the user's editor in the user's terminal and folder, and return its exit status.
+
+    Raises OSError.
+    """
     with subprocess.Popen(list(argv), env=environment(Purpose.EDITOR)) as process:
         try:
             return process.wait()
@@ -194,7 +195,7 @@ def attend(argv: Sequence[str]) -> int:
 
 
 def ended(process: Process, seconds: float) -> int | None:
-    """Return the exit status, as soon as there is one within ``seconds``."""
+    """Return the exit status of a process that ends within ``seconds``, else ``None``."""
     try:
         return process.wait(seconds)
     except subprocess.TimeoutExpired:
@@ -202,7 +203,7 @@ def ended(process: Process, seconds: float) -> int | None:
 
 
 def end(process: Process) -> int:
-    """Kill the whole group and close its pipes; the leader's exit status."""
+    """Kill the whole group, close its pipes and return the leader's exit status."""
     send(process.pid, signal.SIGKILL)
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
@@ -212,16 +213,16 @@ def end(process: Process) -> int:
 
 
 def send(group: int, number: int) -> None:
-    """Send a signal to every process of the group; a group that is gone is fine."""
+    """Send a signal to every process of the group; an ended group is no error."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
 
 
-def _exchange(process: Process, given: bytes, deadline: float) -> tuple[bytes, bytes]:
-    """Write ``given`` and read both streams to their ends, all watched so that none blocks another."""
+def _exchange(process: Process, text: bytes, deadline: float) -> tuple[bytes, bytes]:
+    """Write ``text`` and return both streams; all three are watched, so none blocks another."""
     assert process.stdin and process.stdout and process.stderr  # noqa: S101, PT018 - opened with pipes above
     texts = {process.stdout.fileno(): bytearray(), process.stderr.fileno(): bytearray()}
-    waiting = memoryview(given)
+    waiting = memoryview(text)
     os.set_blocking(process.stdin.fileno(), False)
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdin, selectors.EVENT_WRITE)
@@ -236,7 +237,7 @@ def _exchange(process: Process, given: bytes, deadline: float) -> tuple[bytes, b
                 if not piece:
                     selector.unregister(key.fileobj)
                 continue
-            with contextlib.suppress(BrokenPipeError):  # it reads no further, and may answer all the same
+            with contextlib.suppress(BrokenPipeError):  # the process reads no further, and may still write
                 waiting = waiting[os.write(key.fd, waiting[: 1 << 16]) :] if waiting else waiting
                 if waiting:
                     continue
@@ -247,7 +248,10 @@ def _exchange(process: Process, given: bytes, deadline: float) -> tuple[bytes, b
 
 
 def _ready(selector: selectors.BaseSelector, deadline: float) -> Iterator[selectors.SelectorKey]:
-    """Yield the descriptors that can be read or written, until none is left. Raises TimeoutError."""
+    """Yield the descriptors that can be read or written, until none is left.
+
+    Raises TimeoutError.
+    """
     while selector.get_map():
         ready = selector.select(max(0.0, deadline - time.monotonic()))
         if not ready:

@@ -1,8 +1,8 @@
-"""YAML that somebody else wrote, as data or as nodes: in linear time, bounded, and with errors of ours.
+"""A reader of untrusted YAML, as data or as nodes: linear time, bounded, errors with reasons and lines.
 
-PyYAML gives the events, from libyaml where it is there, and no more than that: its composer recurses, it
-takes merge keys as often as they are named, and its constructors raise whatever Python raises. Here an alias
-weighs as much as what it stands for, so that nothing grows unseen.
+Only the events are PyYAML's, from libyaml where it is installed: PyYAML's composer recurses, copies merge
+keys as often as they are named, and its constructors raise any exception. Here an alias has the weight of
+its anchor's value, so repeated aliases reach the limit.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class YamlReason(StrEnum):
-    """Why a text is not read."""
+    """Reasons why a text is rejected."""
 
     SYNTAX = "syntax"
     CHARACTER = "character"
@@ -49,7 +49,7 @@ class YamlReason(StrEnum):
 
 
 class YamlError(ValueError):
-    """A text that is not read: why, and where; lines and columns count from 1."""
+    """A rejected text, with reason, line and column; both count from 1."""
 
     def __init__(self, reason: Reason, line: int = 1, column: int = 1) -> None:
         self.reason, self.line, self.column = reason, line, column
@@ -58,7 +58,7 @@ class YamlError(ValueError):
 
 @dataclass(slots=True)
 class _Open:
-    """A list or a map whose end has not come; ``weight`` counts what is in it, aliases in full."""
+    """An open list or map; ``weight`` counts its values, aliases in full."""
 
     node: yaml.CollectionNode
     anchor: str | None
@@ -79,7 +79,10 @@ class _Composer:
     ended: bool = False
 
     def take(self, event: Any) -> None:
-        """One event. Raises YamlError."""
+        """Add one event.
+
+        Raises YamlError.
+        """
         if isinstance(event, yaml.AliasEvent):
             self._alias(event)
         elif isinstance(event, yaml.ScalarEvent):
@@ -133,7 +136,7 @@ class _Composer:
         self.anchors[event.anchor] = node, weight
 
     def _place(self, node: yaml.Node, weight: int, *, new: int) -> None:
-        """``new`` of its weight has not been counted yet."""
+        """Add a node to the innermost open list or map; ``new`` is the uncounted part of its weight."""
         self.met += new
         if self.met > self.most:
             raise _error(YamlReason.MANY, node.start_mark, most=self.most)
@@ -152,7 +155,10 @@ class _Composer:
 
 
 def compose(text: str, *, longest: int = MOST_CHARACTERS, most: int = MOST_VALUES) -> yaml.Node | None:
-    """Return the root node of a text; ``None`` where it holds nothing. Raises YamlError."""
+    """Return the root node of a text; ``None`` for an empty text.
+
+    Raises YamlError.
+    """
     if len(text) > longest:
         raise YamlError(Reason(YamlReason.LONG, most=longest))
     composer = _Composer(most)
@@ -171,23 +177,23 @@ def compose(text: str, *, longest: int = MOST_CHARACTERS, most: int = MOST_VALUE
 
 
 def read(text: str, *, longest: int = MOST_CHARACTERS, most: int = MOST_VALUES) -> Any:
-    """Return the data of a text: maps, lists, scalars. Raises YamlError.
+    """Return the data of a text: maps, lists, scalars.
 
-    ``longest`` and ``most`` are the characters and the values that it may hold.
+    ``longest`` and ``most`` are the limits of characters and values. Raises YamlError.
     """
     root = compose(text, longest=longest, most=most)
     return None if root is None else _Builder().build(root)
 
 
 class _Builder:
-    """Data from nodes. An alias stands for the very object that its anchor made."""
+    """Data from nodes; an alias is the same object as its anchor."""
 
     def __init__(self) -> None:
         self._made: dict[int, Any] = {}
         self._path: list[str] = []  # of the keys that lead to the map being built
 
     def build(self, node: yaml.Node) -> Any:
-        """Return the data of a node; recursion is as deep as the text, which is bounded."""
+        """Return the data of a node; ``DEEPEST`` bounds the recursion."""
         if id(node) not in self._made:
             self._made[id(node)] = self._build(node)
         return self._made[id(node)]
@@ -202,15 +208,15 @@ class _Builder:
         raise _error(YamlReason.TAG, node.start_mark, tag=node.tag)
 
     def _map(self, node: yaml.MappingNode) -> dict[Any, Any]:
-        """Return what it merges comes first, and its own keys win; no key is said twice."""
+        """Return a map: merged keys first, its own keys win; a repeated key is an error."""
         merged: dict[Any, Any] = {}
         own: dict[Any, Any] = {}
         first: dict[Any, int] = {}
         for key, value in node.value:
             if key.tag == MERGE:
                 for taken in self._merged(value):
-                    for inner, said in taken.items():
-                        merged.setdefault(inner, said)
+                    for inner, inherited in taken.items():
+                        merged.setdefault(inner, inherited)
                 continue
             name = self._key(key)
             if name in own:
@@ -223,7 +229,7 @@ class _Builder:
         return {**merged, **own} if merged else own
 
     def _merged(self, node: yaml.Node) -> Iterator[Mapping[Any, Any]]:
-        """Yield the maps that a ``<<`` names, the one that counts most first."""
+        """Yield the maps under a ``<<``, in their precedence."""
         for one in node.value if isinstance(node, yaml.SequenceNode) else [node]:
             if not isinstance(one, yaml.MappingNode):
                 raise _error(YamlReason.MERGE, one.start_mark)
@@ -244,7 +250,7 @@ def _resolver() -> Any:
 
 
 def _tag(kind: type[yaml.Node], event: Any) -> str:
-    """Return the tag that a node has by itself or by its looks."""
+    """Return the tag of a node, explicit or resolved from its value."""
     if event.tag is not None and event.tag != "!":
         return str(event.tag)
     value = event.value if kind is yaml.ScalarNode else None
@@ -253,15 +259,16 @@ def _tag(kind: type[yaml.Node], event: Any) -> str:
 
 @cache
 def _constructors() -> Mapping[str, Callable[[yaml.ScalarNode], Any]]:
-    """PyYAML's own, one for each scalar tag that is read."""
+    """Return PyYAML's constructors, one for each supported scalar tag."""
     made: Any = yaml.constructor.SafeConstructor()
     names = ("null", "bool", "int", "float", "binary", "timestamp", "str")
     return {TAG + name: getattr(made, f"construct_yaml_{name}") for name in names}
 
 
 def _scalar(node: yaml.ScalarNode) -> Any:
-    """Return the value. Raises YamlError for a tag that is not read, and for a text that its tag does not
-    fit.
+    """Return the value of a scalar.
+
+    Raises YamlError for an unsupported tag, and for a text that does not fit its tag.
     """
     constructor = _constructors().get(node.tag)
     if constructor is None:
@@ -271,7 +278,7 @@ def _scalar(node: yaml.ScalarNode) -> Any:
         raise _error(YamlReason.VALUE, node.start_mark, value=node.value[:40], tag=kind)
     try:
         return constructor(node)
-    except Exception:  # KeyError, IndexError, AttributeError …: whatever the constructor meets first
+    except Exception:  # KeyError, IndexError, AttributeError …: constructors raise any of them
         raise _error(YamlReason.VALUE, node.start_mark, value=node.value[:40], tag=kind) from None
 
 
@@ -282,14 +289,14 @@ def _error(kind: YamlReason, mark: Any, **fields: object) -> YamlError:
 
 
 def error_of(error: yaml.YAMLError) -> YamlError:
-    """PyYAML's error as ours."""
+    """Return a PyYAML error as YamlError."""
     return _marked(error) if isinstance(error, yaml.MarkedYAMLError) else _syntax(str(error))
 
 
 def _marked(error: yaml.MarkedYAMLError, lines: Sequence[str] = ()) -> YamlError:
-    """Return where YAML stopped, and what it was in the middle of where that began earlier.
+    """Return the error with its line, and with its context where that began on an earlier line.
 
-    ``lines`` are the text's: libyaml stops behind the last one, where nobody can look.
+    ``lines`` are the text's: an error behind the last line is reported at its end.
     """
     mark, began = error.problem_mark or error.context_mark, error.context_mark
     line, column = (1, 1) if mark is None else (mark.line + 1, mark.column + 1)
@@ -300,15 +307,15 @@ def _marked(error: yaml.MarkedYAMLError, lines: Sequence[str] = ()) -> YamlError
 
 
 def _syntax(problem: str, line: int = 1, column: int = 1, *, context: str = "", since: int = 0) -> YamlError:
-    """``context`` is what it was in the middle of, which began on line ``since`` where that is not 0."""
+    """Return a syntax error; ``context`` is the enclosing construct, ``since`` its first line or 0."""
     return YamlError(Reason(YamlReason.SYNTAX, problem=problem, context=context, since=since), line, column)
 
 
 def _character(text: str, problem: str) -> YamlError:
-    """Return the character is looked for: libyaml counts bytes where it says where."""
-    found = yaml.reader.Reader.NON_PRINTABLE.search(text)
-    if found is None:
+    """Return the error of an invalid character, with its position in characters; libyaml counts bytes."""
+    match = yaml.reader.Reader.NON_PRINTABLE.search(text)
+    if match is None:
         return _syntax(problem)
-    at = found.start()
+    at = match.start()
     reason = Reason(YamlReason.CHARACTER, code=f"{ord(text[at]):04X}")
     return YamlError(reason, text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))

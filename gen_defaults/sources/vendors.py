@@ -51,7 +51,7 @@ def _row(request: SourceRequest, repo: str, known: Mapping[str, Any]) -> dict[st
     if not snapshot.has(FILE):
         return dict(known) if request.folder else {}
     if text is None:
-        why = snapshot.unknown.get(FILE, Reason(UnreadReason.NOT_KEPT))
+        why = snapshot.unknown.get(FILE, Reason(UnreadReason.NOT_STORED))
         raise IndexFailure(f"{repo}: {FILE} cannot be read: {render(why)}")
     digest = hashlib.sha256(text.encode()).hexdigest()
     if request.pinned and digest != known.get("sha256"):

@@ -1,6 +1,6 @@
-"""The reading of a snapshot, all of it, as tasks of the sandbox: template, card, configuration and listing.
+"""Tasks of the sandbox that read a snapshot: its template, card, configuration and listing.
 
-Whoever asks imports the shapes and the declarations; the readers themselves are loaded in the child.
+The caller imports the types and declarations; the child imports the readers.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from importer.signals.engine_capabilities import Abilities, Machine
 from importer.signals.evidence import Evidence
 from importer.signals.tables import Table
 
-SECONDS = 10.0  # of processor time; real repositories take 0.1 to 0.5 s
+SECONDS = 10.0  # of processor time; real repositories need 0.1 to 0.5 s
 
 
 class AnalysisReason(StrEnum):
-    """Why a repository is no ground for a decision."""
+    """Reasons why a repository gives no decision."""
 
     NOTHING = "nothing"
 
@@ -33,11 +33,11 @@ class AnalysisReason(StrEnum):
 class Question:
     """A snapshot to read.
 
-    ``any_kind``   the user said which kind of model it is.
-    ``given``      a template in place of the model's own.
-    ``machine``    what the document is for, with its operating system's name as ``platform``.
+    ``any_kind``   whether the user set the kind of model.
+    ``override``   a template in place of the model's own.
+    ``machine``    the target of the document; ``platform`` its operating system.
     ``table``      a parser table in place of the shipped one.
-    ``study``      what rendering showed of the same snapshot before.
+    ``study``      an earlier analysis of the same snapshot's template.
     """
 
     snapshot: Snapshot
@@ -45,14 +45,14 @@ class Question:
     machine: Machine
     ignore_name: bool = False
     any_kind: bool = False
-    given: TemplateOverride | None = None
+    override: TemplateOverride | None = None
     table: Table | None = None
     study: TemplateAnalysis | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What the files say, whatever the engine: ``facts`` name parsers as the tables do."""
+    """The analysis of a snapshot for all engines; ``facts`` have the tables' names of parsers."""
 
     kind: str
     template: Template | None
@@ -63,7 +63,7 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class EngineQuestion:
-    """The facts of a snapshot, and the engine that they are to be told for."""
+    """The facts of a snapshot, and the engine for them."""
 
     snapshot: Snapshot
     facts: tuple[Evidence, ...]
@@ -90,5 +90,5 @@ FOR_ENGINE = Task(
 
 
 def too_costly(snapshot: Snapshot, over: OverLimit) -> RepositoryError:
-    """Return the error for a repository whose reading exceeds a limit."""
+    """Return the error for a repository that exceeds a limit of the sandbox."""
     return RepositoryError("too-costly", file="text", repo=snapshot.label, limit=over.reason)

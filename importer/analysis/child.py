@@ -1,4 +1,4 @@
-"""What the sandbox does with a snapshot: pure readers, run in the child alone."""
+"""The sandbox's tasks on a snapshot: pure readers that run in the child alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from importer.signals.kind import find_kind
 
 
 def warm() -> None:
-    """Read the tables and our templates: no file can be opened later."""
+    """Read the tables and the conventions: no file can be opened later."""
     tables.shipped()
     tables.sampling_table()
     wrap.warm()
@@ -27,7 +27,10 @@ def warm() -> None:
 
 
 def analyse(question: Question) -> Analysis:
-    """Return everything that holds for every engine. Raises RepositoryError, UsageError("bad-value")."""
+    """Return the analysis for all engines.
+
+    Raises RepositoryError and UsageError("bad-value").
+    """
     if question.table is None:
         return _analyse(question)
     with tables.standing_in(question.table):
@@ -42,28 +45,28 @@ def _analyse(question: Question) -> Analysis:
         raise problem
     _check_something(snapshot)
     template, tokens = find.find(snapshot), vocabulary.read(snapshot)
-    if question.given is not None:
-        template = template_of(question.given, template, tokens, renderer)
+    if question.override is not None:
+        template = template_of(question.override, template, tokens, renderer)
     study = question.study
     if study is None and template is not None:
         study = analyze(template, tokens, renderer)
     facts = collect(
         snapshot, kind, study, question.platform, ignore_name=question.ignore_name,
         machine=question.machine, able=capabilities.load,
-        template=None if question.given is None else question.given.source,
+        template=None if question.override is None else question.override.source,
     )  # fmt: skip
     return Analysis(kind.kind, template, tokens, study, tuple(facts))
 
 
 def bind(bound: EngineQuestion) -> Facts:
-    """Return the facts under the engine's own names, and what speaks for this engine alone."""
+    """Return the facts with the engine's own names, and the facts for this engine alone."""
     return Facts(
         tuple(for_engine(bound.facts, bound.snapshot, bound.engine, bound.parsers, bound.able, bound.machine))
     )
 
 
 def _check_something(snapshot: Snapshot) -> None:
-    """A repository without any file that says something is no ground for a decision."""
+    """Raise RepositoryError("nothing-to-decide") for a repository without any useful file."""
     if (
         not snapshot.texts
         and not snapshot.info.get("config")

@@ -205,7 +205,7 @@ def study_snapshot(
     found = bench.analyse(
         Question(
             snapshot, platform_for(request.device), machine, ignore_name=request.ignore_name,
-            any_kind="kind" in request.preferences.values, given=request.template, table=tables.stand_in(),
+            any_kind="kind" in request.preferences.values, override=request.template, table=tables.stand_in(),
         )
     )  # fmt: skip
     facts, study, template = found.facts, found.study, found.template
@@ -273,7 +273,7 @@ def _given(
 
     Raises UsageError("bad-value") for one that cannot be rendered or would be given in vain.
     """
-    from importer.signals.template_markers import given_by
+    from importer.signals.template_markers import from_override
 
     if request.template is None:
         return []
@@ -283,7 +283,7 @@ def _given(
         problem = Reason(DecidingReason.NOT_RENDERED, problem=first)
     if problem is not None:
         raise UsageError("bad-value", setting=Setting.TEMPLATE, value=request.template.word, problem=problem)
-    return given_by(request.template, target.backend)
+    return from_override(request.template, target.backend)
 
 
 def _proof(

@@ -173,7 +173,7 @@ def run_on(
             journal=Journal(served.log, lambda: served.alive, engine.deaths, code=lambda: served.code),
             memory=lambda: served.memory,
             fit=lambda: _fit_error(stored, served.log) or _resident(stored, served.memory),
-            told=served.told,
+            argv=served.argv,
             tokens=tokenizer.asker(installed.python, weights),
             files=files_of(stored, weights),
         ).to_json()

@@ -1,1 +1,1 @@
-"""Chat templates: where they are, how they render, what they write."""
+"""Chat templates: their files, their rendering, and their analysis by rendering known conversations."""

@@ -1,4 +1,4 @@
-"""What a model is asked and answers, in messages as serving code makes them."""
+"""Cases: the conversations that importer renders, in the messages of serving code."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ CALLS: Mapping[str, tuple[SampleCall, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn of a conversation, before it is put into messages."""
+    """One turn of a conversation, independent of the form of messages."""
 
     role: Literal["system", "user", "assistant", "tool"]
     text: str = ""
@@ -110,16 +110,16 @@ ASK_AGAIN = Turn("user", FOLLOW_UP)
 
 @dataclass(frozen=True, slots=True)
 class CaseStyle:
-    """How serving code writes messages for a template; the first that the template can print is kept.
+    """The form of messages for a template; the first form that the template can render is used.
 
-    ``arguments``  as an object, or as JSON text for templates that print them as they come.
-    ``ids``        nine characters and digits as Mistral demands, or ``functions.name:0`` as Kimi prints.
-    ``empty``      what stands for no content: ``""``, ``None`` or no key.
+    ``arguments``  as an object, or as JSON text for templates that print them unchanged.
+    ``ids``        nine characters and digits as Mistral requires, or ``functions.name:0`` as Kimi prints.
+    ``empty``      the value for no content: ``""``, ``None`` or no key.
     ``parts``      content as a list of text parts.
     ``flat``       name and arguments in the call itself, without ``function``.
     ``reasoning``  the field that holds reasoning; ``parts`` is a part of the content.
-    ``system``     a system turn stands first.
-    ``tail``       what follows, for templates that refuse to end with the assistant.
+    ``system``     whether a system turn stands first.
+    ``tail``       role of a last turn, for templates that refuse to end with the assistant.
     """
 
     arguments: Literal["object", "text"] = "object"
@@ -176,10 +176,10 @@ class CaseStyle:
 
     def _result(self, written: Sequence[Mapping[str, Any]], turn: Turn) -> dict[str, Any]:
         calls: list[dict[str, Any]] = [c for m in written for c in m.get("tool_calls", ())]
-        asked: dict[str, Any] = calls[-1] if calls else {"id": self._id("", 0), "name": ""}
-        name = asked.get("function", asked)["name"]
+        call: dict[str, Any] = calls[-1] if calls else {"id": self._id("", 0), "name": ""}
+        name = call.get("function", call)["name"]
         content: Any = [{"type": "text", "text": turn.text}] if self.parts else turn.text
-        return {"role": "tool", "tool_call_id": asked["id"], "name": name, "content": content}
+        return {"role": "tool", "tool_call_id": call["id"], "name": name, "content": content}
 
 
 STYLES: tuple[CaseStyle, ...] = (
@@ -204,5 +204,5 @@ STYLES: tuple[CaseStyle, ...] = (
 
 
 def tools_for(calls: Sequence[SampleCall]) -> tuple[Mapping[str, Any], ...]:
-    """Return the tools on offer when these calls are made."""
+    """Return the tools offered for these calls."""
     return (*TOOLS, CLEAR) if any(c.name == CLEAR["function"]["name"] for c in calls) else TOOLS

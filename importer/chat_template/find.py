@@ -1,4 +1,4 @@
-"""Where a repository keeps its chat template, and which one of a named set serves tools."""
+"""The chat template of a repository, and the choice from a named set for requests with tools."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ FILES = ("tokenizer_config.json", "chat_template.json", "processor_config.json")
 class Template:
     """A chat template.
 
-    ``text``    the one that serves a request with tools.
-    ``source``  the file it was found in; ``name`` its name there.
+    ``text``    of the template for requests with tools.
+    ``source``  its file; ``name`` its name in the file.
     ``all``     every name of its set.
-    ``plain``   the one that serves a request without tools, where that is another.
+    ``plain``   text of the template for requests without tools, where it differs.
     """
 
     text: str
@@ -36,44 +36,43 @@ class Template:
 
     @property
     def digest(self) -> str:
-        """Sha256 of the texts, hexadecimal."""
+        """Return the SHA-256 of the texts, hexadecimal."""
         return hashlib.sha256(f"{self.text}{self.plain}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def find(snapshot: Snapshot) -> Template | None:
-    """Return the template that serves a request with tools: ``tool_use`` of a named set, else ``default``.
+    """Return the template for requests with tools: ``tool_use`` of a named set, else ``default``.
 
-    Raises RepositoryError("broken-json") for a file that is no JSON, ("too-large") past a million characters.
+    Raises RepositoryError("broken-json") for a file that is not valid JSON, and RepositoryError("too-large")
+    past a million characters.
     """
-    found: dict[str, tuple[str, str]] = {}
+    templates: dict[str, tuple[str, str]] = {}
     for name, text, source in _places(snapshot):
-        found.setdefault(name, (text, source))
-    if not found:
+        templates.setdefault(name, (text, source))
+    if not templates:
         return None
-    name = next((n for n in (TOOL_USE, DEFAULT) if n in found), next(iter(found)))
-    for text, source in found.values():
+    name = next((n for n in (TOOL_USE, DEFAULT) if n in templates), next(iter(templates)))
+    for text, source in templates.values():
         if len(text) > MAX_CHARACTERS:
             limit = f"{MAX_CHARACTERS:,} characters of a template"
             raise RepositoryError("too-large", file=source, repo=snapshot.label, limit=limit)
-    text, source = found[name]
-    plain = found[DEFAULT][0] if DEFAULT in found and name != DEFAULT else ""
-    return Template(text, source, name, tuple(sorted(found)), plain)
+    text, source = templates[name]
+    plain = templates[DEFAULT][0] if DEFAULT in templates and name != DEFAULT else ""
+    return Template(text, source, name, tuple(sorted(templates)), plain)
 
 
 def others(snapshot: Snapshot, template: Template) -> tuple[str, ...]:
-    """Return files with another text under the names that ``template`` serves: what else an engine may
-    read.
-    """
-    told = {t.strip() for t in (template.text, template.plain or template.text)}
+    """Return the files with another text under the names of ``template``; an engine may read them instead."""
+    served = {t.strip() for t in (template.text, template.plain or template.text)}
     return tuple(
         source
         for name, text, source in _places(snapshot)
-        if name in (template.name, DEFAULT) and text.strip() not in told
+        if name in (template.name, DEFAULT) and text.strip() not in served
     )
 
 
 def _places(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
-    """Name, text and file of every template, in the order in which transformers prefers them."""
+    """Yield name, text and file of every template, in transformers' order of preference."""
     sidecar = snapshot.texts.get("chat_template.jinja", "")
     if sidecar.strip():
         yield DEFAULT, sidecar, "chat_template.jinja"
@@ -89,7 +88,7 @@ def _places(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
 
 
 def _named(value: Any) -> Iterator[tuple[str, str]]:
-    """Templates under a ``chat_template`` key: a text, a list of named ones, or a mapping of them."""
+    """Yield the templates under a ``chat_template`` key: a text, a list of named ones, or a mapping."""
     if isinstance(value, str) and value.strip():
         yield DEFAULT, value
     elif isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Markers in rendered text: where they stand, and cuts that never fall inside one."""
+"""Markers in rendered text: their positions, and cuts that never fall inside a marker."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-# Shapes in which chat templates write markers; declared tokens are honoured besides.
+# Shapes of the markers in chat templates; declared tokens count too.
 SHAPE = re.compile(
     r"<\|(?:open|close)\|>\w{1,140}+<\|sep\|>"  # a tag spelled with three tokens
     r"|<[|｜][^<>\n]{1,60}[|｜]>"  # <|im_start|>, <｜tool▁calls▁begin｜>
@@ -15,7 +15,7 @@ SHAPE = re.compile(
 )
 LONGEST = 160  # no marker is longer
 THINK = re.compile(r"[<\[](?=[^<>\[\]\s]*?(?:think|thought|reason))[^<>\[\]\s]*+[>\]]", re.IGNORECASE)
-# What ends a turn where no file says so: exact names, because closing markers of calls look much alike.
+# Ends of turns that no file declares: exact names, because closing markers of calls look similar.
 ENDS = re.compile(
     r"(?:<[|｜](?:im_end|endoftext|eo[tm](?:_id)?|end|return|calls?|role_end|end_of_msg)[|｜]>"
     r"|<[|｜]?end[_▁]of[_▁](?:text|turn|sentence|msg|message)(?:_token)?[|｜]?>"
@@ -29,14 +29,14 @@ class Marks:
     """The markers of one template: shapes, and the tokens its repository declares."""
 
     def __init__(self, declared: Iterable[str] = ()) -> None:
-        # A token without any sign in it is a word piece, not a marker.
+        # A token of letters and digits only is a word piece, not a marker.
         self._words = {d for d in declared if 1 < len(d) <= LONGEST and not d.isalnum()}
         self._lengths: dict[str, list[int]] = {}  # by the first two characters, the longest first
         for length, begun in sorted({(len(w), w[:2]) for w in self._words}, reverse=True):
             self._lengths.setdefault(begun, []).append(length)
 
     def boundary(self, text: str, index: int) -> int:
-        """Return the largest position at or before ``index`` that stands in no marker of ``text``."""
+        """Return the largest position at or before ``index`` outside the markers of ``text``."""
         low = index
         while True:
             low = max(0, low - LONGEST)
@@ -44,11 +44,13 @@ class Marks:
             spans = [*self._shapes(text, low, high), *self._declared(text, low, high)]
             while (moved := min((s for s, e in spans if s < index < e), default=index)) < index:
                 index = moved
-            if low == 0 or index - low >= LONGEST:  # what begins before ``low`` ends before ``index``
+            if (
+                low == 0 or index - low >= LONGEST
+            ):  # a marker that begins before ``low`` ends before ``index``
                 return index
 
     def prefix(self, left: str, right: str) -> int:
-        """Length of what both texts begin with, cut at a boundary of both."""
+        """Return the length of the common prefix, cut at a boundary of both texts."""
         index = common_prefix(left, right)
         while True:
             moved = self.boundary(left, self.boundary(right, index))
@@ -57,12 +59,12 @@ class Marks:
             index = moved
 
     def suffix(self, left: str, right: str) -> str:
-        """Return what both texts end with, beginning at a boundary of both."""
+        """Return the common suffix, from a boundary of both texts."""
         length = common_prefix(left[::-1], right[::-1])
         walks = [
-            (len(text), _Walk(found(text, max(0, len(text) - length - LONGEST), len(text))))
+            (len(text), _Walk(spans(text, max(0, len(text) - length - LONGEST), len(text))))
             for text in (left, right)
-            for found in (self._shapes, self._declared)
+            for spans in (self._shapes, self._declared)
         ]
         before = -1
         while length != before:
@@ -75,7 +77,7 @@ class Marks:
         return (m.span() for m in SHAPE.finditer(text, low, high))
 
     def _declared(self, text: str, low: int, high: int) -> Iterator[tuple[int, int]]:
-        """Yield the declared tokens of a stretch, one behind the other: at each place the longest."""
+        """Yield the spans of declared tokens between ``low`` and ``high``: at each place the longest."""
         while self._lengths and low < high:
             for length in self._lengths.get(text[low : low + 2], ()):
                 if low + length <= high and text[low : low + length] in self._words:
@@ -87,15 +89,15 @@ class Marks:
 
 
 class _Walk:
-    """Once through spans that do not overlap, asked for places that only go on."""
+    """One pass through spans that do not overlap, for ascending positions."""
 
     def __init__(self, spans: Iterator[tuple[int, int]]) -> None:
         self._spans = spans
         self._next = next(spans, None)
-        self._end = 0  # of the last span that begins before the place
+        self._end = 0  # of the last span that begins before the position
 
     def free(self, at: int) -> int:
-        """Return the first place from ``at`` on that stands inside no span."""
+        """Return the first position from ``at`` on outside all spans."""
         while self._next is not None and self._next[0] < at:
             self._end = self._next[1]
             self._next = next(self._spans, None)
@@ -103,7 +105,7 @@ class _Walk:
 
 
 def common_prefix(left: str, right: str) -> int:
-    """Return how many characters both texts begin with."""
+    """Return the length of the common prefix."""
     low, high = 0, min(len(left), len(right))
     while low < high:
         middle = (low + high + 1) // 2
@@ -115,15 +117,15 @@ def common_prefix(left: str, right: str) -> int:
 
 
 def last_marker(text: str) -> str:
-    """From the last marker of ``text`` to its end; empty where it has none."""
-    found = list(SHAPE.finditer(text))
-    return text[found[-1].start() :] if found else ""
+    """Return ``text`` from its last marker on; empty without a marker."""
+    matches = list(SHAPE.finditer(text))
+    return text[matches[-1].start() :] if matches else ""
 
 
 def first_marker(text: str) -> str:
-    """Return the first marker of ``text``, or nothing."""
-    found = SHAPE.search(text)
-    return found.group() if found else ""
+    """Return the first marker of ``text``; empty without a marker."""
+    match = SHAPE.search(text)
+    return match.group() if match else ""
 
 
 @lru_cache(maxsize=256)

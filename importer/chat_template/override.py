@@ -1,4 +1,4 @@
-"""A template that the user gives in place of the model's own: a convention of ours, or a file."""
+"""The override of a model's own template: one of importer's conventions, or a file."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from importer.chat_template.vocabulary import Vocabulary
 from importer.errors import Setting, UsageError
 from importer.reasons import Reason
 
-NONE = "none"  # the name of the model's own
-FILE = "file"  # the name of a template that is neither the model's nor ours
+NONE = "none"  # removes the override
+FILE = "file"  # name of an override from a file
 
 
 class OverrideReason(StrEnum):
-    """Why a template cannot be taken in place of the model's own."""
+    """Reasons why a template cannot replace the model's own."""
 
     CHARACTERS = "characters"
     EMPTY = "empty"
@@ -31,9 +31,10 @@ class OverrideReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TemplateOverride:
-    """``name`` is a convention's, or ``file``: then ``text`` is what stood in the file at ``source``.
+    """The override of a template.
 
-    ``none`` takes back what an earlier import was given.
+    ``name``    of a convention, ``file``, or ``none`` to remove the override of an earlier import.
+    ``source``  the convention, or the path of the file; ``text`` the file's content.
     """
 
     name: str
@@ -42,17 +43,20 @@ class TemplateOverride:
 
     @property
     def word(self) -> str:
-        """Return the name or the path, so that it can be given again."""
+        """Return the value of the option: the name or the path."""
         return self.source if self.name == FILE else self.name
 
 
 def by_name(name: str) -> TemplateOverride:
-    """Return a convention of ours, or ``none``."""
+    """Return the override with a convention, or ``none``."""
     return TemplateOverride(name, f"the convention {name}")
 
 
 def read(word: str | None) -> TemplateOverride | None:
-    """Return the template of this name or file, ``None`` without one. Raises UsageError("bad-value")."""
+    """Return the override by a name or a file, ``None`` without a value.
+
+    Raises UsageError("bad-value").
+    """
     if word is None:
         return None
     if word == NONE or word in CONVENTIONS:
@@ -66,31 +70,30 @@ def read(word: str | None) -> TemplateOverride | None:
 
 
 def again(word: str | None, text: str | None) -> TemplateOverride | None:
-    """Return what an earlier import was given; ``text`` is what lies beside its document, wherever it came
-    from.
-    """
+    """Return the override of an earlier import; ``text`` is the template file beside its document."""
     if word is None or (word not in CONVENTIONS and text is None):
         return None
     return by_name(word) if word in CONVENTIONS else TemplateOverride(FILE, word, text or "")
 
 
 def template_of(
-    given: TemplateOverride, own: Template | None, vocabulary: Vocabulary, renderer: Renders
+    override: TemplateOverride, own: Template | None, vocabulary: Vocabulary, renderer: Renders
 ) -> Template:
-    """Return the template to serve with; raises UsageError("bad-value") where the model's own cannot be
-    dressed.
+    """Return the template to serve with.
+
+    Raises UsageError("bad-value") where the convention cannot wrap the model's own template.
     """
     from importer.chat_template.conventions.wrap import wrap
 
-    if given.name == FILE:
-        text = given.text
+    if override.name == FILE:
+        text = override.text
     elif own is None:
-        raise _refused(given.name, Reason(OverrideReason.NOTHING_TO_DRESS))
+        raise _refused(override.name, Reason(OverrideReason.NOTHING_TO_DRESS))
     else:
-        text = wrap(own, given.name, vocabulary, renderer)
+        text = wrap(own, override.name, vocabulary, renderer)
     if any(char == "\0" or "\ud800" <= char <= "\udfff" for char in text):
-        raise _refused(given.word, Reason(OverrideReason.CHARACTERS))
-    return Template(text, given.source)
+        raise _refused(override.word, Reason(OverrideReason.CHARACTERS))
+    return Template(text, override.source)
 
 
 def _file(word: str) -> str:

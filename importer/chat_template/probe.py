@@ -1,4 +1,4 @@
-"""One template on the bench: renders conversations and cuts a turn into prompt and completion."""
+"""A probe of one template: renders conversations and cuts a turn into prompt and completion."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from importer.reasons import Reason
 Tools = Sequence[Mapping[str, Any]] | None
 RESULT_ANCHOR = "overcast"
 TAILS = {"": (), "tool": (Turn("tool", cases.RESULT),), "user": (cases.ASK_AGAIN,)}
-HOPELESS = {"syntax", "limit", "memory"}  # refusals that no other form of messages would mend
+HOPELESS = {"syntax", "limit", "memory"}  # refusals that hold for every form of messages
 MOST_CUTS = 50  # markers one behind the other; no turn ends in more than three
-MOST_STOPS = 50  # that files name; models have up to seven
+MOST_STOPS = 50  # tokens that files name; models have up to seven
 MUTATION = re.compile(r"access to attribute '\w+' of '(?:list|dict|set)' object is unsafe")
 
 
@@ -31,8 +31,8 @@ class Piece:
     """A turn cut in two.
 
     ``prompt``      the prompt as rendered with the generation prompt.
-    ``header``      the part of it that the conversation's history shares.
-    ``completion``  what history has after the header, end-of-turn markers cut off.
+    ``header``      the part of the prompt that the conversation's history shares.
+    ``completion``  the text of history after the header, end-of-turn markers cut off.
     """
 
     prompt: str
@@ -41,13 +41,13 @@ class Piece:
 
     @property
     def residue(self) -> str:
-        """Return what the generation prompt adds and history lacks: an opened or an empty thinking block."""
+        """Return the end of the generation prompt that history lacks: an open or an empty reasoning block."""
         return self.prompt[len(self.header) :]
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeRequest:
-    """A turn to be cut out: what stands before it, the turn, tools on offer, template variables."""
+    """A turn to cut out: the turns before it, the turn, offered tools, template variables, style."""
 
     before: tuple[Turn, ...]
     turn: Turn
@@ -57,7 +57,7 @@ class ProbeRequest:
 
 
 class TemplateProbe:
-    """Renders through a ``Renderer`` and remembers what was rendered before."""
+    """Renders one template and caches the results."""
 
     def __init__(self, template: Template, vocabulary: Vocabulary, renderer: Renders) -> None:
         self.template = template
@@ -66,14 +66,14 @@ class TemplateProbe:
         self.variables: Mapping[str, Sequence[Any]] = {}
         self.end_of_turn = ""
         self.no_tools: Tools = None
-        self.unsafe: Reason | None = None  # why transformers would not render some of this
+        self.unsafe: Reason | None = None  # why transformers would reject a rendering
         self._vocabulary = vocabulary
         self._renderer = renderer
         self._known: dict[str, Result] = {}
-        self._given_up: Result | None = None  # why nothing more is rendered
+        self._hopeless: Result | None = None  # the refusal that ends all rendering
 
     def render(self, jobs: Sequence[RenderJob]) -> list[Result]:
-        """Results in order; each different job is rendered once, all new ones in one exchange."""
+        """Return the results in order; each different job is rendered once, all new ones in one exchange."""
         keys = [json.dumps([j.messages, j.tools, j.add_generation_prompt, dict(j.kwargs)]) for j in jobs]
         fresh = {k: j for k, j in zip(keys, jobs, strict=True) if k not in self._known}
         plain = self.template.plain
@@ -87,11 +87,11 @@ class TemplateProbe:
         return [self._known[k] for k in keys]
 
     def _ask(self, text: str, jobs: Sequence[RenderJob]) -> Sequence[Result]:
-        if self._given_up is not None:
-            return [self._given_up] * len(jobs)
+        if self._hopeless is not None:
+            return [self._hopeless] * len(jobs)
         done = self._renderer.render(text, jobs, self._vocabulary.variables, mutable=self.unsafe is not None)
         if all(isinstance(r, RenderRefused) and r.kind in HOPELESS for r in done.results):
-            self._given_up = done.results[-1]
+            self._hopeless = done.results[-1]
         self.variables = {**self.variables, **done.variables}
         refused = (r for r in done.results if isinstance(r, RenderRefused))
         unsafe = next((r for r in refused if MUTATION.search(r.words)), None)
@@ -121,11 +121,13 @@ class TemplateProbe:
     def _style(self, ask: ProbeRequest) -> CaseStyle:
         return ask.style or self.style
 
-    def _cut(self, ask: ProbeRequest, prompt: Result, asked: Result, full: Result) -> Piece | RenderRefused:
+    def _cut(
+        self, ask: ProbeRequest, prompt: Result, unanswered: Result, full: Result
+    ) -> Piece | RenderRefused:
         for result in (prompt, full):
             if isinstance(result, RenderRefused):
                 return result
-        assert isinstance(prompt, Rendered)  # noqa: S101 - both were looked at above
+        assert isinstance(prompt, Rendered)  # noqa: S101 - the loop has checked both
         assert isinstance(full, Rendered)  # noqa: S101
         anchor = _anchor(ask.before[-1], prompt.text, full.text)
         start = _after(prompt.text, anchor)
@@ -133,23 +135,23 @@ class TemplateProbe:
         header, written = self._apart(question, history)
         if self._style(ask).tail:
             written = self._before_tail(written, prompt.text)
-        elif isinstance(asked, Rendered):
-            # What a turn of the user ends with, the assistant's usually ends with too; and a template
-            # that opens the next turn unasked does so after both.
-            shared = self.marks.suffix(written, asked.text[_after(asked.text, anchor) :])
+        elif isinstance(unanswered, Rendered):
+            # The assistant's turn usually ends as the user's does. A template that always opens the next
+            # turn opens it after both.
+            shared = self.marks.suffix(written, unanswered.text[_after(unanswered.text, anchor) :])
             marker = SHAPE.search(shared)
             if marker is not None:
                 written = written[: len(written) - len(shared) + marker.start()]
         return Piece(prompt.text, prompt.text[: start + header], self.trim(written))
 
     def trim(self, written: str) -> str:
-        """Cut end-of-turn markers off, and what is no more than white space and markers behind them."""
+        """Return the text without end-of-turn markers, and without markers and white space behind them."""
         ends = self._ends
         for _ in range(MOST_CUTS):
             bare = written.rstrip()
             for end in ends:
-                head, found, rest = bare.rpartition(end)
-                if found and not SHAPE.sub("", rest).strip():
+                head, separator, rest = bare.rpartition(end)
+                if separator and not SHAPE.sub("", rest).strip():
                     written = head
                     break
             else:
@@ -161,13 +163,13 @@ class TemplateProbe:
 
     @property
     def _ends(self) -> list[str]:
-        """Return what may end a turn: what the template was seen to write, and the first that files name."""
+        """Return the possible ends of a turn: the rendered one, then the first ones that files name."""
         return [e for e in (self.end_of_turn, *self._vocabulary.stops[:MOST_STOPS]) if e]
 
     def _apart(self, question: str, history: str) -> tuple[int, str]:
-        """Return how much of the prompt history shares, and what history goes on with.
+        """Return the length of the header that prompt and history share, and the rest of history.
 
-        Where both go on with the same marker after white space that differs, it is the same header.
+        A marker that follows in both after different white space belongs to the header.
         """
         header = self.marks.prefix(question, history)
         written = history[header:]
@@ -180,7 +182,7 @@ class TemplateProbe:
         return header, written
 
     def _before_tail(self, written: str, prompt: str) -> str:
-        """Cut where the turn ends that stands before a tool's result or the next question."""
+        """Return the text up to the end of the turn before a tool's result or the next question."""
         before = next(
             (written[: written.rfind(a)] for a in (RESULT_ANCHOR, cases.FOLLOW_UP) if a in written), written
         )
@@ -190,11 +192,11 @@ class TemplateProbe:
         opening = prompt[: max(prompt.rfind(cases.QUESTION), 0)]
         return before.removesuffix(self.marks.suffix(before, opening))
 
-    def learn_end(self) -> None:
-        """Find what ends an answer: it follows the answer at the end and before the next question alike."""
+    def find_end_of_turn(self) -> None:
+        """Set the end of a turn: the text behind an answer at the end and before the next question alike."""
         ask = ProbeRequest((cases.ASK,), Turn("assistant", cases.ANSWER), self.no_tools)
         turns = (*ask.before, ask.turn)
-        last, going_on, asked = self.render(
+        last, going_on, unanswered = self.render(
             [
                 self.job(turns, ask, generate=False),
                 self.job((*turns, cases.ASK_AGAIN), ask, generate=True),
@@ -204,16 +206,18 @@ class TemplateProbe:
         if isinstance(last, Rendered) and isinstance(going_on, Rendered):
             after = [t.text[_after(t.text, cases.ANSWER) :] for t in (last, going_on)]
             common = after[0][: self.marks.prefix(*after)].strip()
-            # A template that opens the next turn unasked shares the start of its header too.
+            # A template that always opens the next turn shares the start of its header too.
             end = common if common == after[0].strip() else first_marker(common)
-            # What closes the answer's own text is no end of turn; that closes the question too.
+            # A marker that closes only the answer's text is no end of turn: an end closes the question too.
             shared = (
-                self.marks.suffix(end, self.tail(asked.text).strip()) if isinstance(asked, Rendered) else ""
+                self.marks.suffix(end, self.tail(unanswered.text).strip())
+                if isinstance(unanswered, Rendered)
+                else ""
             )
             self.end_of_turn = shared if SHAPE.search(shared) else end
 
-    def learn_no_tools(self) -> None:
-        """Find how this template is told that there are no tools; a template for tool use may need some."""
+    def find_no_tools(self) -> None:
+        """Set the value of ``tools`` for a request without tools; a template for tool use may need some."""
         choices: tuple[Tools, ...] = (None, [], cases.TOOLS)
         for tools in choices:
             ask = ProbeRequest((cases.ASK,), cases.ASK, tools)
@@ -231,9 +235,9 @@ class TemplateProbe:
 
 
 def _anchor(turn: Turn, *texts: str) -> str:
-    """Return the text of the turn before, if every rendering holds it; else nothing."""
-    wanted = RESULT_ANCHOR if turn.role == "tool" else turn.text
-    return wanted if all(wanted in t for t in texts) else ""
+    """Return the text of the turn, if all ``texts`` contain it; else nothing."""
+    anchor = RESULT_ANCHOR if turn.role == "tool" else turn.text
+    return anchor if all(anchor in t for t in texts) else ""
 
 
 def _after(text: str, anchor: str) -> int:

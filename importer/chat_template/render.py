@@ -1,4 +1,4 @@
-"""Rendering a template: what is asked of the sandbox, what comes back, and a renderer that asks it."""
+"""Rendering of templates in the sandbox: jobs, results and the renderer."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from importer.sandbox.closing import Closing
 if TYPE_CHECKING:
     from importer.sandbox import Sandbox
 
-CPU_SECONDS = 2.0  # for one exchange, which takes 0.1 s with a real template
-SETTING_UP = 1.0  # seconds of processor time that a question may take beside its rendering
+CPU_SECONDS = 2.0  # for one exchange; real templates need 0.1 s
+SETTING_UP = 1.0  # seconds of processor time of a call beside its rendering
 
 
 @dataclass(frozen=True, slots=True)
 class RenderJob:
-    """One conversation to render; ``later`` is so many seconds after the time at which the clock stands."""
+    """One conversation to render; ``later`` is in seconds after the fixed time of the clock."""
 
     messages: Sequence[Mapping[str, Any]]
     tools: Sequence[Mapping[str, Any]] | None = None
@@ -30,7 +30,7 @@ class RenderJob:
 
 
 class RefusalReason(StrEnum):
-    """Why a rendering gives no text."""
+    """Reasons why a rendering gives no text."""
 
     RAISED = "raised"
     LENGTH = "length"
@@ -40,16 +40,16 @@ class RefusalReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """What the template wrote."""
+    """The rendered text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class RenderRefused:
-    """Why there is no text: ``syntax``, ``refused`` by the template, a ``limit``, or no ``memory``.
+    """A failed rendering: ``syntax``, ``refused`` by the template, a ``limit``, or no ``memory``.
 
-    ``broke`` says that it raised without ``raise_exception``: nobody meant to refuse.
+    ``broke`` is whether the template failed without ``raise_exception``, by accident.
     """
 
     reason: Reason
@@ -58,7 +58,7 @@ class RenderRefused:
 
     @property
     def words(self) -> str:
-        """Return what the template or Jinja itself said, if it was one of them."""
+        """Return the message of the template or of Jinja; empty for other failures."""
         return str(self.reason.fields["words"]) if self.reason.kind is RefusalReason.RAISED else ""
 
 
@@ -67,10 +67,10 @@ Result = Rendered | RenderRefused
 
 @dataclass(frozen=True, slots=True)
 class RenderResult:
-    """The answer to one exchange.
+    """The results of one exchange.
 
-    ``results``    one per job, in order.
-    ``variables``  what a caller may set, each with the constants it is compared with.
+    ``results``    one for each job, in order.
+    ``variables``  that a caller may set, each with the constants it is compared with.
     """
 
     results: tuple[Result, ...]
@@ -81,9 +81,9 @@ class RenderResult:
 class RenderExchange:
     """A template and every conversation to render with it.
 
-    ``variables``  strings known by name (``bos_token`` …); a job's own ``kwargs`` win over them.
-    ``mutable``    lets the template change its own lists, which transformers refuses.
-    ``seconds``    of processor time; once they are out, the remaining jobs are refused.
+    ``variables``  named strings (``bos_token`` …); a job's own ``kwargs`` have precedence.
+    ``mutable``    lets the template change its own lists; transformers rejects that.
+    ``seconds``    of processor time; once they are used up, the remaining jobs fail.
     """
 
     template: str
@@ -101,7 +101,7 @@ RENDER = Task(
 
 
 class Renders(Protocol):
-    """What renders: ``Renderer`` from outside, ``worker.Local`` within a task of the sandbox."""
+    """The interface of renderers: ``Renderer`` outside, ``render_worker.Local`` in a task of the sandbox."""
 
     def render(
         self,
@@ -111,17 +111,17 @@ class Renders(Protocol):
         *,
         mutable: bool = False,
     ) -> RenderResult:
-        """Render every job in one exchange; what the template does wrong is a result with a reason."""
+        """Render every job in one exchange; failures of the template are results with reasons."""
 
 
 class Renderer(Closing):
-    """Renders in a sandbox. Use as a context manager; a template that kills a child costs only itself.
+    """Renders in a sandbox; a context manager. A template that kills a child affects no other template.
 
-    ``sandbox``  that others use too; without one it has its own.
+    ``sandbox`` may be shared; the default is a sandbox of its own.
     """
 
     def __init__(self, sandbox: Sandbox | None = None, *, cpu_seconds: float = CPU_SECONDS) -> None:
-        from importer.sandbox.pool import Sandbox  # a child, which declares this task, starts none
+        from importer.sandbox.pool import Sandbox  # a child imports this module and starts no sandbox
 
         self._cpu_seconds = cpu_seconds
         self.sandbox = sandbox or Sandbox()
@@ -134,7 +134,10 @@ class Renderer(Closing):
         *,
         mutable: bool = False,
     ) -> RenderResult:
-        """Render every job in one exchange. Raises SandboxError where no child could answer."""
+        """Render every job in one exchange.
+
+        Raises SandboxError where no child returns a result.
+        """
         exchange = RenderExchange(template, jobs, variables or {}, mutable, self._cpu_seconds)
         seconds = self._cpu_seconds + SETTING_UP
         answer = self.sandbox.call(RENDER, exchange, "the chat template", seconds)
@@ -143,5 +146,5 @@ class Renderer(Closing):
         return answer
 
     def close(self) -> None:
-        """End the children; the next call starts another."""
+        """End the children; the next call starts a new one."""
         self.sandbox.close()

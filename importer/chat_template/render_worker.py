@@ -1,8 +1,7 @@
-"""The Jinja environment in which transformers compiles chat templates, rebuilt from its behaviour.
+"""The sandbox's side of rendering: the Jinja environment of transformers, a compiler and the jobs.
 
-Runs inside the worker process only. Differences from transformers: the clock stands still, so that a
-template renders the same every day, and the few operations that cost time in one uninterruptible step
-are bounded.
+Runs inside the child process only. Differences from transformers: the clock is fixed, so a template renders
+the same every day, and the operations with a long uninterruptible step are bounded.
 """
 
 from __future__ import annotations
@@ -44,16 +43,28 @@ LOOKED_AT = (
     jinja2.nodes.Test,
     jinja2.nodes.Filter,
 )
-GUARDS = {"defined", "undefined", "default", "d"}  # what a template does to a name that may be missing
+GUARDS = {"defined", "undefined", "default", "d"}  # tests and filters for a name that may be missing
+MAX_OUTPUT = 100_000  # characters of one rendering; the longest of 436 real templates writes 8,314
+MAX_REASON = 300
+MAX_KNOWN = 4  # compiled templates kept
+# Rendered before files are closed, to load the lazy modules of Python and Jinja: codecs, error pages.
+WARMING = (
+    "{{ 'é\\n' | tojson }}{{ lipsum(1) | length }}{{ strftime_now('%d %B') }}",
+    "{{ missing.field }}",
+    "{% if %}",
+)
+# Deliberate errors, of raise_exception and of the sandbox.
+DELIBERATE = (jinja2.exceptions.TemplateError, jinja2.exceptions.SecurityError)
+Compiled = tuple[jinja2.Template, dict[str, list[Any]]]
 
 
 class GenerationBlock(jinja2.ext.Extension):
-    """``{% generation %} … {% endgeneration %}``: marks what the assistant wrote; renders as its body."""
+    """``{% generation %} … {% endgeneration %}``: marks the assistant's text; renders as its body."""
 
     tags = {"generation"}  # noqa: RUF012 - Jinja reads a plain class attribute
 
     def parse(self, parser: jinja2.parser.Parser) -> jinja2.nodes.Node:
-        """Read the block as a call whose body is rendered in place."""
+        """Parse the block as a call with a body that is rendered in place."""
         line = next(parser.stream).lineno
         body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
         return jinja2.nodes.CallBlock(self.call_method("_body"), [], [], body).set_lineno(line)
@@ -63,12 +74,15 @@ class GenerationBlock(jinja2.ext.Extension):
 
 
 class BoundedSandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
-    """The immutable sandbox, with powers and repetitions refused before they are computed."""
+    """The immutable sandbox; too large powers and repetitions fail before they are computed."""
 
     intercepted_binops = frozenset({"**", "*"})
 
     def call_binop(self, context: jinja2.runtime.Context, operator: str, left: Any, right: Any) -> Any:
-        """Bound what Python would compute in one step that no signal can interrupt."""
+        """Return the result of an operator, bounded where Python computes it in one uninterruptible step.
+
+        Raises SecurityError.
+        """
         if operator == "**" and isinstance(left, int) and isinstance(right, int):
             if left.bit_length() * abs(right) > MAX_POWER_BITS:
                 raise jinja2.exceptions.SecurityError("a power too large to compute")
@@ -78,10 +92,10 @@ class BoundedSandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
 
 
 class MutableSandbox(BoundedSandbox):
-    """For the few published templates that append to lists, which transformers' own sandbox refuses."""
+    """A sandbox for the few published templates that append to lists; transformers' sandbox rejects them."""
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        """Return what the plain sandbox allows: lists and dictionaries of the template may change."""
+        """Return whether Jinja's plain sandbox allows it: lists and dictionaries may change."""
         return jinja2.sandbox.SandboxedEnvironment.is_safe_attribute(self, obj, attr, value)
 
 
@@ -106,24 +120,24 @@ def tojson(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
-    """JSON as transformers writes it: no HTML escapes, non-ASCII kept."""
+    """Return JSON in transformers' form: no HTML escapes, non-ASCII unescaped."""
     return json.dumps(
         value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
     )
 
 
 def raise_exception(message: str) -> NoReturn:
-    """How a template refuses a conversation."""
+    """Raise TemplateError: a template's own refusal of a conversation."""
     raise jinja2.exceptions.TemplateError(message)
 
 
 def strftime_now(form: str) -> str:
-    """Return the date, on a clock that stands still."""
+    """Return the date of the fixed clock."""
     return (CLOCK + _later).strftime(form)
 
 
 def set_clock(seconds: float) -> None:
-    """So much later than ``CLOCK`` it is from now on."""
+    """Set the clock to ``seconds`` after ``CLOCK``."""
     global _later  # noqa: PLW0603 - the worker renders one job at a time
     _later = timedelta(seconds=seconds)
 
@@ -141,9 +155,9 @@ def make(*, mutable: bool = False) -> BoundedSandbox:
 
 
 def variables(tree: jinja2.nodes.Template, known: Collection[str]) -> dict[str, list[Any]]:
-    """Variables that a caller may set, each with the constants it is compared with, itself or through a copy.
+    """Return the variables that a caller may set, each with the constants it is compared with.
 
-    These are the names that the template reads and never sets, and those whose definition it tests first;
+    These are names that the template reads and never sets, and names that it tests for a definition first;
     ``known`` are the environment's own.
     """
     read: set[str] = set()
@@ -163,39 +177,25 @@ def variables(tree: jinja2.nodes.Template, known: Collection[str]) -> dict[str, 
         elif isinstance(node, (jinja2.nodes.Test, jinja2.nodes.Filter)) and node.name in GUARDS:
             tested |= {node.node.name} if isinstance(node.node, jinja2.nodes.Name) else set()
     names = ((read - stored) | tested) - {"loop", *known}
-    found: dict[str, list[Any]] = {n: [] for n in sorted(names)}
+    by_name: dict[str, list[Any]] = {n: [] for n in sorted(names)}
     for looked_at, constants in compared:
         origins = looked_at.union(*(copies.get(n, set()) for n in looked_at))
-        for name in origins & found.keys():
-            found[name] += [c for c in constants if c not in found[name]]
-    return found
+        for name in origins & by_name.keys():
+            by_name[name] += [c for c in constants if c not in by_name[name]]
+    return by_name
 
 
 def _names(node: jinja2.nodes.Node) -> set[str]:
-    found = {n.name for n in node.find_all(jinja2.nodes.Name)}
-    return found | {node.name} if isinstance(node, jinja2.nodes.Name) else found
-
-
-MAX_OUTPUT = 100_000  # characters of one rendering; the longest of 436 real templates writes 8,314
-MAX_REASON = 300
-MAX_KNOWN = 4  # compiled templates kept
-# Rendered before files are closed, so that what Python and Jinja load lazily is loaded: codecs, error pages.
-WARMING = (
-    "{{ 'é\\n' | tojson }}{{ lipsum(1) | length }}{{ strftime_now('%d %B') }}",
-    "{{ missing.field }}",
-    "{% if %}",
-)
-# What raise_exception raises, and a sandbox: engines have other ones.
-MEANT = (jinja2.exceptions.TemplateError, jinja2.exceptions.SecurityError)
-Compiled = tuple[jinja2.Template, dict[str, list[Any]]]
+    names = {n.name for n in node.find_all(jinja2.nodes.Name)}
+    return names | {node.name} if isinstance(node, jinja2.nodes.Name) else names
 
 
 class OutOfRoomError(Exception):
-    """The rendering is longer than any prompt could be."""
+    """The rendering is longer than any prompt."""
 
 
 class Compiler:
-    """Compiles templates and remembers the last few: one template is asked in several exchanges."""
+    """Compiles templates and caches the last few: one template has several exchanges."""
 
     def __init__(self) -> None:
         self._environments = {mutable: make(mutable=mutable) for mutable in (False, True)}
@@ -207,8 +207,8 @@ class Compiler:
         if key not in self._known:
             chosen = self._environments[mutable]
             tree = chosen.parse(text)
-            found = variables(tree, chosen.globals)
-            compiled = chosen.from_string(tree), found
+            settable = variables(tree, chosen.globals)
+            compiled = chosen.from_string(tree), settable
             if len(self._known) >= MAX_KNOWN:
                 self._known.clear()
             self._known[key] = compiled
@@ -217,12 +217,12 @@ class Compiler:
 
 @cache
 def compiler() -> Compiler:
-    """Return the one of this process."""
+    """Return the compiler of this process."""
     return Compiler()
 
 
 class Local:
-    """Renders here: only for a task of the sandbox, which limits what that may take."""
+    """Renders in this process: only within a task of the sandbox and its limits."""
 
     def render(
         self,
@@ -232,20 +232,20 @@ class Local:
         *,
         mutable: bool = False,
     ) -> RenderResult:
-        """As the sandbox's own task renders; a template that may change what it is given has its own copy."""
+        """Render every job; a template that may change its arguments has its own copy of them."""
         form = codec_of(RenderExchange)
         sent = json.dumps(form.encode(RenderExchange(template, jobs, variables or {}, mutable)))
         return render(form.decode(json.loads(sent)))
 
 
 def warm() -> None:
-    """Render what loads the rest of Jinja and Python."""
+    """Render templates that load the lazy modules of Jinja and Python."""
     for text in WARMING:
         render(RenderExchange(text, [RenderJob([])]))
 
 
 def render(exchange: RenderExchange) -> RenderResult:
-    """Render every job; once time is out, the rest are not tried."""
+    """Render every job; once the time is used up, the rest fail untried."""
     results: list[Result] = []
     variables: dict[str, list[Any]] = {}
     try:
@@ -282,7 +282,7 @@ def _render(template: jinja2.Template, variables: Mapping[str, Any], job: Render
     except RecursionError as error:
         return _failure("limit", error)
     except Exception as error:
-        return _failure("refused", error, broke=type(error) not in MEANT)
+        return _failure("refused", error, broke=type(error) not in DELIBERATE)
 
 
 def _bounded(template: jinja2.Template, values: dict[str, Any]) -> str:

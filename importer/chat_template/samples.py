@@ -1,4 +1,4 @@
-"""What a chat template writes: one synthetic model output per case, and what must be read back from it."""
+"""Types of a template's analysis: synthetic model outputs with the expected parse, and reasoning."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importer.reasons import Reason
 
 
 class TemplateProblem(StrEnum):
-    """Why a case shows nothing of what the model would write."""
+    """Reasons why a case yields no sample."""
 
     ANSWER_ABSENT = "answer-absent"
     ARGUMENTS_ABSENT = "arguments-absent"
@@ -38,15 +38,15 @@ class Sample:
 
     ``case``        its name: ``one-call``, ``parallel``, ``thinking-whole`` …
     ``prompt``      the rendered prompt with the generation prompt, ready for tokenising.
-    ``completion``  what the model would write after it, end-of-turn markers cut off.
-    ``calls``       what must be read back; empty where no call was made.
-    ``content``     the text that must be read back beside the calls, stripped; ``None`` is not judged.
-    ``reasoning``   the reasoning that must be read back, stripped; ``None`` is not judged.
+    ``completion``  the model's output after it, end-of-turn markers cut off.
+    ``calls``       expected from the parser; empty without a call.
+    ``content``     expected text beside the calls, stripped; ``None`` is not judged.
+    ``reasoning``   expected reasoning, stripped; ``None`` is not judged.
     ``tools``       the tools offered, in OpenAI's form.
     ``kwargs``      the template's extra variables (``enable_thinking`` …) in force.
     ``text_arguments``  the template prints every argument as text, so a judge compares by the tool's schema.
     ``lead``        characters at the start of the completion that are reasoning and its markers.
-    ``at_least``    further calls may be read beside ``calls``: a broken one stands there too.
+    ``at_least``    whether further calls are allowed: the completion holds a broken one too.
     """
 
     case: str
@@ -64,20 +64,20 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """How a template thinks.
+    """Reasoning in a template.
 
-    ``markers``        opening and closing marker as rendered, or ``None`` when it never thinks.
-    ``opened``         the generation prompt ends inside the block by default.
+    ``markers``        opening and closing marker as rendered, or ``None`` without reasoning.
+    ``opened``         whether the generation prompt ends inside the block by default.
     ``switch``         the variable that turns it on or off (``enable_thinking``, ``thinking``), or ``None``.
-    ``default``        whether it thinks when the switch is left alone; ``None`` when that cannot be told.
-    ``keeps_history``  reasoning of past turns is rendered.
-    ``source``         how the markers were learned: ``rendered`` (a message's reasoning is printed between
-                       them), ``prompt`` (the generation prompt writes them), ``stripped`` (the template cuts
-                       such a block out of content) or ``instructed`` (the system prompt asks for them).
-                       The last two say what a template expects, not that this model thinks.
+    ``default``        whether it thinks without a value for the switch; ``None`` where it is unknown.
+    ``keeps_history``  whether reasoning of past turns is rendered.
+    ``source``         of the markers: ``rendered`` (a message's reasoning is printed between them),
+                       ``prompt`` (the generation prompt writes them), ``stripped`` (the template removes
+                       such a block from content) or ``instructed`` (the system prompt demands them).
+                       The last two show the template's expectation, not that this model thinks.
     ``block``          the markers with the white space around them.
-    ``on``, ``off``    the template variables that turn thinking on and off; ``None`` when nothing does.
-    ``empty_block``    the default generation prompt holds a block that is closed already.
+    ``on``, ``off``    the template variables that turn thinking on and off; ``None`` without a switch.
+    ``empty_block``    whether the default generation prompt holds a closed block.
     """
 
     markers: tuple[str, str] | None = None
@@ -94,17 +94,17 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True)
 class TemplateAnalysis:
-    """All that rendering a template has shown.
+    """The analysis of a template by rendering.
 
-    ``tools_rendered``  tools given are visible in the prompt.
-    ``calls_rendered``  calls are visible in history.
-    ``end_of_turn``     what ends an answer.
-    ``next_turns``      where nothing does: the markers that begin the turns which may follow.
-    ``problems``        case to reason, for cases that the template refused or that show nothing.
-    ``digest``          sha256 of the template's text, for caching.
-    ``tools_prompt``    what tools add to the prompt: where a template prints no calls, its instructions
-                        may still name the format.
-    ``form``            how messages had to be written for it: ``arguments``, ``ids``, ``empty`` …
+    ``tools_rendered``  whether offered tools are visible in the prompt.
+    ``calls_rendered``  whether calls are visible in history.
+    ``end_of_turn``     the marker that ends an answer.
+    ``next_turns``      without such a marker: the markers that begin the possible next turns.
+    ``problems``        case to reason, for cases without a sample.
+    ``digest``          SHA-256 of the template's text, for caching.
+    ``tools_prompt``    the text that tools add to the prompt: where a template prints no calls, its
+                        instructions may still name the format.
+    ``form``            of messages that the template requires: ``arguments``, ``ids``, ``empty`` …
     """
 
     digest: str

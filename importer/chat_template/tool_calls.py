@@ -1,4 +1,4 @@
-"""What a template writes for tool calls: one sample per case, and the form messages need for it."""
+"""Samples of a template's tool calls, one for each case, and the form of messages that they require."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DUMP = re.compile(r"""["']tool_calls["']\s*:""")
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """Samples of tool calls, the cases that yielded none, and what shows of tools at all."""
+    """Samples of tool calls, the cases without a sample, and the visibility of tools and calls."""
 
     samples: tuple[Sample, ...] = ()
     problems: Mapping[str, Reason] = field(default_factory=dict)
@@ -43,35 +43,35 @@ class Called:
     tools_prompt: str = ""
 
 
-def find_form(bench: TemplateProbe) -> dict[str, Any]:
-    """Choose the form of messages in which the template prints a call, and keep it on the bench."""
-    bench.style = _form_of_calls(bench) or _form_of_words(bench)
-    bench.learn_no_tools()
-    bench.learn_end()
-    style = bench.style
+def find_form(probe: TemplateProbe) -> dict[str, Any]:
+    """Return the form of messages that makes the template print a call; ``probe`` uses it from then on."""
+    probe.style = _form_of_calls(probe) or _form_of_words(probe)
+    probe.find_no_tools()
+    probe.find_end_of_turn()
+    style = probe.style
     return {"arguments": style.arguments, "ids": style.ids, "empty": style.empty, "parts": style.parts}
 
 
-def _form_of_calls(bench: TemplateProbe) -> CaseStyle | None:
-    for styles in (cases.STYLES[:1], cases.STYLES[1:]):  # the first will do for most
+def _form_of_calls(probe: TemplateProbe) -> CaseStyle | None:
+    for styles in (cases.STYLES[:1], cases.STYLES[1:]):  # the first fits most templates
         asks = [ProbeRequest((ASK,), Turn("assistant", calls=(ONE,)), TOOLS, style=s) for s in styles]
-        for style, piece in zip(styles, bench.cut(asks), strict=True):
+        for style, piece in zip(styles, probe.cut(asks), strict=True):
             if isinstance(piece, Piece) and _prints(piece.completion, ONE):
                 return style
     return None
 
 
-def _form_of_words(bench: TemplateProbe) -> CaseStyle:
-    """Return where no call is printed: the form in which at least an answer is."""
+def _form_of_words(probe: TemplateProbe) -> CaseStyle:
+    """Return the first form that makes the template print an answer, for templates without calls."""
     asks = [ProbeRequest((ASK,), Turn("assistant", ANSWER), style=s) for s in cases.STYLES]
-    for style, piece in zip(cases.STYLES, bench.cut(asks), strict=True):
+    for style, piece in zip(cases.STYLES, probe.cut(asks), strict=True):
         if isinstance(piece, Piece) and ANSWER in piece.completion and "'text'" not in piece.completion:
             return style
     return CaseStyle()
 
 
 def _prints(written: str, call: SampleCall) -> bool:
-    """Return whether name and values stand there, and not as Python would print a dictionary."""
+    """Return whether the text holds name and values of a call, and not as Python prints a dictionary."""
     escaped = json.dumps(json.dumps(dict(call.arguments)))[1:-1]
     if DUMP.search(written):
         return False
@@ -81,7 +81,7 @@ def _prints(written: str, call: SampleCall) -> bool:
 
 
 def _holds(written: str, value: Any) -> bool:
-    """Return whether a value's leaves stand in the text, raw or as JSON spells them."""
+    """Return whether the text holds a value's leaves, raw or in JSON's spelling."""
     if isinstance(value, Mapping):
         return all(k in written and _holds(written, v) for k, v in value.items())
     if isinstance(value, list):
@@ -97,20 +97,20 @@ def _holds(written: str, value: Any) -> bool:
     return any(s in written for s in (json.dumps(value), str(value)))
 
 
-def study_calls(bench: TemplateProbe, thinking: Thinking) -> Called:
-    """Samples for every case in which calls are made or tools are on offer."""
-    voice = ReasoningFormat(bench, thinking, None if thinking.default is False else thinking.off)
-    pieces = bench.cut([a for _, a in _asks(voice.kwargs)])
+def analyze_calls(probe: TemplateProbe, thinking: Thinking) -> Called:
+    """Return the samples of every case with calls or offered tools."""
+    form = ReasoningFormat(probe, thinking, None if thinking.default is False else thinking.off)
+    pieces = probe.cut([a for _, a in _asks(form.kwargs)])
     samples: dict[str, Sample] = {}
     problems: dict[str, Reason] = {}
-    text_arguments = _prints_text(bench, voice)
-    for (case, ask), piece in zip(_asks(voice.kwargs), pieces, strict=True):
+    text_arguments = _prints_text(probe, form)
+    for (case, ask), piece in zip(_asks(form.kwargs), pieces, strict=True):
         reason = _unfit(piece, ask.turn, text_arguments=text_arguments)
         if reason is not None:
             problems[case] = reason
             continue
-        assert isinstance(piece, Piece)  # noqa: S101 - _unfit has looked
-        sample = voice.sample(
+        assert isinstance(piece, Piece)  # noqa: S101 - _unfit has checked
+        sample = form.sample(
             case,
             piece,
             calls=ask.turn.calls,
@@ -120,23 +120,23 @@ def study_calls(bench: TemplateProbe, thinking: Thinking) -> Called:
         )
         samples[case] = _as_reasoning(sample, thinking) if case.startswith("narrated") else sample
     samples |= {s.case: s for s in _derived(samples)}
-    prompt = _tools_prompt(bench)
+    prompt = _tools_prompt(probe)
     offered = all(t["function"]["name"] in prompt for t in TOOLS)
     return Called(tuple(samples.values()), problems, offered, "one-call" in samples, prompt)
 
 
 def _asks(kwargs: Mapping[str, Any]) -> list[tuple[str, ProbeRequest]]:
-    asked = (ASK,)
+    question = (ASK,)
     result = (ASK, Turn("assistant", calls=(ONE,)), Turn("tool", RESULT))
     turns: list[tuple[str, tuple[Turn, ...], Turn]] = [
-        (name, asked, Turn("assistant", calls=c)) for name, c in CALLS.items()
+        (name, question, Turn("assistant", calls=c)) for name, c in CALLS.items()
     ]
     turns += [
-        ("narrated", asked, Turn("assistant", NARRATION, (ONE,))),
-        ("narrated-parallel", asked, Turn("assistant", NARRATION, (ONE, OTHER))),
+        ("narrated", question, Turn("assistant", NARRATION, (ONE,))),
+        ("narrated-parallel", question, Turn("assistant", NARRATION, (ONE, OTHER))),
         ("call-after-result", result, Turn("assistant", calls=(AGAIN,))),
         ("answer-after-result", result, Turn("assistant", ANSWER)),
-        ("no-call", asked, Turn("assistant", ANSWER)),
+        ("no-call", question, Turn("assistant", ANSWER)),
     ]
     return [
         (name, ProbeRequest(before, turn, cases.tools_for(turn.calls), kwargs))
@@ -145,7 +145,7 @@ def _asks(kwargs: Mapping[str, Any]) -> list[tuple[str, ProbeRequest]]:
 
 
 def _unfit(piece: Piece | RenderRefused, turn: Turn, *, text_arguments: bool) -> Reason | None:
-    """Return why a piece shows nothing; ``None`` when it does."""
+    """Return the reason why a piece is no sample, or ``None``."""
     if isinstance(piece, RenderRefused):
         return Reason(TemplateProblem.REFUSED, words=piece.reason)
     if turn.text and turn.text not in piece.completion:
@@ -164,9 +164,7 @@ def _unfit(piece: Piece | RenderRefused, turn: Turn, *, text_arguments: bool) ->
 
 
 def _garbled(written: str, value: Any, *, text_arguments: bool) -> bool:
-    """Return whether a value stands in quotes without its escapes, or as Python prints it where text is
-    read.
-    """
+    """Return whether a value stands in quotes without its escapes, or as Python prints it among texts."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False) != f'"{value}"' and f'"{value}' in written
     if not isinstance(value, (Mapping, list, type(None))) or json.dumps(value) in written:
@@ -175,41 +173,39 @@ def _garbled(written: str, value: Any, *, text_arguments: bool) -> bool:
 
 
 def _as_reasoning(sample: Sample, thinking: Thinking) -> Sample:
-    """Return text beside a call that the template writes as reasoning, as harmony does, is to be read back
-    so.
-    """
+    """Return the sample with its text as reasoning, where the template writes it so, as harmony does."""
     if thinking.markers is None or f"{thinking.markers[0]}{NARRATION}" not in sample.completion:
         return sample
     lead = sample.completion.index(NARRATION) + len(NARRATION)
     return replace(sample, reasoning=NARRATION, content="", lead=lead)
 
 
-def _prints_text(bench: TemplateProbe, voice: ReasoningFormat) -> bool:
-    """Return whether 3 and "3" are printed alike, so that only the schema tells them apart."""
+def _prints_text(probe: TemplateProbe, form: ReasoningFormat) -> bool:
+    """Return whether 3 and "3" are printed alike, so only the schema distinguishes them."""
     alike = [SampleCall("set_reading", {"count": v}) for v in (3, "3")]
-    pieces = bench.cut(
-        [ProbeRequest((ASK,), Turn("assistant", calls=(c,)), TOOLS, voice.kwargs) for c in alike]
+    pieces = probe.cut(
+        [ProbeRequest((ASK,), Turn("assistant", calls=(c,)), TOOLS, form.kwargs) for c in alike]
     )
     written = [p.completion for p in pieces if isinstance(p, Piece)]
     return len(written) == 2 and written[0] == written[1] and "3" in written[0]
 
 
-def _tools_prompt(bench: TemplateProbe) -> str:
-    """Return what the prompt has with tools and lacks without."""
-    offers = (TOOLS, bench.no_tools if bench.no_tools != TOOLS else [])
+def _tools_prompt(probe: TemplateProbe) -> str:
+    """Return the part of the prompt that tools add."""
+    offers = (TOOLS, probe.no_tools if probe.no_tools != TOOLS else [])
     asks = [ProbeRequest((ASK,), ASK, tools) for tools in offers]
-    given, none = bench.render([bench.job((ASK,), ask, generate=True) for ask in asks])
-    if not isinstance(given, Rendered):
+    with_tools, without = probe.render([probe.job((ASK,), ask, generate=True) for ask in asks])
+    if not isinstance(with_tools, Rendered):
         return ""
-    if not isinstance(none, Rendered):
-        return given.text
-    start = common_prefix(given.text, none.text)
-    rest = common_prefix(given.text[start:][::-1], none.text[start:][::-1])
-    return given.text[start : len(given.text) - rest]
+    if not isinstance(without, Rendered):
+        return with_tools.text
+    start = common_prefix(with_tools.text, without.text)
+    rest = common_prefix(with_tools.text[start:][::-1], without.text[start:][::-1])
+    return with_tools.text[start : len(with_tools.text) - rest]
 
 
 def _derived(samples: Mapping[str, Sample]) -> Iterator[Sample]:
-    """Cases that no template writes but models do: text after a call, a broken call beside a good one."""
+    """Yield cases that only models write: text after a call, a broken call beside a good one."""
     one = samples.get("one-call")
     closing = list(SHAPE.finditer(one.completion)) if one else []
     if one and closing and closing[-1].end() == len(one.completion):
@@ -229,11 +225,11 @@ def _derived(samples: Mapping[str, Sample]) -> Iterator[Sample]:
 
 
 def _broken(parallel: Sample) -> str | None:
-    """Return the first of two calls without what closes its argument, where markers part the two.
+    """Return two calls, the first without the end of its argument, or ``None`` without markers between them.
 
     Between the first call's value and the second call's name stand the end of the value, the end of the
-    call, and the start of the next. Without a marker in between the two share one JSON text, and nobody
-    could read the second once the first is broken.
+    call, and the start of the next. Without a marker in between the two share one JSON text, and no parser
+    can read the second once the first is broken.
     """
     value = ONE.arguments["city"]
     at = parallel.completion.find(value, parallel.lead)

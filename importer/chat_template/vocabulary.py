@@ -1,4 +1,4 @@
-"""Tokens that a repository's small files declare: markers, and the strings templates call by name."""
+"""Tokens that a repository's small files declare: markers, and the strings that templates use by name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NUMBER = re.compile(r"[0-9]{1,9}")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A declared token: its text, whether decoding may skip it, its id where the file gives one."""
+    """A declared token: its text, whether decoding may skip it, its id where the file has one."""
 
     content: str
     special: bool
@@ -28,13 +28,13 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What the files say of added tokens.
+    """The added tokens of a repository.
 
     ``tokens``    each text once, in the order of ids where these are known.
-    ``sources``   the files that named any.
-    ``declared``  whether the list can be taken as whole: only ``added_tokens_decoder`` and
-                  ``added_tokens.json`` list tokens that are not special too.
-    ``named``     the strings a template knows by name: ``bos_token``, ``eos_token`` …
+    ``sources``   the files that name any.
+    ``declared``  whether the list is complete: only ``added_tokens_decoder`` and ``added_tokens.json`` list
+                  tokens that are not special too.
+    ``named``     the strings that a template uses by name: ``bos_token``, ``eos_token`` …
     ``stops``     tokens at which generation ends, by ``eos_token_id`` of the generation config and by name.
     """
 
@@ -46,9 +46,7 @@ class Vocabulary:
 
     @property
     def variables(self) -> dict[str, Any]:
-        """Return what a template is given by name; where no file was read, strings stand in for the usual
-        two.
-        """
+        """Return the variables of a template; without any file, usual strings for the first two tokens."""
         absent = (
             {"bos_token": "", "eos_token": ""} if self.sources else {"bos_token": "<s>", "eos_token": "</s>"}
         )
@@ -62,7 +60,7 @@ class Vocabulary:
 
 
 def read(snapshot: Snapshot) -> Vocabulary:
-    """Collect what the tokenizer's small files declare; what is missing is simply not there."""
+    """Return the tokens that the tokenizer's small files declare; missing files are no error."""
     config, special, added = (snapshot.json(p) for p in (CONFIG, SPECIAL, ADDED))
     decoder = list(_decoder(config.get("added_tokens_decoder")))
     plain = [Token(c, special=False, id=i) for c, i in added.items() if isinstance(i, int) and c]
@@ -83,7 +81,7 @@ def read(snapshot: Snapshot) -> Vocabulary:
 
 
 def _text(value: Any) -> str:
-    """Return a token given as text or as an object with ``content``."""
+    """Return the text of a token, from a text or from an object with ``content``."""
     if isinstance(value, Mapping):
         value = value.get("content")
     return value if isinstance(value, str) else ""
@@ -110,7 +108,7 @@ def _special(table: Mapping[str, Any]) -> Iterator[Token]:
 
 
 def _merge(tokens: Iterable[Token]) -> tuple[Token, ...]:
-    """Return each text once; a known id and the mark *special* win over their absence."""
+    """Return each text once; a known id and the flag *special* win over their absence."""
     merged: dict[str, Token] = {}
     for token in tokens:
         old = merged.get(token.content, token)
@@ -125,6 +123,6 @@ def _stops(snapshot: Snapshot, tokens: tuple[Token, ...], named: Mapping[str, st
     for path in ("generation_config.json", "config.json"):
         value = snapshot.json(path).get("eos_token_id")
         ids += value if isinstance(value, list) else [value]
-    found = [by_id[i] for i in ids if isinstance(i, int) and i in by_id]
+    named_ids = [by_id[i] for i in ids if isinstance(i, int) and i in by_id]
     eos = [named["eos_token"]] if "eos_token" in named else []
-    return tuple(dict.fromkeys([*found, *eos]))
+    return tuple(dict.fromkeys([*named_ids, *eos]))

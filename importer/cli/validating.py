@@ -68,7 +68,7 @@ def validate(arguments: argparse.Namespace) -> None:
 def _show(report: Mapping[str, Any], stored: StoredDocument) -> None:
     """Print what did not pass with its remedy, and one line for the rest; of a part, every probe."""
     console, run = show.console(), report_model.run(report, stored.digest)
-    shown = run.found if report.get("partial") else tuple(one for one in run.found if not one.passed)
+    shown = run.outcomes if report.get("partial") else tuple(one for one in run.outcomes if not one.passed)
     if shown:
         console.print(terminal.outcomes(shown, console.width))
     if not report.get("partial"):

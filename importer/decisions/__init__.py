@@ -1,1 +1,1 @@
-"""From evidence to decisions; pure."""
+"""Decisions from evidence: pure functions."""

@@ -1,4 +1,4 @@
-"""All decisions at once: every key that anybody spoke on, and both parsers."""
+"""All decisions at once: every key with evidence, and both parsers."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ PARSERS = ("tool_parser", "reasoning_parser")
 
 
 class PinReason(StrEnum):
-    """Why a template's variables are written."""
+    """Reasons for template variables in a document."""
 
-    THOUGHT_UNSAID = "thought-unsaid"
+    NO_THOUGHT_BY_DEFAULT = "thought-unsaid"
 
 
 def decide(
@@ -30,9 +30,10 @@ def decide(
     thinking: Thinking | None = None,
     pins: Callable[[Any], bool] | None = None,
 ) -> dict[str, Decision]:
-    """Return one decision per key that anybody spoke on; both parsers always, spoken on or not.
+    """Return one decision for each key with evidence, and always for both parsers.
 
-    ``pins`` tells whether a reasoning parser reads an answer without a thought only when the request says so.
+    ``pins`` is ``Proof.pins``: whether a reasoning parser reads an answer without reasoning only if the
+    request switches reasoning off.
     """
     decisions: dict[str, Decision] = {}
     keys = dict.fromkeys(e.key for e in evidence if e.key not in PARSERS)
@@ -54,6 +55,6 @@ def decide(
 
 
 def _pinned(thinking: Thinking, parser: Decision) -> Decision:
-    """Return the template does not think unless told to, and the parser has to be told the same."""
-    reason = Reason(PinReason.THOUGHT_UNSAID, parser=parser.value)
+    """Return the variables that switch reasoning off, so template and parser have the same default."""
+    reason = Reason(PinReason.NO_THOUGHT_BY_DEFAULT, parser=parser.value)
     return Chosen(dict(thinking.off or {}), "proved", (reason,))

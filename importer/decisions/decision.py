@@ -1,4 +1,4 @@
-"""Decisions as types: chosen, known to be none, or undecided; each carries its reasons."""
+"""Types of decisions: chosen, known to be none, or unknown, with reasons; targets and preferences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from importer.signals.evidence import Status
 
 @dataclass(frozen=True, slots=True)
 class RejectedCandidate:
-    """A value that was on offer and lost, who offered it, and why it lost."""
+    """A rejected value, with its source and the reason."""
 
     value: Any
     source: str
@@ -22,7 +22,7 @@ class RejectedCandidate:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A value, and how well it is founded."""
+    """A chosen value with its status."""
 
     value: Any
     status: Status
@@ -32,7 +32,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class KnownNone:
-    """It is known that there is none."""
+    """The key is known to have no value."""
 
     why: tuple[Reason, ...]
     overruled: tuple[RejectedCandidate, ...] = ()
@@ -42,7 +42,7 @@ class KnownNone:
 
 @dataclass(frozen=True, slots=True)
 class Undecided:
-    """Nothing is known, and no guess is made; ``why`` says what would be needed."""
+    """The value is unknown; ``why`` names the missing evidence."""
 
     why: tuple[Reason, ...]
     overruled: tuple[RejectedCandidate, ...] = ()
@@ -56,17 +56,17 @@ Decisions = Mapping[str, Decision]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An engine to write for.
+    """The engine of a document.
 
     ``backend``   one of ``backends.NAMES``.
-    ``version``   the engine version whose registry is used; ``None`` when no registry is known.
+    ``version``   the engine version of the registry; ``None`` for an unknown registry.
     ``parsers``   field (``tool_parser``, ``reasoning_parser``) to its registered names and their classes;
                   a field that is absent has no registry to check against.
-    ``proves``    the engine is installed, so its parsers were asked.
-    ``runs``      the importer can install and start it.
-    ``able``      what this version can load and does by itself.
-    ``plugin``    a file with a parser of ours, which the engine is started with.
-    ``templates`` those of ours that give tools to a model whose own has none, and that it can read.
+    ``proves``    whether the engine is installed, so its parsers take part in a proof.
+    ``runs``      whether importer can install and start it.
+    ``able``      abilities of this version.
+    ``plugin``    file with importer's own parser; the engine is started with it.
+    ``templates`` conventions that the engine can read, for models with a template without tools.
     """
 
     backend: str
@@ -83,17 +83,17 @@ class Target:
         return key not in self.parsers or name in self.parsers[key]
 
     def same_class(self, key: str, one: str, other: str) -> bool:
-        """Return whether two names load one class, and so are interchangeable."""
+        """Return whether two names load one class and are interchangeable."""
         names = self.parsers.get(key, {})
         return one == other or (one in names and names.get(one) == names.get(other))
 
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """What the user said: decision name or dotted YAML path to value. It wins over everything.
+    """The user's values, by key or dotted YAML path; they have the highest precedence.
 
-    ``unset`` are names and paths whose earlier values no longer count; ``template`` is the name of the chat
-    template that stands in for the model's own: ours, or ``file``.
+    ``unset`` are keys and paths with dropped earlier values. ``template`` is the name of the override of the
+    model's own chat template: a convention, or ``file``.
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)

@@ -1,7 +1,7 @@
-"""Which parser: the user, then proof over claims, then claims alone, else abstain.
+"""Decisions on parsers: by the user, then by proof over declared names, then by names alone, else unknown.
 
 The proof refutes names and chooses among them. It cannot show that a model was trained to call tools or
-to think, so a family known to have none stands against a passing proof, and both are shown.
+to think. So a family known to have none wins over a passing proof, and both are shown.
 """
 
 from __future__ import annotations
@@ -23,32 +23,33 @@ from importer.decisions.precedence import WeighReason, by_user, ranked, status_o
 from importer.reasons import Reason
 from importer.signals.evidence import Evidence, Rule, Source, warning
 
-FILE = "file"  # a template that is neither the model's nor built on it
+FILE = "file"  # name of an override from a file
+NAMED_BY_FAMILY = (Rule.FAMILY_TABLE, Rule.BASE_MODEL_FAMILY)
 
 
 class ForeignReason(StrEnum):
-    """What a template in place of the model's own means."""
+    """Reasons for parsers under an override of the model's own template."""
 
-    TOOLS_GIVEN = "tools-given"
+    TOOLS_BY_TEMPLATE = "tools-given"
     OF_A_FILE = "of-a-file"
-    OF_OURS = "of-ours"
+    OF_CONVENTION = "of-ours"
     WOULD_OFFER = "would-offer"
 
 
-def given_template(
+def under_override(
     key: str, template: str, claims: Sequence[Evidence], decide: Callable[[Sequence[Evidence]], Decision]
 ) -> Decision:
-    """Return the decision under a template that the user gave: who knows the model to have no tools is
-    overruled.
+    """Return the decision under the user's template: evidence for *no tools* is overruled.
 
-    The model's own turns stay as they are under a template of ours, and with them how it reasons.
+    A convention keeps the model's own turns, and with them its reasoning.
     """
     if key != "tool_parser":
         return _declared(decide(claims), template) if template == FILE else decide(claims)
     silent = [e for e in claims if e.value is None]
     decision = decide([e for e in claims if e.value is not None])
     lost = tuple(
-        RejectedCandidate(None, e.source, Reason(ForeignReason.TOOLS_GIVEN, said=e.reason)) for e in silent
+        RejectedCandidate(None, e.source, Reason(ForeignReason.TOOLS_BY_TEMPLATE, said=e.reason))
+        for e in silent
     )
     return _declared(replace(decision, overruled=decision.overruled + lost), template)
 
@@ -56,30 +57,27 @@ def given_template(
 def _declared(decision: Decision, template: str) -> Decision:
     if not isinstance(decision, Chosen) or decision.status == "user":
         return decision
-    ours = Reason(ForeignReason.OF_OURS, template=template)
-    note = Reason(ForeignReason.OF_A_FILE) if template == FILE else ours
+    convention = Reason(ForeignReason.OF_CONVENTION, template=template)
+    note = Reason(ForeignReason.OF_A_FILE) if template == FILE else convention
     return replace(decision, status="declared", why=(note, *decision.why))
 
 
 def with_offer(decision: Decision, target: Target) -> Decision:
-    """Return a model without tools, with what would offer it some; nothing is applied unasked."""
+    """Return the decision; for a model without tools, with a note on conventions that would offer some."""
     if decision.value is not None or not target.templates:
         return decision
     offer = Reason(ForeignReason.WOULD_OFFER, templates=target.templates)
     return replace(decision, why=(*decision.why, offer))
 
 
-NAMED_BY_FAMILY = (Rule.FAMILY_TABLE, Rule.BASE_MODEL_FAMILY)
-
-
 class ParserReason(StrEnum):
-    """Why a parser was chosen, refuted or left out."""
+    """Reasons why a parser was chosen, refuted or left out."""
 
     BASE_MODEL = "base-model"
     GUARD_MODEL = "guard-model"
     OCR_MODEL = "ocr-model"
     TRANSLATION_MODEL = "translation-model"
-    HEARD_LATER = "heard-later"
+    LOWER_PRECEDENCE = "heard-later"
     USER_REFUTED = "user-refuted"
     PROOF_AGREES = "proof-agrees"
     NOT_REGISTERED = "not-registered"
@@ -94,7 +92,7 @@ class ParserReason(StrEnum):
 
 
 class Unavailable(StrEnum):
-    """Why no proof, or no parser, can be given."""
+    """Reasons for a missing proof or parser."""
 
     NOTHING_KNOWN = "nothing-known"
     NOTHING_RENDERED = "nothing-rendered"
@@ -108,7 +106,7 @@ SILENT_KINDS: Mapping[str, Reason] = {
     "ocr": Reason(ParserReason.OCR_MODEL),
     "translation": Reason(ParserReason.TRANSLATION_MODEL),
 }
-LATER = Reason(ParserReason.HEARD_LATER)
+LATER = Reason(ParserReason.LOWER_PRECEDENCE)
 
 
 def decide_parser(
@@ -122,17 +120,17 @@ def decide_parser(
     if kind in SILENT_KINDS:
         return KnownNone((SILENT_KINDS[kind],), _others(None, claims, SILENT_KINDS[kind]))
     if preferences.template is not None:
-        return given_template(
-            key, preferences.template, claims, lambda c: _heard(key, facts, c, proof, target)
+        return under_override(
+            key, preferences.template, claims, lambda c: _by_evidence(key, facts, c, proof, target)
         )
-    decision = _heard(key, facts, claims, proof, target)
+    decision = _by_evidence(key, facts, claims, proof, target)
     return decision if key != "tool_parser" else with_offer(decision, target)
 
 
-def _heard(
+def _by_evidence(
     key: str, facts: Sequence[Evidence], claims: Sequence[Evidence], proof: Evidence | None, target: Target
 ) -> Decision:
-    """Return what the claims and the proof say, nobody else having spoken."""
+    """Return the decision by declared names and proof, without a value of the user."""
     usable, lacking = _loadable(key, claims, target)
     none = next((e for e in claims if e.value is None and e.rule in NAMED_BY_FAMILY), None)
     if none is not None and not any(_stronger(e, none) for e in usable):
@@ -152,20 +150,20 @@ def _heard(
 
 def _user(value: object, claims: Sequence[Evidence], proof: Evidence | None) -> Decision:
     lost = _others(value, claims, Reason(WeighReason.USER_DECIDES))
-    said: tuple[Reason, ...] = ()
+    notes: tuple[Reason, ...] = ()
     if proof is not None and value is not None:
         refuted = proof.value["refuted"].get(value)
         if refuted:
-            said = (warning(Reason(ParserReason.USER_REFUTED, problem=refuted)),)
+            notes = (warning(Reason(ParserReason.USER_REFUTED, problem=refuted)),)
         elif value in proof.value["reads"]:
-            said = (Reason(ParserReason.PROOF_AGREES),)
-    return by_user(value, lost, said)
+            notes = (Reason(ParserReason.PROOF_AGREES),)
+    return by_user(value, lost, notes)
 
 
 def _loadable(
     key: str, claims: Sequence[Evidence], target: Target
 ) -> tuple[list[Evidence], tuple[RejectedCandidate, ...]]:
-    """Claims whose parser this engine version has; a name that it lacks is never written."""
+    """Return the claims with parsers that this engine version has, and the rejected others."""
     usable = [e for e in claims if e.value is not None and target.has(key, str(e.value))]
     unknown = Reason(ParserReason.NOT_REGISTERED, engine=_engine(target), field=key)
     lacking = tuple(
@@ -177,7 +175,7 @@ def _loadable(
 
 
 def _stronger(claim: Evidence, none: Evidence) -> bool:
-    """Return a repository's own claim, or the model's own family, is heard before its base model's family."""
+    """Return whether the claim has precedence over ``none``: the model's own family over its base model's."""
     return claim.rule in NAMED_BY_FAMILY and claim.rule.rank < none.rule.rank
 
 
@@ -198,9 +196,7 @@ def _proved(
     target: Target,
     lacking: tuple[RejectedCandidate, ...],
 ) -> Decision:
-    """Return the first claim that reads the template; where nobody claims, the best reader that needs a
-    marker.
-    """
+    """Return the first claimed parser that reads the template; without claims, the best with a marker."""
     reads: list[str] = proof.value["reads"]
     refuted: dict[str, Reason] = proof.value["refuted"]
     lost = lacking + tuple(
@@ -226,17 +222,17 @@ def _proved(
 
 
 def _about_engine(name: str, proof: Evidence, target: Target) -> tuple[Reason, ...]:
-    """Return what the engine itself does to a parser that reads the template."""
+    """Return notes on the engine's treatment of a parser that reads the template."""
     forbidden: dict[str, str] = proof.value.get("forbidden", {})
     if name not in forbidden:
         return _by_itself(name, proof, target)
     free = tuple(r for r in proof.value["reads"] if r not in forbidden and r not in proof.value["liberal"])
-    told = Reason(ParserReason.FORBIDDEN, engine=_engine(target), words=forbidden[name], free=free)
-    return (warning(told),)
+    reason = Reason(ParserReason.FORBIDDEN, engine=_engine(target), words=forbidden[name], free=free)
+    return (warning(reason),)
 
 
 def _by_itself(name: str, proof: Evidence, target: Target) -> tuple[Reason, ...]:
-    """For an engine that is not told its parsers: whether it takes this one."""
+    """Return a note for engines that infer their parsers: whether the engine infers this one."""
     if "inferred" not in proof.value:
         return ()
     taken = proof.value["inferred"]
@@ -250,13 +246,13 @@ def _agreeing(first: Evidence, claims: Sequence[Evidence]) -> tuple[Reason, ...]
 
 
 def _others(
-    value: object, claims: Sequence[Evidence], why: Reason, told: Mapping[str, Reason] | None = None
+    value: object, claims: Sequence[Evidence], why: Reason, refuted: Mapping[str, Reason] | None = None
 ) -> tuple[RejectedCandidate, ...]:
-    told = told or {}
+    refuted = refuted or {}
     return tuple(
         RejectedCandidate(e.value, e.source, why)
         for e in claims
-        if e.value != value and str(e.value) not in told
+        if e.value != value and str(e.value) not in refuted
     )
 
 

@@ -1,4 +1,4 @@
-"""Plain settings: who is heard first, and what the others said."""
+"""Decisions on plain settings, by the precedence of rules."""
 
 from __future__ import annotations
 
@@ -11,31 +11,29 @@ from importer.signals.evidence import Evidence, Rule, Status, is_warning
 
 
 class WeighReason(StrEnum):
-    """Why a value was taken or lost."""
+    """Reasons why a value won or lost."""
 
     SET_BY_USER = "set-by-user"
     USER_DECIDES = "user-decides"
     STANDS_BESIDE = "stands-beside"
-    HEARD_FIRST = "heard-first"
+    HIGHER_PRECEDENCE = "heard-first"
     LOST = "lost"
 
 
 def ranked(facts: Iterable[Evidence]) -> list[Evidence]:
-    """Return the facts in the order in which they are heard."""
+    """Return the facts in their precedence."""
     return sorted(facts, key=lambda e: e.rule.rank)
 
 
 def status_of(rule: Rule) -> Status:
-    """Return the status of a value that rests on the rule; a rule that is only shown founds nothing
-    better.
-    """
+    """Return the status of a value by this rule; ``table`` for a rule that is only shown."""
     return rule.status or "table"
 
 
 def decide_setting(key: str, facts: Sequence[Evidence], preferences: Preferences) -> Decision:
-    """Return the user first, then the vendor's files, then the tables; whoever differs is shown as overruled.
+    """Return the user's value, else the vendor's, else the tables'; values that differ are overruled.
 
-    Zero and false are values. Facts are compared by value, so agreement is not reported as a conflict.
+    Zero and false are values. Facts are compared by value, so agreement is no conflict.
     """
     ordered = ranked(facts)
     if key in preferences.values:
@@ -50,7 +48,7 @@ def decide_setting(key: str, facts: Sequence[Evidence], preferences: Preferences
     beside = [e for e in ordered[1:] if e.source == first.source]
     lost = (
         *overruled(first.value, beside, Reason(WeighReason.STANDS_BESIDE, words=first.quote or first.rule)),
-        *overruled(first.value, apart, Reason(WeighReason.HEARD_FIRST, source=first.source)),
+        *overruled(first.value, apart, Reason(WeighReason.HIGHER_PRECEDENCE, source=first.source)),
     )
     if first.value is None:
         return KnownNone(agreeing, lost)
@@ -60,13 +58,13 @@ def decide_setting(key: str, facts: Sequence[Evidence], preferences: Preferences
 def by_user(
     value: object, lost: tuple[RejectedCandidate, ...] = (), warnings: tuple[Reason, ...] = ()
 ) -> Decision:
-    """Return what the user set; null says that there is to be none."""
-    said = (Reason(WeighReason.SET_BY_USER), *warnings)
-    return KnownNone(said, lost) if value is None else Chosen(value, "user", said, lost)
+    """Return the decision by the user; null means no value."""
+    reasons = (Reason(WeighReason.SET_BY_USER), *warnings)
+    return KnownNone(reasons, lost) if value is None else Chosen(value, "user", reasons, lost)
 
 
 def overruled(value: object, facts: Sequence[Evidence], why: Reason) -> tuple[RejectedCandidate, ...]:
-    """Return the facts that offered something else, each with what it said."""
+    """Return the facts with another value as rejected candidates."""
     return tuple(
         RejectedCandidate(e.value, e.source, Reason(WeighReason.LOST, why=why, said=e.reason))
         for e in facts

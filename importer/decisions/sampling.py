@@ -1,4 +1,4 @@
-"""Sampling: the set for the way the model answers, the other set beside it, and how long an answer may be."""
+"""Decisions on sampling: the values for the mode of the model, both sets, and the length of an answer."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ MODES = {True: "thinking", False: "non_thinking"}
 KEYS = tuple(f"parameters.{key}" for key in RANGES)
 LENGTH = "parameters.max_tokens"
 PARSER = "reasoning_parser"
-OTHERS = "generation_config."  # what transformers can do and no engine does
-# Tokens of an answer where a server would cut it off: with a thought, as vendors advise it, and without.
+OTHERS = "generation_config."  # settings of transformers that engines lack
+# Tokens of an answer for servers with a short default: with reasoning, by vendors' advice, and without.
 ROOM = {True: 32_768, False: 8_192}
-CUTS = {"mlx": 512, "mlx-vlm": 2048}  # tokens after which a server ends every answer unless told otherwise
+CUTS = {"mlx": 512, "mlx-vlm": 2048}  # default limits of servers, in tokens of an answer
 
 
 class SamplingReason(StrEnum):
-    """Why sampling values were chosen or left out."""
+    """Reasons why sampling values were chosen or left out."""
 
     FOR_OTHER_ANSWERS = "for-other-answers"
     BOTH_WAYS_DIFFER = "both-ways-differ"
@@ -44,12 +44,12 @@ class SamplingReason(StrEnum):
 
 
 def is_sampling(key: str) -> bool:
-    """Return whether a fact's key is decided here."""
+    """Return whether ``decide_sampling`` decides the key."""
     return key in KEYS or key.startswith((f"{MODES_KEY}.", OTHERS))
 
 
 def thinks(thinking: Thinking | None, decisions: Decisions, backend: str) -> bool | None:
-    """Return whether an answer begins with a thought when a request says nothing; ``None``: not known."""
+    """Return whether an answer begins with reasoning by default; ``None`` where it is unknown."""
     if thinking is None:
         return None
     variables = _variables(decisions)
@@ -57,14 +57,14 @@ def thinks(thinking: Thinking | None, decisions: Decisions, backend: str) -> boo
     if thinking.switch in variables:
         return _switched(thinking, variables[thinking.switch])
     if backend == "mlx-vlm" and thinking.switch == "enable_thinking":
-        return parser  # its server tells the template so, whatever the template's own default is
+        return parser  # its server sets the variable, for any default of the template
     if thinking.markers is None or thinking.default is not None:
         return thinking.default if thinking.markers else False
     return parser if thinking.switch is None else None
 
 
 def _variables(decisions: Decisions) -> dict[str, Any]:
-    """Return what the document tells the template, set as a whole or one by one."""
+    """Return the document's template variables, set as a whole or one by one."""
     whole = decisions["chat_template_kwargs"].value if "chat_template_kwargs" in decisions else None
     single = {
         k.partition(".")[2]: d.value for k, d in decisions.items() if k.startswith("chat_template_kwargs.")
@@ -86,9 +86,9 @@ def decide_sampling(
     decisions: Decisions,
     thinking: Thinking | None,
 ) -> dict[str, Decision]:
-    """Return every sampling value that anybody spoke on, and both sets where thinking has one of its own.
+    """Return every sampling value with evidence, and both sets where thinking has one of its own.
 
-    ``decisions`` are all others, made before.
+    ``decisions`` are all other decisions.
     """
     facts = [e for e in evidence if is_sampling(e.key)]
     way = thinks(thinking, decisions, target.backend)
@@ -112,10 +112,10 @@ def decide_sampling(
 
 
 def _spoken(facts: Sequence[Evidence], key: str, way: bool | None, usual: bool | None) -> list[Evidence]:
-    """Return what is said of the way the model answers, then what is said of any way.
+    """Return the evidence for the mode of the document, then the evidence for any mode.
 
-    The vendor's file speaks for the model's usual way: where the document takes the other, and that has a
-    value of its own, the file is heard last.
+    The vendor's file holds for the model's usual mode. Where the document has the other mode with a value of
+    its own, the file has the lowest precedence.
     """
     name = key.removeprefix("parameters.")
     own = [e for e in facts if way is not None and e.key == f"{MODES_KEY}.{MODES[way]}.{name}"]
@@ -133,16 +133,16 @@ def _of_the_other_way(fact: Evidence, usual: bool) -> Evidence:
 def _value(
     key: str, spoken: Sequence[Evidence], facts: Sequence[Evidence], preferences: Preferences
 ) -> Decision | None:
-    """Like any setting, but what is unclear or unusable is only shown."""
-    heard = ranked(e for e in spoken if e.rule.status is not None)
+    """Return the decision on one value, like on any setting; unclear and unusable values are only shown."""
+    deciding = ranked(e for e in spoken if e.rule.status is not None)
     shown = [e for e in spoken if e.rule.status is None]
     if key in preferences.values:
         value = preferences.values[key]
-        return by_user(value, overruled(value, [*heard, *shown], Reason(WeighReason.USER_DECIDES)))
+        return by_user(value, overruled(value, [*deciding, *shown], Reason(WeighReason.USER_DECIDES)))
     lost = tuple(RejectedCandidate(e.value, e.source, e.reason) for e in shown)
-    if heard:
-        found = decide_setting(key, heard, preferences)
-        return replace(found, overruled=(*found.overruled, *lost))
+    if deciding:
+        decision = decide_setting(key, deciding, preferences)
+        return replace(decision, overruled=(*decision.overruled, *lost))
     refused = [e for e in shown if e.rule is Rule.GENERATION_CONFIG_UNUSABLE]
     if refused:
         return KnownNone(tuple(e.reason for e in refused), lost)
@@ -152,18 +152,18 @@ def _value(
 
 
 def _undecided(key: str, facts: Sequence[Evidence]) -> Decision | None:
-    """Only the sets of both ways speak, and the way is not known: agreement is enough."""
+    """Return the decision for an unknown mode with evidence from both sets only: equal values are chosen."""
     name = key.removeprefix("parameters.")
-    said = [e for e in facts if e.key.startswith(f"{MODES_KEY}.") and e.key.endswith(f".{name}")]
-    if len({e.key for e in said}) < 2:
+    by_mode = [e for e in facts if e.key.startswith(f"{MODES_KEY}.") and e.key.endswith(f".{name}")]
+    if len({e.key for e in by_mode}) < 2:
         return None
-    if len({e.value for e in said}) == 1:
-        return decide_setting(key, said, Preferences())
-    return Undecided((Reason(SamplingReason.BOTH_WAYS_DIFFER), *(e.reason for e in said)))
+    if len({e.value for e in by_mode}) == 1:
+        return decide_setting(key, by_mode, Preferences())
+    return Undecided((Reason(SamplingReason.BOTH_WAYS_DIFFER), *(e.reason for e in by_mode)))
 
 
 def _sets(facts: Sequence[Evidence], usual: bool | None) -> dict[str, dict[str, Any]]:
-    """For each way of answering that is spoken of, its values, by the same order of who is heard."""
+    """Return the values of each mode with evidence, by the precedence of rules."""
     sets: dict[str, dict[str, Any]] = {}
     for way, mode in MODES.items():
         own = [e for e in facts if e.key.startswith(f"{MODES_KEY}.{mode}.")]
@@ -172,14 +172,14 @@ def _sets(facts: Sequence[Evidence], usual: bool | None) -> dict[str, dict[str, 
         general = [e for e in facts if e.key in KEYS and e.rule is Rule.CARD]
         file = [e for e in facts if e.rule is Rule.GENERATION_CONFIG and way is usual]
         ordered = ranked([*own, *general, *file])
-        said = {e.key.rpartition(".")[2]: e.value for e in reversed(ordered)}
-        sets[mode] = {k: said[k] for k in RANGES if k in said and k != "max_tokens"}
+        values = {e.key.rpartition(".")[2]: e.value for e in reversed(ordered)}
+        sets[mode] = {k: values[k] for k in RANGES if k in values and k != "max_tokens"}
     return sets
 
 
 def _both(sets: Mapping[str, Mapping[str, Any]], facts: Sequence[Evidence], way: bool | None) -> Decision:
-    said = [e for e in facts if e.key.startswith(f"{MODES_KEY}.")]
-    first = ranked(said)[0]
+    by_mode = [e for e in facts if e.key.startswith(f"{MODES_KEY}.")]
+    first = ranked(by_mode)[0]
     mode = None if way is None else MODES[way]
     reason = Reason(SamplingReason.SETS_OF_BOTH_WAYS, source=first.source, mode=mode)
     return Chosen(dict(sets), status_of(first.rule), (reason,))
@@ -192,10 +192,10 @@ def _length(
     decisions: Decisions,
     way: bool | None,
 ) -> Decision | None:
-    """Return how many tokens an answer may have, prompt left out.
+    """Return the decision on the tokens of an answer, without the prompt.
 
-    transformers' own limits are shown and never taken: they are small, and vLLM would cut every answer there.
-    vLLM fills the context by itself; the servers on mlx end an answer early unless told otherwise.
+    transformers' own limits are shown and never used: they are small, and vLLM would cut every answer there.
+    vLLM fills the context by default; the servers on mlx have a small default.
     """
     limits = [e for e in spoken if e.rule is Rule.GENERATION_CONFIG_LENGTH]
     advised = ranked(e for e in spoken if e.rule.status is not None)
@@ -214,18 +214,18 @@ def _length(
         stated = any(e.reason.kind is GenerationReason.NEW_TOKENS for e in limits)
         return KnownNone((fills,), lost) if stated else Undecided((fills,), lost) if lost else None
     context = _context(decisions)
-    wanted = int(advised[0].value) if advised else ROOM[way is not False]
-    room = min(wanted, context // 2) if context else wanted
+    advised_tokens = int(advised[0].value) if advised else ROOM[way is not False]
+    room = min(advised_tokens, context // 2) if context else advised_tokens
     if room <= cut:
         return None
     ends = Reason(SamplingReason.CUT_BY_SERVER, engine=target.backend, tokens=cut)
-    if advised and room == wanted:
+    if advised and room == advised_tokens:
         return Chosen(room, status_of(advised[0].rule), (advised[0].reason, ends), lost)
     return Chosen(room, "engine-default", (ends,), lost)
 
 
 def _context(decisions: Decisions) -> int | None:
-    """Return tokens that prompt and answer share."""
+    """Return the tokens that prompt and answer share, or ``None``."""
     for key in ("engine_args.max_kv_size", "max_model_len"):
         value = decisions[key].value if key in decisions else None
         if isinstance(value, int):

@@ -1,6 +1,6 @@
-"""References, snapshots, and the only code that talks to the Hub.
+"""References, snapshots, and the only code that connects to the Hub.
 
-Each name is loaded when it is asked for: whoever reads a snapshot needs nothing that connects.
+Each name is imported on its first use: code that only reads a snapshot imports no HTTP client.
 """
 
 from __future__ import annotations

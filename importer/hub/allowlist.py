@@ -1,4 +1,4 @@
-"""Which small text files are read, how large each may be, and which six are worth asking the Hub for."""
+"""The small text files that importer reads, their limits of size, and the choice of six to download."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from importer.errors import RepositoryError
 from importer.hub.snapshot import RepoFile, UnreadReason
 from importer.reasons import Reason
 
-MOST = 6  # files asked for in one import
+MOST = 6  # files that one import downloads
 KIB, MIB = 1024, 1024 * 1024
 
-# By value for deciding, best first: file, largest size in bytes, whether reading on without it would mislead.
+# By value for the decisions, best first: file, largest size in bytes, whether the file is required if listed.
 FILES: tuple[tuple[str, int, bool], ...] = (
     (r"config\.json", 2 * MIB, True),
     (r"chat_template\.jinja", 1 * MIB, True),
@@ -31,17 +31,20 @@ FILES: tuple[tuple[str, int, bool], ...] = (
     (r"README\.md", 1 * MIB, False),
 )
 ALLOWED = re.compile("|".join(f"({pattern})" for pattern, _, _ in FILES), re.ASCII)
-EXPECTED = ("config.json", "tokenizer_config.json", "generation_config.json")  # their absence is worth a word
+EXPECTED = ("config.json", "tokenizer_config.json", "generation_config.json")  # their absence is reported
 
 
 def rank(path: str) -> int | None:
-    """Return the place of an allowed file in ``FILES``; ``None`` for every other file."""
-    found = ALLOWED.fullmatch(path)
-    return None if found is None or found.lastindex is None else found.lastindex - 1
+    """Return the index of an allowed file in ``FILES``; ``None`` for every other file."""
+    match = ALLOWED.fullmatch(path)
+    return None if match is None or match.lastindex is None else match.lastindex - 1
 
 
 def limit(path: str) -> int:
-    """Return the most bytes of an allowed file that are read."""
+    """Return the limit of an allowed file, in bytes.
+
+    Raises ValueError for every other file.
+    """
     place = rank(path)
     if place is None:
         raise ValueError(f"{path} is not on the list")
@@ -49,9 +52,9 @@ def limit(path: str) -> int:
 
 
 def choose(files: Iterable[RepoFile], repo: str, most: int = MOST) -> tuple[list[str], dict[str, Reason]]:
-    """Return the files to read, best first, and the reason for each that is not read or not there.
+    """Return the files to read, best first, and the reason for each file that is not read or not listed.
 
-    Raises RepositoryError("too-large") for a file that nobody should decide without.
+    Raises RepositoryError("too-large") for a required file.
     """
     sizes = {f.path: f.size for f in files}
     unknown = {path: Reason(UnreadReason.NOT_LISTED) for path in EXPECTED if path not in sizes}
@@ -67,8 +70,9 @@ def choose(files: Iterable[RepoFile], repo: str, most: int = MOST) -> tuple[list
 
 
 def too_large(path: str, repo: str) -> Reason:
-    """Return the reason for leaving out a file beyond its limit; raises where leaving it out would
-    mislead.
+    """Return the reason for a file beyond its limit.
+
+    Raises RepositoryError("too-large") for a required file.
     """
     most = _human(limit(path))
     refuse(path, RepositoryError("too-large", file=path, repo=repo, limit=most))
@@ -76,20 +80,21 @@ def too_large(path: str, repo: str) -> Reason:
 
 
 def refuse(path: str, error: RepositoryError) -> None:
-    """Raise the error when nobody should decide without this file."""
+    """Raise the error for a required file."""
     if needed(path):
         raise error
 
 
 def needed(path: str) -> bool:
-    """Return whether nobody should decide without this file where it is listed."""
+    """Return whether the file is required where the repository lists it."""
     place = rank(path)
     return place is not None and FILES[place][2]
 
 
 def decode(path: str, data: bytes, repo: str) -> str | None:
-    """Return a file's text; ``None`` for an optional one that is not UTF-8. Raises
-    RepositoryError("not-text").
+    """Return a file's text; ``None`` for an optional file that is not UTF-8.
+
+    Raises RepositoryError("not-text") for a required file.
     """
     try:
         text = data.decode("utf-8-sig")

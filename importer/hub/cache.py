@@ -1,4 +1,7 @@
-"""What the Hub said last time: one file per commit, whole or not at all, so that processes may share it."""
+"""The Hub client's cache on this disk, and importer's own cache of listings, texts and tensor headers.
+
+Importer's cache has one file for each commit, written atomically, so processes may share it.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,12 @@ from importer.hub.safetensors import Tensor
 from importer.hub.snapshot import RepoFile, UnreadReason
 from importer.reasons import Reason
 
+FORMAT = 2
+EARLIER = 1  # with sentences for reasons; they are dropped
+
 
 def root() -> Path:
-    """Return where the Hub client keeps repositories, by its own variables and their order."""
+    """Return the directory of the Hub client's cache, by its own variables in its own order."""
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     home = os.environ.get("HF_HOME") or f"{base}/huggingface"
     named = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE") or f"{home}/hub"
@@ -31,7 +37,7 @@ def root() -> Path:
 
 
 def snapshot(repo: str, commit: str) -> Path | None:
-    """Return the directory that holds this very commit, with or without its weights."""
+    """Return the Hub client's directory of this commit, with or without its weights, or ``None``."""
     if not COMMIT.fullmatch(commit):
         return None
     folder = _client_folder(repo) / "snapshots" / commit
@@ -39,7 +45,7 @@ def snapshot(repo: str, commit: str) -> Path | None:
 
 
 def commit_of(repo: str, revision: str) -> str | None:
-    """Return the commit a branch or tag stood for when the client last asked."""
+    """Return the commit of a branch or tag at the client's last request, or ``None``."""
     try:
         text = _read_small(_client_folder(repo) / "refs" / revision).decode("ascii").strip()
     except (OSError, ValueError):
@@ -48,7 +54,7 @@ def commit_of(repo: str, revision: str) -> str | None:
 
 
 def listing(repo: str, commit: str, directory: Path) -> tuple[RepoFile, ...]:
-    """Return all files of the commit where the client noted them, else those on this disk."""
+    """Return all files of the commit from the client's list, else those on this disk."""
     try:
         noted = json.loads(_read_small(_client_folder(repo) / "trees" / f"{commit}.json"))["files"]
         return tuple(RepoFile(path, int(noted[path]["size"])) for path in sorted(noted)[:MOST_FILES])
@@ -57,7 +63,10 @@ def listing(repo: str, commit: str, directory: Path) -> tuple[RepoFile, ...]:
 
 
 def _read_small(path: Path) -> bytes:
-    """Raise OSError for what is no plain file of a usual size."""
+    """Return the bytes of a plain file of a usual size.
+
+    Raises OSError for everything else.
+    """
     return local.read_plain(path, LONGEST)
 
 
@@ -65,13 +74,9 @@ def _client_folder(repo: str) -> Path:
     return root() / f"models--{repo.replace('/', '--')}"
 
 
-FORMAT = 2
-EARLIER = 1  # with sentences for reasons, which say nothing that the file list does not
-
-
 @dataclass(frozen=True, slots=True)
 class CachedSnapshot:
-    """A commit's listing, the texts read from it, and the reasons that will not change for those not read."""
+    """A commit's listing, the texts of its files, and the permanent reasons for files without a text."""
 
     listing: Listing
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -79,7 +84,7 @@ class CachedSnapshot:
 
 
 def load(repo: str, commit: str) -> CachedSnapshot | None:
-    """Return what is stored of a commit; ``None`` where nothing readable is."""
+    """Return the cached snapshot of a commit; ``None`` where it is absent or unreadable."""
     data = _read(_folder(repo) / f"{commit}.json")
     try:
         if data.get("format") not in (FORMAT, EARLIER) or data["commit"] != commit:
@@ -93,13 +98,16 @@ def load(repo: str, commit: str) -> CachedSnapshot | None:
 
 
 def _reason(data: Mapping[str, Any]) -> Reason:
-    """Raise ValueError and KeyError for what ``store`` has not written."""
+    """Return a stored reason.
+
+    Raises ValueError and KeyError for data that ``store`` has not written.
+    """
     kind, fields = data["kind"].rpartition(".")[2], {k: v for k, v in data.items() if k != "kind"}
     return Reason(UnreadReason(kind), **fields)
 
 
 def last(repo: str, revision: str) -> CachedSnapshot | None:
-    """Return what is stored of the commit that a revision stood for when the Hub was last asked."""
+    """Return the cached snapshot of a revision at the last request to the Hub, or ``None``."""
     data = _read(_ref(repo, revision))
     named, commit = data.get("repo"), data.get("commit")
     if not (isinstance(named, str) and isinstance(commit, str) and COMMIT.fullmatch(commit)):
@@ -107,8 +115,8 @@ def last(repo: str, revision: str) -> CachedSnapshot | None:
     return load(named, commit)
 
 
-def store(asked: str, revision: str, stored: CachedSnapshot) -> None:
-    """Keep a commit, and that ``asked`` at ``revision`` stands for it; or quietly not."""
+def store(requested: str, revision: str, stored: CachedSnapshot) -> None:
+    """Store a commit as the target of ``requested`` at ``revision``; errors of the disk are ignored."""
     listing = stored.listing
     entry = {
         "format": FORMAT,
@@ -121,11 +129,11 @@ def store(asked: str, revision: str, stored: CachedSnapshot) -> None:
     }
     with contextlib.suppress(OSError):
         _write(_folder(listing.repo) / f"{listing.commit}.json", entry)
-        _write(_ref(asked, revision), {"repo": listing.repo, "commit": listing.commit})
+        _write(_ref(requested, revision), {"repo": listing.repo, "commit": listing.commit})
 
 
 def load_tensors(repo: str, commit: str, paths: Sequence[str]) -> dict[str, Tensor] | None:
-    """Return what the headers of these files of a commit named, where they were read before."""
+    """Return the cached tensors of these files of a commit, or ``None``."""
     data = _read(_tensors(repo, commit))
     if data.get("format") not in (FORMAT, EARLIER) or data.get("files") != [*paths]:
         return None
@@ -136,7 +144,7 @@ def load_tensors(repo: str, commit: str, paths: Sequence[str]) -> dict[str, Tens
 
 
 def store_tensors(repo: str, commit: str, paths: Sequence[str], tensors: Mapping[str, Tensor]) -> None:
-    """Keep them; or quietly not."""
+    """Store the tensors of these files; errors of the disk are ignored."""
     listed = {name: [t.dtype, t.shape, t.size] for name, t in tensors.items()}
     with contextlib.suppress(OSError):
         _write(_tensors(repo, commit), {"format": FORMAT, "files": [*paths], "tensors": listed})
@@ -153,7 +161,7 @@ def _folder(repo: str) -> Path:
 
 
 def _ref(repo: str, revision: str) -> Path:
-    """Revisions may hold slashes and be as long as a file name may be; their digest is neither."""
+    """Return the file of a revision, named by a digest: revisions may be long and have slashes."""
     return _folder(repo) / "refs" / f"{hashlib.sha256(revision.encode()).hexdigest()[:40]}.json"
 
 

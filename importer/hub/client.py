@@ -1,4 +1,4 @@
-"""One GET: the Hub client's session and token, every redirect checked, retried as the server asks."""
+"""GET requests to the Hub, with the Hub client's session and token, checked redirects, retries and limits."""
 
 from __future__ import annotations
 
@@ -19,15 +19,26 @@ from importer.hub import endpoint
 from importer.reasons import Reason
 from importer.version import __version__
 
-HEAD_READS = 1000  # of the socket until an answer's headers are whole: 64 KiB each, interim answers included
+HEAD_READS = 1000  # of the socket for a response's headers: 64 KiB each, interim responses included
+SLACK = 64 * 1024  # bytes that gzip may add to incompressible data
+GZIP = ("gzip", "x-gzip")
+PLAIN = ("", "identity")
+HOPS = 4
+REDIRECTS = {301, 302, 303, 307, 308}
+EXHAUSTED = re.compile(r";\s*r\s*=\s*0\s*;\s*t\s*=\s*(\d{1,9})\b")  # RateLimit: "api";r=0;t=55
+HOPELESS = {"ConnectError", "ConnectTimeout", "ProxyError", "UnsupportedProtocol", "LocalProtocolError"}
+CUT = {"RemoteProtocolError", "ReadError"}
+log = logging.getLogger("importer.hub")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """How long one request may take, in seconds.
+    """Limits of one request in seconds, and its number of tries.
 
-    ``connect``  to connect. ``read``  between two reads. ``whole``  for all tries and redirects together, and
-    ``waits``  for the pauses between the tries, the first of which lasts ``pause``.
+    ``connect``  to connect. ``read``  between two reads. ``whole``  for all tries and redirects together.
+    ``waits``    for all pauses between tries; ``pause`` is the first of them.
     """
 
     connect: float = 10.0
@@ -38,8 +49,11 @@ class Deadline:
     tries: int = 5
 
 
+PATIENCE = Deadline()
+
+
 class Clock:
-    """What is left of ``patience.whole``; pauses between tries do not count."""
+    """The remainder of ``patience.whole``; pauses between tries do not count."""
 
     def __init__(self, patience: Deadline) -> None:
         self.patience = patience
@@ -48,7 +62,7 @@ class Clock:
 
     @property
     def left(self) -> float:
-        """Return seconds; none or less where the time is over."""
+        """Return the remaining seconds; zero or less where the time is over."""
         return self._end - time.monotonic()
 
     def rest(self, seconds: float) -> None:
@@ -57,15 +71,18 @@ class Clock:
         self._end += seconds
 
     def head(self) -> None:
-        """The next answer's headers are waited for."""
+        """Allow ``HEAD_READS`` reads for the headers of the next response."""
         self._reads = HEAD_READS
 
     def body(self) -> None:
-        """The headers are there; what follows is counted in bytes."""
+        """Allow any number of reads for the body; its limit is in bytes."""
         self._reads = -1
 
     def read(self) -> None:
-        """Count one more read. Raises TimeoutError where there may be none."""
+        """Count one more read.
+
+        Raises TimeoutError where the reads or the seconds are used up.
+        """
         if self._reads == 0 or self.left <= 0:
             self._end = min(self._end, time.monotonic())
             raise TimeoutError
@@ -73,10 +90,10 @@ class Clock:
 
 
 class Timeout:
-    """A timeout that shrinks: at most ``seconds``, and what the clock has left when somebody looks.
+    """A timeout that shrinks: at most ``seconds``, and at most the remainder of the clock.
 
-    The HTTP library hands it to ``socket.settimeout`` before each read, also of headers and interim answers,
-    and that takes whatever is an index: whole seconds.
+    The HTTP library passes it to ``socket.settimeout`` before each read, also of headers and interim
+    responses. ``settimeout`` accepts any object with ``__index__``: whole seconds.
     """
 
     def __init__(self, clock: Clock, seconds: float) -> None:
@@ -87,13 +104,8 @@ class Timeout:
         return max(1, math.ceil(min(self._seconds, self._clock.left)))
 
 
-SLACK = 64 * 1024  # bytes: what gzip may add to what cannot be packed
-GZIP = ("gzip", "x-gzip")
-PLAIN = ("", "identity")
-
-
 class BodyReason(StrEnum):
-    """Why a body cannot be used."""
+    """Reasons why a body cannot be used."""
 
     CODING = "coding"
     DAMAGED = "damaged"
@@ -105,7 +117,7 @@ class TooLarge(Exception):
 
 
 class UnreadableBody(Exception):
-    """The body is not what its headers say; ``cut`` where it ends too early."""
+    """The body contradicts its headers; ``cut`` where it ends too early."""
 
     def __init__(self, kind: BodyReason, **fields: object) -> None:
         super().__init__()
@@ -113,9 +125,9 @@ class UnreadableBody(Exception):
 
 
 def read(chunks: Iterable[bytes], coding: str, limit: int, clock: Clock) -> bytes:
-    """Return the decoded body of at most ``limit`` bytes; ``chunks`` are as they came over the wire.
+    """Return the decoded body of at most ``limit`` bytes; ``chunks`` are the bytes of the wire.
 
-    Raises TooLarge, Unreadable, and TimeoutError where the clock has run out.
+    Raises TooLarge, UnreadableBody, and TimeoutError where the clock has run out.
     """
     if coding not in (*PLAIN, *GZIP):
         raise UnreadableBody(BodyReason.CODING, coding=coding[:40])
@@ -137,27 +149,15 @@ def read(chunks: Iterable[bytes], coding: str, limit: int, clock: Clock) -> byte
     return bytes(body)
 
 
-HOPS = 4
-REDIRECTS = {301, 302, 303, 307, 308}
-EXHAUSTED = re.compile(r";\s*r\s*=\s*0\s*;\s*t\s*=\s*(\d{1,9})\b")  # RateLimit: "api";r=0;t=55
-HOPELESS = {"ConnectError", "ConnectTimeout", "ProxyError", "UnsupportedProtocol", "LocalProtocolError"}
-CUT = {"RemoteProtocolError", "ReadError"}
-PATIENCE = Deadline()
-
-log = logging.getLogger("importer.hub")
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-
-
 class WaitReason(StrEnum):
-    """How long to wait before the next try."""
+    """Reasons with the wait before the next try."""
 
     SECONDS = "seconds"
-    UNTOLD = "untold"
+    UNKNOWN = "untold"
 
 
 class ExchangeReason(StrEnum):
-    """What went wrong below HTTP, or between one answer and the next."""
+    """Failures below HTTP, or between two responses."""
 
     NO_CONNECTION = "no-connection"
     NOT_CONNECTED = "not-connected"
@@ -172,7 +172,7 @@ class ExchangeReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HubResponse:
-    """What the server said in the end: never a redirect, a 429 or a 5xx. Header names are lower case."""
+    """The final response: never a redirect, a 429 or a 5xx. Header names are lower case."""
 
     url: str
     status: int
@@ -197,28 +197,28 @@ def get(
     span: tuple[int, int] | None = None,
     patience: Deadline | None = None,
 ) -> HubResponse:
-    """GET a URL of the Hub; ``limit`` and the expected ``size`` are bytes of the decoded body.
+    """Send a GET request to the Hub; ``limit`` and the expected ``size`` are bytes of the decoded body.
 
-    ``span`` asks for these bytes only, the last one included; then only an answer with status 206 has a body.
+    ``span`` requests these bytes only, the last one included; only status 206 has a body then.
     Raises HubError (rate-limited, server, network, refused-host, bad-token, bad-answer) and TooLarge.
     """
     waited, clock = 0.0, Clock(patience or PATIENCE)
     tries = clock.patience.tries
-    for tried in range(1, tries + 1):
-        pause = clock.patience.pause * 2 ** (tried - 1)
+    for attempt in range(1, tries + 1):
+        pause = clock.patience.pause * 2 ** (attempt - 1)
         try:
             answer = _follow(url, limit, size, span, clock)
         except _Broken as error:
-            if error.hopeless or tried == tries:
+            if error.hopeless or attempt == tries:
                 raise _lost(url, error) from None
         else:
             if answer.status not in {408, 429} and answer.status < 500:
                 return answer
-            asked = _asked_pause(answer.headers)
-            pause = pause if asked is None else asked
-            if tried == tries or waited + pause > clock.patience.waits:
-                raise _gave_up(answer, tried, asked)
-        log.info("waiting %.1f s before asking %s again", pause, endpoint.plain(url))
+            requested = _requested_pause(answer.headers)
+            pause = pause if requested is None else requested
+            if attempt == tries or waited + pause > clock.patience.waits:
+                raise _gave_up(answer, attempt, requested)
+        log.info("waiting %.1f s before the next request to %s", pause, endpoint.plain(url))
         clock.rest(pause)
         waited += pause
     raise AssertionError("the last try returns or raises")
@@ -230,19 +230,19 @@ def _lost(url: str, error: _Broken) -> HubError:
     return HubError("network", host=urlsplit(endpoint.plain(url)).netloc, problem=error.reason)
 
 
-def _gave_up(answer: HubResponse, tries: int, asked: float | None) -> HubError:
+def _gave_up(answer: HubResponse, tries: int, requested: float | None) -> HubError:
     if answer.status == 429:
-        return HubError("rate-limited", wait=wait_for(asked), seconds=asked)
+        return HubError("rate-limited", wait=wait_for(requested), seconds=requested)
     return HubError("server", status=answer.status, url=endpoint.plain(answer.url), tries=tries)
 
 
 def wait_for(seconds: float | None) -> Reason:
-    """Return how long a caller has to wait, where the server says so."""
-    return Reason(WaitReason.SECONDS, seconds=seconds) if seconds else Reason(WaitReason.UNTOLD)
+    """Return the wait that the server demands, or the reason for an unknown wait."""
+    return Reason(WaitReason.SECONDS, seconds=seconds) if seconds else Reason(WaitReason.UNKNOWN)
 
 
-def _asked_pause(headers: Mapping[str, str]) -> float | None:
-    """Return seconds the server asks for: ``RateLimit`` when a quota is used up, else ``Retry-After``."""
+def _requested_pause(headers: Mapping[str, str]) -> float | None:
+    """Return the pause in seconds: from ``RateLimit`` when a quota is used up, else from ``Retry-After``."""
     used_up = [int(seconds) for seconds in EXHAUSTED.findall(headers.get("ratelimit", ""))]
     if used_up:
         return float(max(used_up))
@@ -260,7 +260,7 @@ def _asked_pause(headers: Mapping[str, str]) -> float | None:
 def _follow(
     url: str, limit: int, size: int | None, span: tuple[int, int] | None, clock: Clock
 ) -> HubResponse:
-    """Return one try, through checked redirects."""
+    """Return the response of one try, through checked redirects."""
     for _ in range(HOPS + 1):
         answer = _exchange(url, limit, size, span, clock)
         target = answer.headers.get("location")
@@ -285,8 +285,8 @@ def _exchange(
     try:
         with stream as response:
             clock.body()
-            found = {name.lower(): value for name, value in response.headers.items()}
-            coding = found.get("content-encoding", "").strip().lower()
+            response_headers = {name.lower(): value for name, value in response.headers.items()}
+            coding = response_headers.get("content-encoding", "").strip().lower()
             good = response.status_code == (206 if span else 200)
             body = read(response.iter_raw(), coding, limit, clock) if good else b""
     except UnreadableBody as error:
@@ -295,11 +295,11 @@ def _exchange(
         raise _broken(error, clock) from None
     if good and size is not None and len(body) != size:
         raise _Broken(Reason(ExchangeReason.SHORT, have=len(body), size=size), cut=True)
-    return HubResponse(url, response.status_code, found, body, "authorization" in headers)
+    return HubResponse(url, response.status_code, response_headers, body, "authorization" in headers)
 
 
 def _broken(error: Exception, clock: Clock) -> _Broken:
-    """Return what happened, by kind: an exception's own words may hold headers."""
+    """Return the failure by its kind: an exception's own text may hold headers."""
     name, patience = type(error).__name__, clock.patience
     if clock.left <= 0:
         return _Broken(Reason(ExchangeReason.SLOW, seconds=patience.whole), hopeless=True)
@@ -317,9 +317,7 @@ def _broken(error: Exception, clock: Clock) -> _Broken:
 
 
 def http_error() -> type[Exception]:
-    """Return the root of the HTTP library's errors: httpx's or httpx2's, whichever the Hub client stands
-    on.
-    """
+    """Return the root of the HTTP library's errors: httpx's or httpx2's, as the Hub client uses."""
     from huggingface_hub.errors import HfHubHTTPError
 
     base: type[Exception] = HfHubHTTPError.__bases__[0]
@@ -327,9 +325,9 @@ def http_error() -> type[Exception]:
 
 
 def _headers(url: str) -> dict[str, str]:
-    """User agent and, for the endpoint's own host only, the token.
+    """Return the user agent and, for the endpoint's own host only, the token.
 
-    ``build_hf_headers`` would do the same, but asks the Hub for a list of agents first: one more request.
+    ``build_hf_headers`` does the same, but first requests a list of agents from the Hub.
     """
     headers = {"user-agent": f"importer/{__version__}", "accept-encoding": "gzip"}
     token = _token() if endpoint.may_carry_token(url) else None
@@ -345,7 +343,7 @@ def _token() -> str | None:
         return None
     try:
         token = get_token()
-    except Exception:  # refreshing or exchanging it failed; the client's words may hold the token
+    except Exception:  # a refresh or an exchange failed; the client's text may hold the token
         raise HubError("bad-token") from None
     if token is not None and not (token.isascii() and token.isprintable()):
         raise HubError("bad-token")
@@ -353,7 +351,10 @@ def _token() -> str | None:
 
 
 def check_endpoint() -> str:
-    """Return the endpoint. Raises UsageError where ``HF_ENDPOINT`` is no URL."""
+    """Return the endpoint.
+
+    Raises UsageError("bad-value") where ``HF_ENDPOINT`` is no URL.
+    """
     url = endpoint.endpoint()
     try:
         endpoint.origin(url)
@@ -363,9 +364,9 @@ def check_endpoint() -> str:
 
 
 def side_by_side(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """``work`` on all items at once, results in order; the first error is raised when all have ended.
+    """Return the results of ``work`` on all items at once, in order; the first error is raised at the end.
 
-    The threads are daemons, so that Ctrl-C need not wait for a server that does not answer.
+    The threads are daemons, so Ctrl-C does not wait for a silent server.
     """
     results: dict[int, Result] = {}
     errors: dict[int, BaseException] = {}

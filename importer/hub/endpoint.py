@@ -1,4 +1,4 @@
-"""Which Hub is asked, and which hosts a redirect may lead to."""
+"""The endpoint of the Hub, the hosts that a redirect may lead to, and the shared pace of requests."""
 
 from __future__ import annotations
 
@@ -18,20 +18,26 @@ PUBLIC_HOSTS = ("huggingface.co", "hf.co")
 HOST = re.compile(r"[A-Za-z0-9._:-]+")  # other alphabets arrive as punycode
 LONGEST_TARGET = 8192  # characters of a redirect's target
 PORTS = {"https": 443, "http": 80}
+Result = TypeVar("Result")
+LONGEST_PAUSE = 900.0  # seconds that a server may demand; the Hub's windows are 300 s
+TRIES = 5
 
 
 def endpoint() -> str:
-    """``HF_ENDPOINT`` as the operator set it, else the public Hub; without a trailing slash."""
+    """Return ``HF_ENDPOINT``, else the public Hub; without a trailing slash."""
     return (os.environ.get("HF_ENDPOINT", "").strip() or PUBLIC).rstrip("/")
 
 
 def offline() -> bool:
-    """Return whether the environment forbids asking the Hub at all."""
+    """Return whether the environment forbids requests to the Hub."""
     return config.flag("HF_HUB_OFFLINE") or config.flag("TRANSFORMERS_OFFLINE")
 
 
 def origin(url: str) -> tuple[str, str, int]:
-    """Scheme, lower-case host and port. Raises ValueError where the URL has none of them."""
+    """Return scheme, lower-case host and port.
+
+    Raises ValueError for a URL without them.
+    """
     parts = urlsplit(url)
     if parts.scheme not in PORTS or not HOST.fullmatch(parts.hostname or ""):
         raise ValueError("it is no http or https URL")
@@ -39,7 +45,7 @@ def origin(url: str) -> tuple[str, str, int]:
 
 
 def is_hub(parts: SplitResult) -> bool:
-    """Return whether a URL that a person typed points at the public Hub or at ``HF_ENDPOINT``."""
+    """Return whether a user's URL points at the public Hub or at ``HF_ENDPOINT``."""
     host, port = (parts.hostname or "").lower(), parts.port
     if host in PUBLIC_HOSTS:
         return port in {None, 80, 443}
@@ -51,14 +57,14 @@ def is_hub(parts: SplitResult) -> bool:
 
 
 def may_carry_token(url: str) -> bool:
-    """Return the token goes to the endpoint's own host, and never from https to http."""
+    """Return whether a request may carry the token: to the endpoint's own host, never from https to http."""
     return _same_place(url, endpoint())
 
 
 def redirected(url: str, location: str) -> str:
-    """Return where a redirect leads: to the endpoint itself or, from the public Hub, to one of its own hosts.
+    """Return the target of a redirect: the endpoint itself or, for the public Hub, one of its own hosts.
 
-    Raises HubError("refused-host") for every other place.
+    Raises HubError("refused-host") for every other target.
     """
     try:
         target = urljoin(url, location)
@@ -70,7 +76,7 @@ def redirected(url: str, location: str) -> str:
 
 
 def plain(url: str) -> str:
-    """Return a URL fit for a message: without user, password, query and fragment, which may hold secrets."""
+    """Return a URL for messages, without the parts that may hold secrets: user, password, query, fragment."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
@@ -79,41 +85,34 @@ def _same_place(url: str, home: str) -> bool:
     user = urlsplit(url).netloc.rpartition("@")[0]
     if user not in {"", urlsplit(home).netloc.rpartition("@")[0]}:  # a foreign user name is a disguise
         return False
-    here, there = origin(url), origin(home)
-    upgraded = (here[0], there[0]) == ("https", "http") and (here[2], there[2]) == (443, 80)
-    return here == there or (upgraded and here[1] == there[1])
+    place, home_place = origin(url), origin(home)
+    upgraded = (place[0], home_place[0]) == ("https", "http") and (place[2], home_place[2]) == (443, 80)
+    return place == home_place or (upgraded and place[1] == home_place[1])
 
 
 def _is_public(url: str) -> bool:
-    """Return whether a URL is the public Hub's, which is asked at present, on a public address."""
+    """Return whether a URL is the public Hub's on a public address, and the public Hub is the endpoint."""
     scheme, host, port = origin(url)
     named = host in PUBLIC_HOSTS or host.endswith(tuple(f".{h}" for h in PUBLIC_HOSTS))
-    asked = origin(endpoint())[1] in PUBLIC_HOSTS
+    endpoint_is_public = origin(endpoint())[1] in PUBLIC_HOSTS
     plain_https = scheme == "https" and port == PORTS[scheme] and "@" not in urlsplit(url).netloc
-    return asked and named and plain_https and not _is_private(host)
+    return endpoint_is_public and named and plain_https and not _is_private(host)
 
 
 def _is_private(host: str) -> bool:
-    """Return whether a name leads into a private, loopback or link-local network; unresolvable names do
-    not.
-    """
+    """Return whether a host's address is private, loopback or link-local; unresolvable names are not."""
     import ipaddress
     import socket
 
     try:
-        found = socket.getaddrinfo(host, None)
+        addresses = socket.getaddrinfo(host, None)
     except OSError:
-        return False  # behind a proxy names need not resolve here; connecting reports the rest
-    return any(not ipaddress.ip_address(str(entry[4][0]).partition("%")[0]).is_global for entry in found)
-
-
-Result = TypeVar("Result")
-LONGEST_PAUSE = 900.0  # seconds a server may ask for; the Hub's windows are 300 s
-TRIES = 5
+        return False  # behind a proxy names need not resolve here; a failed connection is reported later
+    return any(not ipaddress.ip_address(str(entry[4][0]).partition("%")[0]).is_global for entry in addresses)
 
 
 class Pace:
-    """Shared by the threads of a run: who is told to wait makes all wait."""
+    """The pace of a run's threads: a rate limit of one request delays the requests of all."""
 
     def __init__(self, progress: Callable[[str], None]) -> None:
         self._progress = progress
@@ -121,7 +120,10 @@ class Pace:
         self._until = 0.0
 
     def keep(self, work: Callable[[], Result]) -> Result:
-        """``work``, again after the time that the Hub asks for; raises what it raises otherwise."""
+        """Return the result of ``work``, retried after the pause that the Hub demands.
+
+        Raises the errors of ``work`` without a pause, with a too long pause, and of the last try.
+        """
         for left in reversed(range(TRIES)):
             time.sleep(max(0.0, self._until - time.monotonic()))
             try:

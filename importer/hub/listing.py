@@ -1,4 +1,4 @@
-"""The Hub's description of one commit, read from the bytes of its answer; nothing else is looked at."""
+"""The Hub's listing of one commit: the API call, the parser of its response, and the errors of 4xx."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from importer.reasons import Reason
 
 LONGEST = 16 * 1024 * 1024  # bytes; repositories with ten thousand files stay under 5 MB
 MOST_FILES = 50_000  # models have hundreds
-MOST_VALUES = 1_000_000  # of the JSON, before it is read: ten a file, and as many again
+MOST_VALUES = 1_000_000  # of the JSON, counted before the parse: twice ten a file
 MOST_TAGS = 1000
 HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 SAFE_PATH = re.compile(r"(?!/)(?:(?!\.\.?(?:/|$))[^/\\\x00-\x1f\x7f]+(?:/(?!$)|$))+")
 
 
 class ListingReason(StrEnum):
-    """Why a description cannot be used."""
+    """Reasons why a listing cannot be used."""
 
     LONG = "long"
     VALUES = "values"
@@ -36,7 +36,7 @@ class ListingReason(StrEnum):
 
 
 class MalformedListing(Exception):
-    """The description cannot be used."""
+    """The listing cannot be used."""
 
     def __init__(self, kind: ListingReason, **fields: object) -> None:
         super().__init__(kind)
@@ -45,7 +45,7 @@ class MalformedListing(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One commit as the Hub describes it: id as the Hub writes it, files with sizes, its own words."""
+    """One commit on the Hub: the canonical id, the commit, files with sizes, and further fields."""
 
     repo: str
     commit: str
@@ -54,9 +54,9 @@ class Listing:
 
 
 def parse(body: bytes, repo: str, revision: str | None) -> Listing:
-    """Return what the answer about ``repo`` at ``revision`` says, in time and memory that grow with it.
+    """Return the listing in a response for ``repo`` at ``revision``, in linear time and memory.
 
-    Raises Malformed.
+    Raises MalformedListing.
     """
     if sum(body.count(mark) for mark in (b"{", b"[", b",")) > MOST_VALUES:
         raise MalformedListing(ListingReason.VALUES, limit=MOST_VALUES)
@@ -74,37 +74,37 @@ def parse(body: bytes, repo: str, revision: str | None) -> Listing:
     return Listing(_repo_id(data, repo), commit, _files(data.get("siblings")), _info(data))
 
 
-def _repo_id(data: Mapping[str, Any], asked: str) -> str:
-    """Return the id as the Hub writes it: after a renaming, or with its own capitals."""
+def _repo_id(data: Mapping[str, Any], requested: str) -> str:
+    """Return the canonical id: after a renaming, or with the Hub's own capitals."""
     names = (data.get("id"), data.get("modelId"))
-    return next((name for name in names if isinstance(name, str) and is_id(name)), asked)
+    return next((name for name in names if isinstance(name, str) and is_id(name)), requested)
 
 
 def _files(siblings: object) -> tuple[RepoFile, ...]:
-    """Return the listed files; a name that could leave its place is no file."""
-    found = {}
+    """Return the listed files; a path that could leave the repository is dropped."""
+    files = {}
     listed = siblings if isinstance(siblings, list) else []
     if len(listed) > MOST_FILES:
         raise MalformedListing(ListingReason.FILES, count=len(listed), limit=MOST_FILES)
     for entry in listed:
         path = entry.get("rfilename") if isinstance(entry, dict) else None
         if isinstance(path, str) and len(path) < 1024 and SAFE_PATH.fullmatch(path):
-            found[path] = RepoFile(path, snapshot.whole(entry.get("size")), _hash(entry))
-    return tuple(found[path] for path in sorted(found))
+            files[path] = RepoFile(path, snapshot.whole(entry.get("size")), _hash(entry))
+    return tuple(files[path] for path in sorted(files))
 
 
 def _hash(entry: Mapping[str, Any]) -> str | None:
-    """Of a large file the SHA-256 of its content, else git's hash."""
+    """Return the SHA-256 of a large file's content, else git's hash."""
     large = snapshot.mapping(entry.get("lfs"))
     hashes = (large.get("sha256"), entry.get("blobId"))
     return next((h for h in hashes if isinstance(h, str) and HASH.fullmatch(h)), None)
 
 
 def _info(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the Hub's own words under our names, each of the right type or left out."""
+    """Return the Hub's fields under importer's names; fields of a wrong type are left out."""
     card = snapshot.mapping(data.get("cardData"))
     weights = snapshot.mapping(data.get("safetensors"))
-    words = {
+    fields = {
         "pipeline_tag": snapshot.text(data.get("pipeline_tag")),
         "library_name": snapshot.text(data.get("library_name")),
         "tags": [t for t in snapshot.listed(data.get("tags"))[:MOST_TAGS] if isinstance(t, str)],
@@ -116,24 +116,27 @@ def _info(data: Mapping[str, Any]) -> dict[str, Any]:
         "gated": data.get("gated") if isinstance(data.get("gated"), (bool, str)) else None,
         "modified": snapshot.text(data.get("lastModified")),
     }
-    return {key: value for key, value in words.items() if value is not None}
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def _base_models(card: Mapping[str, Any]) -> list[str]:
-    """Return what the card names as the origin of the weights: one id or several."""
+    """Return the card's base models: one id or several."""
     named = card.get("base_model")
     return [n for n in (named if isinstance(named, list) else [named])[:MOST_TAGS] if isinstance(n, str)]
 
 
 class ApiReason(StrEnum):
-    """Why an answer of the Hub's API cannot be used."""
+    """Reasons why a response of the Hub's API cannot be used."""
 
     REFUSED = "refused"
     LISTING = "listing"
 
 
 def ask(repo: str, revision: str | None) -> Listing:
-    """Return the one API call. Raises HubError."""
+    """Send the one API call and return its listing.
+
+    Raises HubError.
+    """
     at = "" if revision is None else f"/revision/{quote(revision, safe='')}"
     url = f"{client.check_endpoint()}/api/models/{repo}{at}?blobs=true"
     try:
@@ -149,19 +152,19 @@ def ask(repo: str, revision: str | None) -> Listing:
 
 
 def file_url(repo: str, commit: str, path: str) -> str:
-    """Return where one file of one commit is read."""
+    """Return the URL of one file of one commit."""
     return f"{endpoint.endpoint()}/{repo}/resolve/{commit}/{quote(path)}"
 
 
 def refusal(answer: client.HubResponse, repo: str, revision: str | None, file: str | None = None) -> HubError:
-    """Return what a 4xx means; the Hub says it in ``X-Error-Code`` and the words of ``X-Error-Message``."""
+    """Return the error of a 4xx, by its status, ``X-Error-Code`` and the text of ``X-Error-Message``."""
     code = answer.headers.get("x-error-code", "")
-    said = answer.headers.get("x-error-message", "").lower()
+    message = answer.headers.get("x-error-message", "").lower()
     if code == "GatedRepo":
         return HubError("gated", repo=repo, url=f"{endpoint.plain(endpoint.endpoint())}/{repo}")
     if code == "RevisionNotFound":
         return HubError("revision-not-found", repo=repo, revision=revision or "main")
-    if answer.status == 401 and answer.had_token and ("credentials" in said or code != "RepoNotFound"):
+    if answer.status == 401 and answer.had_token and ("credentials" in message or code != "RepoNotFound"):
         return HubError("bad-token")
     if answer.status == 401 and not answer.had_token:
         return HubError("private", repo=repo)

@@ -1,4 +1,4 @@
-"""A directory on this disk as a snapshot: the same files, the same limits, nothing from outside it."""
+"""A directory on this disk as a snapshot: the same files and limits, nothing from outside the directory."""
 
 from __future__ import annotations
 
@@ -18,33 +18,6 @@ from importer.hub import allowlist
 from importer.hub.snapshot import SETTINGS, RepoFile, Snapshot, UnreadReason
 from importer.reasons import Reason
 
-
-@dataclass(frozen=True, slots=True)
-class AllowedFolders:
-    """Which folders may be read: those in ``roots`` and below; all where ``roots`` is ``None``."""
-
-    roots: tuple[Path, ...] | None
-
-    @classmethod
-    def below(cls, folders: Iterable[str | Path]) -> AllowedFolders:
-        """Return what lies in these folders and below; of none, nothing."""
-        return cls(tuple(Path(os.path.realpath(folder)) for folder in folders))
-
-    def also(self, folder: Path) -> AllowedFolders:
-        """Return these and what lies in one more folder."""
-        return self if self.roots is None else AllowedFolders.below([*self.roots, folder])
-
-    def folder(self, path: Path) -> Path:
-        """Return the path with every link followed. Raises ServiceError("no-directories")."""
-        real = Path(os.path.realpath(path))
-        if self.roots is not None and not any(real.is_relative_to(root) for root in self.roots):
-            raise ServiceError("no-directories", reference=str(path))
-        return real
-
-
-ANYWHERE = AllowedFolders(None)  # the person at the command line may read what the system lets them
-
-
 MOST_FILES = 20_000  # a model has hundreds; a home directory named by mistake has millions
 MOST_ENTRIES = 4 * MOST_FILES  # folders and hidden files included
 DEEPEST = 4  # folders
@@ -53,8 +26,40 @@ MOST_HASHED, LONGEST_HASHED = 200, 64 * allowlist.MIB  # files, and bytes of one
 ALL_HASHED = 256 * allowlist.MIB  # bytes of all together
 
 
+@dataclass(frozen=True, slots=True)
+class AllowedFolders:
+    """Folders that may be read: those in ``roots`` and below; all where ``roots`` is ``None``."""
+
+    roots: tuple[Path, ...] | None
+
+    @classmethod
+    def below(cls, folders: Iterable[str | Path]) -> AllowedFolders:
+        """Return an allowance for these folders and all below; without folders, for none."""
+        return cls(tuple(Path(os.path.realpath(folder)) for folder in folders))
+
+    def also(self, folder: Path) -> AllowedFolders:
+        """Return an allowance for these folders and one more."""
+        return self if self.roots is None else AllowedFolders.below([*self.roots, folder])
+
+    def folder(self, path: Path) -> Path:
+        """Return the path with every link followed.
+
+        Raises ServiceError("no-directories") for a path outside the roots.
+        """
+        real = Path(os.path.realpath(path))
+        if self.roots is not None and not any(real.is_relative_to(root) for root in self.roots):
+            raise ServiceError("no-directories", reference=str(path))
+        return real
+
+
+ANYWHERE = AllowedFolders(None)  # for the command line: the system's permissions decide
+
+
 def resolve(text: str, directory: Path) -> Snapshot:
-    """Return the snapshot of a directory. Raises UsageError("no-such-directory") and RepositoryError."""
+    """Return the snapshot of a directory.
+
+    Raises UsageError("no-such-directory") and RepositoryError.
+    """
     if not os.path.isdir(directory):  # noqa: PTH112 - unlike Path's, it raises nothing
         raise UsageError("no-such-directory", path=directory)
     root = directory.resolve()
@@ -74,14 +79,14 @@ def resolve(text: str, directory: Path) -> Snapshot:
 def listing(root: Path) -> tuple[RepoFile, ...]:
     """Return the files below ``root`` with sizes, hidden ones left out, sorted by path."""
     try:
-        found = [*islice(_walk(root, "", DEEPEST, iter(range(MOST_ENTRIES))), MOST_FILES)]
+        files = [*islice(_walk(root, "", DEEPEST, iter(range(MOST_ENTRIES))), MOST_FILES)]
     except OSError as error:
         raise RepositoryError("unreadable", file=".", repo=root, problem=error.strerror or error) from None
-    return tuple(sorted(found, key=lambda f: f.path))
+    return tuple(sorted(files, key=lambda f: f.path))
 
 
 def _walk(folder: Path, prefix: str, depth: int, left: Iterator[int]) -> Iterator[RepoFile]:
-    """``left`` counts the entries that may still be looked at, in all folders together."""
+    """Yield the files below ``folder``; ``left`` counts the remaining entries of all folders together."""
     with os.scandir(folder) as entries:
         for entry, _ in zip(entries, left, strict=False):
             if entry.name.startswith("."):
@@ -95,16 +100,16 @@ def _walk(folder: Path, prefix: str, depth: int, left: Iterator[int]) -> Iterato
 
 def _size(entry: os.DirEntry[str]) -> int | None:
     try:
-        found = entry.stat()
+        status = entry.stat()
     except OSError:
         return None  # a link to nothing
-    return found.st_size if stat.S_ISREG(found.st_mode) else None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 def with_hashes(root: Path, files: tuple[RepoFile, ...]) -> tuple[RepoFile, ...]:
-    """Return the same files, code and settings with git's hash of what they hold; nothing of it is run."""
+    """Return the same files, code and settings with git's hash of their content; no code is run."""
     named = [f.path for f in files if f.path in SETTINGS or f.path.endswith(".py")][:MOST_HASHED]
-    found: dict[str, str] = {}
+    hashes: dict[str, str] = {}
     left = ALL_HASHED
     for path in named:
         with contextlib.suppress(OSError), opened(root, path) as file:
@@ -114,12 +119,14 @@ def with_hashes(root: Path, files: tuple[RepoFile, ...]) -> tuple[RepoFile, ...]
             data = file.read(most + 1)
             left -= len(data)
             if len(data) <= most:
-                found[path] = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
-    return tuple(replace(f, hash=found.get(f.path, f.hash)) for f in files)
+                hashes[path] = hashlib.sha1(
+                    b"blob %d\0" % len(data) + data, usedforsecurity=False
+                ).hexdigest()
+    return tuple(replace(f, hash=hashes.get(f.path, f.hash)) for f in files)
 
 
 def read(root: Path, files: tuple[RepoFile, ...], repo: str) -> tuple[dict[str, str], dict[str, Reason]]:
-    """Return the texts of all allowed files among ``files``, and a reason for each that was not read."""
+    """Return the texts of all allowed files among ``files``, and a reason for each unread file."""
     chosen, unknown = allowlist.choose(files, repo, MOST_TEXTS)
     texts = {}
     for path in chosen:
@@ -147,15 +154,15 @@ class NotPlain(OSError):
 
 
 def why(error: OSError) -> Reason:
-    """Return why a file could not be opened or read."""
-    said = error.strerror or type(error).__name__
-    return error.reason if isinstance(error, NotPlain) else Reason(UnreadReason.SYSTEM, says=said)
+    """Return the reason of an error from opening or reading a file."""
+    text = error.strerror or type(error).__name__
+    return error.reason if isinstance(error, NotPlain) else Reason(UnreadReason.SYSTEM, says=text)
 
 
 def read_text(root: Path, path: str, repo: str) -> str:
     """Return one file's text.
 
-    Raises Unread for an optional file and RepositoryError for one that nobody should decide without.
+    Raises Unread for an optional file and RepositoryError for a required one.
     """
     try:
         data = _bytes(root, path)
@@ -171,14 +178,18 @@ def read_text(root: Path, path: str, repo: str) -> str:
 
 
 def _bytes(root: Path, path: str) -> bytes:
-    """At most one byte beyond the limit. Raises OSError."""
+    """Return a file's bytes, at most one beyond the limit.
+
+    Raises OSError.
+    """
     with opened(root, path) as file:
         return file.read(allowlist.limit(path) + 1)
 
 
 def read_plain(path: Path, limit: int) -> bytes:
-    """Return a file's bytes, links followed. Raises OSError for what is no file or is longer than
-    ``limit``.
+    """Return a file's bytes, links followed.
+
+    Raises OSError for a path that is no plain file or is longer than ``limit`` bytes.
     """
     with plain(path) as file:
         data = file.read(limit + 1)
@@ -188,7 +199,10 @@ def read_plain(path: Path, limit: int) -> bytes:
 
 
 def opened(root: Path, path: str) -> BinaryIO:
-    """Return a file below ``root``. Raises OSError for links that leave and for what is no file."""
+    """Open a file below ``root``.
+
+    Raises OSError for links that leave ``root`` and for a path that is no plain file.
+    """
     target = Path(os.path.realpath(root / path, strict=True))
     if not (target.is_relative_to(root) or _is_blob(root, target)):
         raise NotPlain(UnreadReason.OUTSIDE)
@@ -196,8 +210,11 @@ def opened(root: Path, path: str) -> BinaryIO:
 
 
 def plain(path: Path, flags: int = 0) -> BinaryIO:
-    """Return a file, links followed. Raises OSError for what is no file."""
-    # A pipe or a device would block or never end, and may take a file's place after any look at it.
+    """Open a file, links followed.
+
+    Raises OSError for a path that is no plain file.
+    """
+    # A pipe or a device would block or never end, and may replace a file after any check of its path.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0) | flags)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -206,5 +223,8 @@ def plain(path: Path, flags: int = 0) -> BinaryIO:
 
 
 def _is_blob(root: Path, target: Path) -> bool:
-    """Return the Hub client's cache links ``snapshots/<commit>/file`` to ``../../blobs/<hash>``."""
+    """Return whether the target is a blob of the Hub client's cache.
+
+    The cache links ``snapshots/<commit>/file`` to ``../../blobs/<hash>``.
+    """
     return root.parent.name == "snapshots" and target.parent == root.parent.parent / "blobs"

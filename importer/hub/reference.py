@@ -1,4 +1,4 @@
-"""What a person types to name a model: an id, a Hub URL in any form, or a directory."""
+"""References: the texts that name a model by an id, a Hub URL in any form, or a directory."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LONGEST_REVISION = 255
 
 
 class ReferenceReason(StrEnum):
-    """Why a text is no reference to a model."""
+    """Reasons why a text is no reference to a model."""
 
     EMPTY = "empty"
     LONG = "long"
@@ -57,7 +57,7 @@ class ReferenceReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What was meant: exactly one of ``repo`` and ``directory``; ``text`` as it was typed."""
+    """A parsed reference: exactly one of ``repo`` and ``directory``; ``text`` is the user's text."""
 
     text: str
     repo: str | None = None
@@ -66,7 +66,7 @@ class Reference:
 
 
 def parse(text: str, revision: str | None = None) -> Reference:
-    """Read a reference; ``revision`` is what stood beside it as an option.
+    """Parse a reference; ``revision`` is the value of the option ``--revision``.
 
     Raises UsageError: bad-reference, traversal, revision-conflict, bad-value.
     """
@@ -89,7 +89,7 @@ def parse(text: str, revision: str | None = None) -> Reference:
 
 
 def is_directory(text: str) -> bool:
-    """Return whether a reference means a directory of this disk."""
+    """Return whether a reference names a directory of this disk."""
     return DIRECTORY.match(text.strip(" ")) is not None
 
 
@@ -102,7 +102,7 @@ def is_id(text: str) -> bool:
 
 
 def pinned(reference: Reference) -> str | None:
-    """Return the revision that was asked for, where it is another than what is taken anyway."""
+    """Return the requested revision, or ``None`` for the default one."""
     revision = reference.revision
     if revision is None or revision == DEFAULT_REVISION:
         return None
@@ -120,7 +120,7 @@ def _directory(text: str, typed: str, revision: str | None) -> Path:
 
 
 def _repository(text: str, typed: str) -> tuple[str, str | None]:
-    """Return the id and the revision as they stand in the reference, both decoded, neither checked."""
+    """Return the id and the revision of the reference, both decoded, neither checked."""
     lower = typed.lower()
     if lower.startswith(("http://", "https://")) or _starts_with_host(typed):
         return _from_url(text, _split(text, typed if "://" in typed[:8] else f"//{typed}"))
@@ -134,7 +134,7 @@ def _repository(text: str, typed: str) -> tuple[str, str | None]:
     if scheme and steps and steps[0] in OTHER_KINDS:
         _bad(text, ReferenceReason.OTHER_KIND, what=OTHER_KINDS[steps[0]])
     if scheme and not at:
-        steps = steps[:2]  # what follows is a file of the repository
+        steps = steps[:2]  # the rest is a file of the repository
     return "/".join(steps), revision if at else None
 
 
@@ -182,7 +182,10 @@ def _from_url(text: str, parts: SplitResult) -> tuple[str, str | None]:
 
 
 def _steps(text: str, path: str) -> list[str]:
-    """Return the steps of a path, decoded once; a trailing slash is forgiven, leaving the place is not."""
+    """Return the steps of a path, decoded once; one trailing slash is allowed.
+
+    Raises UsageError("traversal") for a path that leaves its folder.
+    """
     steps = path.removesuffix("/").split("/")
     if any(not step or _leaves(step) for step in steps) and path.strip("/"):
         raise UsageError("traversal", reference=text)
@@ -190,7 +193,7 @@ def _steps(text: str, path: str) -> list[str]:
 
 
 def _leaves(step: str) -> bool:
-    """Return whether a step is or hides '..', an empty step or a backslash, however often it was encoded."""
+    """Return whether a step is or hides '..', an empty step or a backslash, in any number of encodings."""
     for _ in range(4):
         parts = re.split(r"[/\\]", step)
         if ".." in parts or "" in parts or "\\" in step or "\0" in step:

@@ -1,4 +1,4 @@
-"""From a reference to a snapshot: one call and at most six small files, or none at all offline."""
+"""Snapshots from references: one API call and at most six small files, or no request at all offline."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from importer.errors import HubError
 from importer.hub import allowlist, cache, client, endpoint, local
-from importer.hub import cache as clientcache
 from importer.hub import listing as api
 from importer.hub.cache import CachedSnapshot
 from importer.hub.listing import Listing
@@ -18,7 +17,7 @@ from importer.reasons import Reason
 
 
 def resolve(reference: Reference, places: AllowedFolders, *, offline: bool = False) -> Snapshot:
-    """Return the snapshot a reference stands for; a directory has to be one of ``places``.
+    """Return the snapshot of a reference; a directory must lie in ``places``.
 
     Raises UsageError, HubError, RepositoryError and ServiceError("no-directories").
     """
@@ -36,10 +35,15 @@ def resolve(reference: Reference, places: AllowedFolders, *, offline: bool = Fal
 
 
 def _snapshot(text: str, stored: CachedSnapshot, refused: Mapping[str, Reason]) -> Snapshot:
-    """``refused`` are reasons of this time only."""
+    """Return a snapshot from a cached one; ``refused`` are the reasons of this attempt only."""
     listing = stored.listing
-    wanted, unknown = allowlist.choose(listing.files, listing.repo)
-    unknown = {**dict.fromkeys(wanted, Reason(UnreadReason.NOT_KEPT)), **unknown, **stored.unknown, **refused}
+    chosen, unknown = allowlist.choose(listing.files, listing.repo)
+    unknown = {
+        **dict.fromkeys(chosen, Reason(UnreadReason.NOT_STORED)),
+        **unknown,
+        **stored.unknown,
+        **refused,
+    }
     return Snapshot(
         reference=text,
         model_id=listing.repo,
@@ -47,16 +51,17 @@ def _snapshot(text: str, stored: CachedSnapshot, refused: Mapping[str, Reason]) 
         files=listing.files,
         texts=stored.texts,
         info=listing.info,
-        directory=clientcache.snapshot(listing.repo, listing.commit),
+        directory=cache.snapshot(listing.repo, listing.commit),
         unknown={path: reason for path, reason in unknown.items() if path not in stored.texts},
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Unread:
-    """Why a listed file has no text, and whether the same commit will give the same reason again.
+    """The reason why a listed file has no text.
 
-    ``error`` is what the Hub means where it refused the file.
+    ``lasts``  whether the reason is permanent for the commit.
+    ``error``  of a response that refuses the file.
     """
 
     reason: Reason
@@ -65,31 +70,31 @@ class _Unread:
 
 
 def _read(listing: Listing, known: CachedSnapshot) -> tuple[CachedSnapshot, dict[str, Reason]]:
-    """Return the six best files: from our cache, from this disk, and the rest from the Hub side by side.
+    """Return the six best files from importer's cache, from this disk, and the rest from the Hub in parallel.
 
-    Raises HubError where all of them were refused: nobody has read anything then.
+    Raises HubError where the Hub refused all of them.
     """
-    wanted, _ = allowlist.choose(listing.files, listing.repo)
-    texts = {path: known.texts[path] for path in wanted if path in known.texts}
-    lasting = {path: known.unknown[path] for path in wanted if path in known.unknown}
-    texts |= _on_disk(listing, [p for p in wanted if p not in texts and p not in lasting])
-    absent = [f for f in listing.files if f.path in wanted and f.path not in {*texts, *lasting}]
+    chosen, _ = allowlist.choose(listing.files, listing.repo)
+    texts = {path: known.texts[path] for path in chosen if path in known.texts}
+    lasting = {path: known.unknown[path] for path in chosen if path in known.unknown}
+    texts |= _on_disk(listing, [p for p in chosen if p not in texts and p not in lasting])
+    absent = [f for f in listing.files if f.path in chosen and f.path not in {*texts, *lasting}]
     refused: dict[str, Reason] = {}
     errors: list[HubError] = []
-    for file, found in zip(absent, client.side_by_side(lambda f: _fetch(listing, f), absent), strict=True):
-        if isinstance(found, str):
-            texts[file.path] = found
+    for file, fetched in zip(absent, client.side_by_side(lambda f: _fetch(listing, f), absent), strict=True):
+        if isinstance(fetched, str):
+            texts[file.path] = fetched
         else:
-            (lasting if found.lasts else refused)[file.path] = found.reason
-            errors += [found.error] if found.error is not None else []
+            (lasting if fetched.lasts else refused)[file.path] = fetched.reason
+            errors += [fetched.error] if fetched.error is not None else []
     if errors and not texts:
         raise errors[0]
-    return CachedSnapshot(listing, {p: texts[p] for p in wanted if p in texts}, lasting), refused
+    return CachedSnapshot(listing, {p: texts[p] for p in chosen if p in texts}, lasting), refused
 
 
 def _on_disk(listing: Listing, paths: list[str]) -> dict[str, str]:
-    """Return what the Hub client has of this very commit."""
-    directory = clientcache.snapshot(listing.repo, listing.commit)
+    """Return the texts of these files in the Hub client's cache of this commit."""
+    directory = cache.snapshot(listing.repo, listing.commit)
     if directory is None:
         return {}
     present = tuple(RepoFile(path) for path in paths if (directory / path).exists())
@@ -119,15 +124,15 @@ def _offline(text: str, repo: str, revision: str) -> Snapshot:
     stored = cache.load(repo, revision) if pinned else cache.last(repo, revision)
     if stored is not None:
         return _snapshot(text, stored, {})
-    commit = revision if pinned else clientcache.commit_of(repo, revision)
-    directory = clientcache.snapshot(repo, commit) if commit else None
+    commit = revision if pinned else cache.commit_of(repo, revision)
+    directory = cache.snapshot(repo, commit) if commit else None
     if commit is None or directory is None:
         raise HubError("not-cached", repo=repo)
-    files = local.with_hashes(directory.resolve(), clientcache.listing(repo, commit, directory))
+    files = local.with_hashes(directory.resolve(), cache.listing(repo, commit, directory))
     listing = Listing(repo, commit, files, {})
-    wanted, _ = allowlist.choose(listing.files, repo)
+    chosen, _ = allowlist.choose(listing.files, repo)
     return _snapshot(
         text,
-        CachedSnapshot(listing, _on_disk(listing, wanted)),
-        {"README.md": Reason(UnreadReason.NOT_ASKED)},
+        CachedSnapshot(listing, _on_disk(listing, chosen)),
+        {"README.md": Reason(UnreadReason.OFFLINE)},
     )

@@ -1,4 +1,4 @@
-"""The header of a safetensors file: eight bytes that say how long it is, then JSON that names each tensor."""
+"""The header of a safetensors file: eight bytes with its length, then JSON that names each tensor."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from importer.reasons import Reason
 
 PREFIX = 8  # bytes: the header's length, little endian
 LONGEST = 16 * 1024 * 1024  # bytes of one header; shards with ten thousand tensors stay under 2 MiB
-MOST_VALUES = 1_000_000  # of one header, before it is read: eight or so a tensor
+MOST_VALUES = 1_000_000  # of one header, counted before the parse: about eight a tensor
 MOST_DIMENSIONS = 16
 LARGEST = 2**56  # of a dimension or an offset
-# Bits of one value, as the format's reference implementation lists them.
+# Bits of one value, from the format's reference implementation.
 BITS = {
     "BOOL": 8, "U8": 8, "I8": 8, "F8_E5M2": 8, "F8_E4M3": 8, "F8_E8M0": 8, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8,
     "I16": 16, "U16": 16, "F16": 16, "BF16": 16, "I32": 32, "U32": 32, "F32": 32, "C64": 64, "F64": 64,
@@ -25,7 +25,7 @@ BITS = {
 
 
 class HeaderReason(StrEnum):
-    """Why a header cannot be believed."""
+    """Reasons why a header is malformed."""
 
     SHORT = "short"
     EMPTY = "empty"
@@ -46,7 +46,7 @@ class HeaderReason(StrEnum):
 
 
 class MalformedHeader(Exception):
-    """A header cannot be believed."""
+    """A header is malformed."""
 
     def __init__(self, kind: HeaderReason, **fields: object) -> None:
         self.reason = Reason(kind, **fields)
@@ -55,7 +55,7 @@ class MalformedHeader(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """One tensor: dtype as the file names it (``BF16``, ``F8_E4M3`` …), shape, bytes."""
+    """One tensor: dtype in the file's words (``BF16``, ``F8_E4M3`` …), shape, bytes."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -63,23 +63,27 @@ class Tensor:
 
 
 def length(prefix: bytes, file_size: int | None) -> int:
-    """Return how many bytes of JSON follow the first eight. Raises Malformed."""
+    """Return the number of bytes of JSON after the first eight.
+
+    Raises MalformedHeader.
+    """
     if len(prefix) < PREFIX:
         raise MalformedHeader(HeaderReason.SHORT)
-    said = int.from_bytes(prefix[:PREFIX], "little")
-    if said < 2:
+    declared = int.from_bytes(prefix[:PREFIX], "little")
+    if declared < 2:
         raise MalformedHeader(HeaderReason.EMPTY)
-    if file_size is not None and PREFIX + said > file_size:
-        raise MalformedHeader(HeaderReason.BEYOND, said=said, size=file_size)
-    if said > LONGEST:
-        raise MalformedHeader(HeaderReason.LONG, said=said, limit=LONGEST)
-    return said
+    if file_size is not None and PREFIX + declared > file_size:
+        raise MalformedHeader(HeaderReason.BEYOND, said=declared, size=file_size)
+    if declared > LONGEST:
+        raise MalformedHeader(HeaderReason.LONG, said=declared, limit=LONGEST)
+    return declared
 
 
 def parse(header: bytes, file_size: int | None) -> dict[str, Tensor]:
-    """Return the tensors that the JSON names, in its order. Raises Malformed.
+    """Return the tensors that the JSON names, in its order.
 
     Their bytes must lie one after the other, without gap or overlap, and fill a file of known size.
+    Raises MalformedHeader.
     """
     if sum(header.count(mark) for mark in (b"{", b"[", b",")) > MOST_VALUES:
         raise MalformedHeader(HeaderReason.VALUES, limit=MOST_VALUES)
@@ -103,14 +107,14 @@ def parse(header: bytes, file_size: int | None) -> dict[str, Tensor]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    unique = dict(pairs)
+    if len(unique) != len(pairs):
         raise MalformedHeader(HeaderReason.TWICE)
-    return found
+    return unique
 
 
 def _tensor(name: str, entry: object) -> tuple[Tensor, tuple[int, int]]:
-    """Return a tensor, and where its bytes begin and end."""
+    """Return a tensor, and the first and last offset of its bytes."""
     shown = name[:80]
     if not isinstance(entry, dict):
         raise MalformedHeader(HeaderReason.NOT_DESCRIBED, name=shown)

@@ -1,4 +1,4 @@
-"""What is known of a repository at one commit: its file list and its small text files."""
+"""Snapshots: a repository at one commit, with its file list and its small text files."""
 
 from __future__ import annotations
 
@@ -14,42 +14,40 @@ from importer.errors import RepositoryError
 from importer.reasons import Reason
 
 LARGEST = 1 << 56  # bytes, parameters: no model is larger
+LICENSE = re.compile(r"[A-Za-z0-9][\w.+-]{0,63}", re.ASCII)
+# Files that engines read beside the weights; without the template, its digest is in the proof.
+SETTINGS = (
+    "config.json", "generation_config.json", "tokenizer_config.json", "tokenizer.json", "tokenizer.model",
+    "special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt", "tekken.json",
+    "params.json", "processor_config.json", "preprocessor_config.json",
+)  # fmt: skip
+MAX_DEPTH = 100  # of a config's nesting; real ones stay under 10
 
 
 def text(value: object) -> str | None:
-    """Return a text."""
+    """Return the value if it is a text, else ``None``."""
     return value if isinstance(value, str) else None
 
 
 def whole(value: object, least: int = 0, most: int = LARGEST) -> int | None:
-    """Return a whole number within bounds; JSON's true is none."""
+    """Return the value if it is a whole number within bounds, else ``None``; JSON's true is none."""
     if not isinstance(value, int) or isinstance(value, bool):
         return None
     return value if least <= value <= most else None
 
 
 def mapping(value: object) -> Mapping[str, Any]:
-    """Return an object."""
+    """Return the value if it is an object, else an empty one."""
     return value if isinstance(value, Mapping) else {}
 
 
 def listed(value: object) -> Sequence[Any]:
-    """Return a list."""
+    """Return the value if it is a list, else an empty one."""
     return value if isinstance(value, list) else ()
 
 
-LICENSE = re.compile(r"[A-Za-z0-9][\w.+-]{0,63}", re.ASCII)
-# What engines read beside the weights; not the template, whose digest a proof has.
-SETTINGS = (
-    "config.json", "generation_config.json", "tokenizer_config.json", "tokenizer.json", "tokenizer.model",
-    "special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt", "tekken.json",
-    "params.json", "processor_config.json", "preprocessor_config.json",
-)  # fmt: skip
-MAX_DEPTH = 100  # nesting a config may have; real ones stay under 10
-
-
 class JsonReason(StrEnum):
-    """Why a text is no JSON that can be used."""
+    """Reasons why a text is not valid JSON, or not an object."""
 
     DEEP = "deep"
     BROKEN = "broken"
@@ -57,7 +55,7 @@ class JsonReason(StrEnum):
 
 
 class UnreadReason(StrEnum):
-    """Why a file of a repository has no text here."""
+    """Reasons why a snapshot lacks the text of a file."""
 
     NOT_LISTED = "not-listed"
     TOO_LARGE = "too-large"
@@ -66,17 +64,17 @@ class UnreadReason(StrEnum):
     OUTSIDE = "outside"
     NO_FILE = "no-file"
     SYSTEM = "system"
-    NOT_ASKED = "not-asked"
-    NOT_KEPT = "not-kept"
+    OFFLINE = "not-asked"
+    NOT_STORED = "not-kept"
     REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True)
 class RepoFile:
-    """A file of the repository: its path, and its size in bytes when the listing gives one.
+    """A file of the repository: its path, and its size in bytes if the listing has one.
 
-    ``hash`` is git's for the file (40 hex digits of SHA-1, as ``git hash-object`` gives), or the SHA-256 of a
-    large one (64); ``None`` where neither is known.
+    ``hash`` is git's (40 hex digits of SHA-1, the same as ``git hash-object``), or the SHA-256 of
+    a large one (64); ``None`` where neither is known.
     """
 
     path: str
@@ -88,16 +86,15 @@ class RepoFile:
 class Snapshot:
     """A repository pinned to a commit.
 
-    ``model_id``   as the Hub writes it, ``None`` for a directory.
+    ``model_id``   the Hub's canonical id, ``None`` for a directory.
     ``revision``   40 hex digits, ``None`` for a directory.
     ``files``      everything listed; ``texts`` the small allow-listed files that were read.
-    ``info``       the Hub's own words: ``pipeline_tag``, ``library_name``, ``tags``, ``card`` (the card's
+    ``info``       fields of the Hub: ``pipeline_tag``, ``library_name``, ``tags``, ``card`` (the card's
                    YAML header), ``base_models`` (ids the card names), ``config`` (the part of it that the
                    Hub shows), ``safetensors_total`` (parameters), ``safetensors`` (parameters by dtype),
-                   ``gated``, ``modified`` (the commit's moment). Empty for a directory, and where the Hub was
-                   not asked.
-    ``directory``  where the files lie on this disk, when they do (weights may still be missing there).
-    ``unknown``    what is missing, file name to reason: never an error by itself.
+                   ``gated``, ``modified`` (time of the commit). Empty for a directory, and offline.
+    ``directory``  of the files on this disk, if any (the weights may be missing there).
+    ``unknown``    file name to the reason for a missing text: never an error by itself.
     """
 
     reference: str
@@ -115,21 +112,23 @@ class Snapshot:
 
     @property
     def label(self) -> str:
-        """Return the name to use in sentences."""
+        """Return the name for messages."""
         return self.model_id or str(self.directory or self.reference)
 
     @property
     def license(self) -> str | None:
-        """Return the licence by its short name, as the card or the Hub's tags say it."""
+        """Return the short name of the licence, from the card or the Hub's tags."""
         card = self.info.get("card") or {}
-        said = [card.get("license_name"), card.get("license")]
-        said += [t.removeprefix("license:") for t in self.info.get("tags") or () if t.startswith("license:")]
-        names = [s for s in said if isinstance(s, str) and LICENSE.fullmatch(s) and s != "other"]
+        values = [card.get("license_name"), card.get("license")]
+        values += [
+            t.removeprefix("license:") for t in self.info.get("tags") or () if t.startswith("license:")
+        ]
+        names = [s for s in values if isinstance(s, str) and LICENSE.fullmatch(s) and s != "other"]
         return names[0] if names else None
 
     @property
     def settings(self) -> dict[str, str]:
-        """Return hashes of the files that engines read beside the weights, as far as they are known."""
+        """Return the known hashes of the files that engines read beside the weights."""
         return {f.path: f.hash for f in self.files if f.path in SETTINGS and f.hash is not None}
 
     def has(self, path: str) -> bool:
@@ -137,16 +136,19 @@ class Snapshot:
         return path in self._paths
 
     def json(self, path: str) -> Mapping[str, Any]:
-        """Return the object in ``path``; empty when the file was not read or holds no object.
+        """Return the object in ``path``; empty for an unread file.
 
-        Raises RepositoryError("broken-json") where the text is no JSON.
+        Raises RepositoryError("broken-json") where the text is not a JSON object.
         """
         text = self.texts.get(path)
         return {} if text is None else parse_object(text, path, self.label)
 
 
 def parse_object(text: str, path: str, repo: str) -> dict[str, Any]:
-    """Parse outside JSON: an object or an error sentence, never a RecursionError."""
+    """Parse an untrusted JSON object.
+
+    Raises RepositoryError("broken-json") for every other text, never RecursionError.
+    """
     try:
         data = json.loads(text)
     except RecursionError:

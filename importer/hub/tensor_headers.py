@@ -1,4 +1,4 @@
-"""Every tensor of a repository's weights, read from the beginnings of its safetensors files alone."""
+"""The tensors of a repository's weights, read from the beginnings of its safetensors files."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ from importer.hub.safetensors import PREFIX, MalformedHeader, Tensor
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.reasons import Reason
 
-FIRST = 128 * 1024  # bytes asked for at first: most headers and their length are in them
+FIRST = 128 * 1024  # bytes of the first request: they hold most headers and their length
 MOST_FILES = 1024  # models of a trillion parameters come in 200
 TOTAL = 256 * 1024 * 1024  # bytes of all headers together
 AT_A_TIME = 16
 RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18})")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Part = Callable[[RepoFile, int, int], tuple[bytes, int]]  # file, first byte, how many; and the file's size
+Part = Callable[
+    [RepoFile, int, int], tuple[bytes, int]
+]  # of file, first byte, count; returns bytes and the file's size
 
 
 class WeightsReason(StrEnum):
-    """Why the beginnings of weights' files, or answers with them, cannot be used."""
+    """Reasons why the beginnings of weight files, or responses with them, cannot be used."""
 
     FILES = "files"
     TOTAL = "total"
@@ -36,14 +38,14 @@ class WeightsReason(StrEnum):
     EMPTY = "empty"
     LONGER = "longer"
     WHOLE = "whole"
-    UNSAID = "unsaid"
+    NO_RANGE = "unsaid"
     OTHER = "other"
 
 
 def tensors(snapshot: Snapshot, paths: Sequence[str], *, offline: bool = False) -> dict[str, Tensor]:
-    """Return the tensors of these files by name; from this disk, our cache, or the Hub unless ``offline``.
+    """Return the tensors of these files by name, from this disk, the cache, or the Hub unless ``offline``.
 
-    Raises HubError, and RepositoryError("bad-weights") for files that are not what they claim to be.
+    Raises HubError, and RepositoryError("bad-weights") for malformed headers.
     """
     sizes = {f.path: f.size for f in snapshot.files}
     files = [RepoFile(path, sizes.get(path)) for path in paths]
@@ -65,7 +67,7 @@ def tensors(snapshot: Snapshot, paths: Sequence[str], *, offline: bool = False) 
 
 
 def _read(snapshot: Snapshot, files: Sequence[RepoFile], part: Part) -> dict[str, Tensor]:
-    """First the beginning of every file, then the rest of those headers that are longer."""
+    """Return the tensors from the beginning of every file, and the rest of longer headers."""
 
     def begin(file: RepoFile) -> _Begun:
         data, size = part(file, 0, FIRST)
@@ -81,15 +83,15 @@ def _read(snapshot: Snapshot, files: Sequence[RepoFile], part: Part) -> dict[str
     started = [*_batches(begin, files)]
     if sum(begun.end for begun in started) > TOTAL:
         raise _bad(snapshot, files[0].path, Reason(WeightsReason.TOTAL, limit=TOTAL))
-    found: dict[str, Tensor] = {}
+    tensors: dict[str, Tensor] = {}
     for begun, header in zip(started, _batches(finish, started), strict=True):
         with _believed(snapshot, begun.file.path):
-            more = safetensors.parse(header, begun.file.size)  # one at a time: JSON takes room
-        twice = found.keys() & more.keys()
+            more = safetensors.parse(header, begun.file.size)  # one at a time, to limit memory
+        twice = tensors.keys() & more.keys()
         if twice:
             raise _bad(snapshot, begun.file.path, Reason(WeightsReason.TWICE, name=min(twice)[:80]))
-        found |= more
-    return found
+        tensors |= more
+    return tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ class _Begun:
 
 
 def _batches(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
-    """Yield the results in order; no batch is begun before those of the last one are taken."""
+    """Yield the results in order; a batch begins after the results of the last one are consumed."""
     for start in range(0, len(items), AT_A_TIME):
         yield from client.side_by_side(work, items[start : start + AT_A_TIME])
 
@@ -110,7 +112,7 @@ def _batches(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[
 def _remote(
     snapshot: Snapshot, repo: str, commit: str, file: RepoFile, first: int, count: int
 ) -> tuple[bytes, int]:
-    """Return a part of a file on the Hub, cut where the file ends."""
+    """Return a part of a file on the Hub, up to the end of the file, and the file's size."""
     if file.size is not None and first >= file.size:
         raise _bad(snapshot, file.path, Reason(WeightsReason.EMPTY))
     last = min(first + count, file.size if file.size is not None else first + count) - 1
@@ -123,17 +125,17 @@ def _remote(
         raise _unusable(url, WeightsReason.WHOLE)
     if answer.status != 206:
         raise listing.refusal(answer, repo, commit, file.path)
-    told = RANGE.fullmatch(answer.headers.get("content-range", ""))
-    if told is None:
-        raise _unusable(url, WeightsReason.UNSAID)
-    began, ended, size = map(int, told.groups())
+    content_range = RANGE.fullmatch(answer.headers.get("content-range", ""))
+    if content_range is None:
+        raise _unusable(url, WeightsReason.NO_RANGE)
+    began, ended, size = map(int, content_range.groups())
     if began != first or ended + 1 - began != len(answer.body) or file.size not in {None, size}:
         raise _unusable(url, WeightsReason.OTHER)
     return answer.body, size
 
 
 def _local(snapshot: Snapshot, root: Path, file: RepoFile, first: int, count: int) -> tuple[bytes, int]:
-    """Return a part of a file on this disk."""
+    """Return a part of a file on this disk, and the file's size."""
     try:
         with local.opened(root, file.path) as opened:
             size = os.fstat(opened.fileno()).st_size

@@ -1,4 +1,4 @@
-"""Weights: where they lie, how large they are, and fetching them when the user asked for it."""
+"""Weights: their directory, their size, and their download into the Hub client's cache."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ TOKENIZERS = re.compile(
 
 
 def weight_files(files: tuple[RepoFile, ...]) -> tuple[RepoFile, ...]:
-    """Return the safetensors an engine loads: those at the top, one copy of each weight, and no adapter.
+    """Return the safetensors files that an engine loads: at the top, one copy of each weight, no adapter.
 
-    A second copy is named ``consolidated``, or carries a variant in its name (``model.fp16.safetensors``).
+    A second copy is named ``consolidated``, or has a variant in its name (``model.fp16.safetensors``).
     """
     top = tuple(f for f in files if "/" not in f.path and f.path.endswith(".safetensors"))
     names = {PART.sub("", f.path) for f in top}
@@ -38,43 +38,43 @@ def weight_files(files: tuple[RepoFile, ...]) -> tuple[RepoFile, ...]:
 
 
 def _variant(file: RepoFile, names: set[str]) -> bool:
-    """Return whether the same file is there without the word before its ending."""
+    """Return whether ``names`` has the same file without a variant."""
     plain = VARIANT.sub(".safetensors", PART.sub("", file.path))
     return plain != PART.sub("", file.path) and plain in names
 
 
 def weights_size(snapshot: Snapshot) -> int | None:
-    """Return bytes of the weights; ``None`` where none are listed or a size is not known."""
+    """Return the bytes of the weights; ``None`` where none are listed or a size is unknown."""
     sizes = [f.size for f in weight_files(snapshot.files)]
     return sum(s for s in sizes if s is not None) if sizes and None not in sizes else None
 
 
 def locate_weights(snapshot: Snapshot) -> Path | None:
-    """Return a directory on this disk with all weights of this very snapshot and a tokenizer, else
-    ``None``.
-    """
+    """Return a directory on this disk with all weights of this snapshot and a tokenizer, else ``None``."""
     directory = snapshot.directory
     if snapshot.model_id and snapshot.revision:
         directory = cache.snapshot(snapshot.model_id, snapshot.revision)
     if directory is None:
         return None
-    here = {f.path: f.size for f in local.listing(directory) if f.size is not None}
-    wanted = weight_files(snapshot.files)
-    whole = all(f.path in here and f.size in {None, here[f.path]} for f in wanted) and _complete(wanted)
-    return directory if wanted and whole and any(TOKENIZERS.fullmatch(p) for p in here) else None
+    present = {f.path: f.size for f in local.listing(directory) if f.size is not None}
+    required = weight_files(snapshot.files)
+    whole = all(f.path in present and f.size in {None, present[f.path]} for f in required) and _complete(
+        required
+    )
+    return directory if required and whole and any(TOKENIZERS.fullmatch(p) for p in present) else None
 
 
 def readable(folder: Path, places: AllowedFolders) -> Path | None:
-    """Return a folder with weights that was found before, if it is there and may still be read.
+    """Return a located folder with weights, if it still exists and may be read.
 
-    What lies in the Hub client's cache may be. Raises ServiceError("no-directories").
+    The Hub client's cache is always allowed. Raises ServiceError("no-directories").
     """
-    found = places.also(cache.root()).folder(folder)
-    return found if found.is_dir() else None
+    real = places.also(cache.root()).folder(folder)
+    return real if real.is_dir() else None
 
 
 def _complete(files: tuple[RepoFile, ...]) -> bool:
-    """Return whether every numbered part of a set is there; the number of parts stands in each name."""
+    """Return whether every numbered part of a set is present; each name holds the number of parts."""
     names = {f.path for f in files}
     sets = {(m[1], m[3]) for name in names if (m := SHARD.fullmatch(name))}
     return all(f"{stem}-{i:05}-of-{n}.safetensors" in names for stem, n in sets for i in range(1, int(n) + 1))
@@ -83,12 +83,12 @@ def _complete(files: tuple[RepoFile, ...]) -> bool:
 def fetch_weights(snapshot: Snapshot, progress: Progress) -> Path:
     """Download weights, tokenizer and configs of the pinned commit into the Hub client's cache.
 
-    ``progress(done, total)`` is told bytes, from several threads.
+    ``progress(done, total)`` is called with bytes, from several threads.
     Raises HubError, EngineError("no-weights") and DocumentError("cannot-write").
     """
-    there = locate_weights(snapshot)
-    if there is not None:
-        return there
+    located = locate_weights(snapshot)
+    if located is not None:
+        return located
     weights = weight_files(snapshot.files)
     if not (weights and snapshot.model_id and snapshot.revision):
         raise EngineError("no-weights", path=snapshot.label)
@@ -96,9 +96,9 @@ def fetch_weights(snapshot: Snapshot, progress: Progress) -> Path:
     if endpoint.offline():
         raise HubError("not-cached", repo=snapshot.model_id)
     total = sum(f.size or 0 for f in snapshot.files if f.path in set(names))
-    where = _download(snapshot.model_id, snapshot.revision, names, _bar(progress, total))
-    progress(total, total)  # early versions of the client keep their count of bytes to themselves
-    return where
+    folder = _download(snapshot.model_id, snapshot.revision, names, _bar(progress, total))
+    progress(total, total)  # early versions of the client report no bytes
+    return folder
 
 
 def _download(repo: str, commit: str, names: list[str], bar: type) -> Path:
@@ -143,7 +143,7 @@ def _refusal(response: Any, repo: str, commit: str) -> HubError:
 
 
 def _bar(progress: Progress, total: int) -> type:
-    """Return a silent progress bar for the Hub client that passes the bytes of its largest count on."""
+    """Return the class of a silent progress bar that reports the bytes of its largest count."""
     from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
     counts: dict[int, float] = {}

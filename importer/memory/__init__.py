@@ -1,1 +1,1 @@
-"""How much memory a model takes: its shape, its weights, its caches, and what is left for them."""
+"""Memory of a model: its shape, weights and caches, and the fit on a device."""

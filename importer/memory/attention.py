@@ -1,4 +1,4 @@
-"""Heads and widths of one attention layer, by the names that configs give them."""
+"""The caches of one layer by the keys of a config: attention (heads and widths) and recurrent states."""
 
 from __future__ import annotations
 
@@ -10,14 +10,19 @@ from importer.memory.layers import Attention, Cache, Cross, Indexer, Latent, Sta
 
 # Keys of the layers with a window where they differ from the others (MiMo V2, Step 3.5).
 _WINDOW = ("sliding_window", "sliding_window_size", "attention_window_size", "interleaved_sliding_window")
-# Types whose engines unfold MLA into ordinary keys and values.
+# Model types with MLA that engines unfold into ordinary keys and values.
 UNFOLDED = {"minicpm3"}
 IMAGE_TOKENS = 6404  # of one image in Llama 3.2 Vision: four tiles of 1,600 patches and one token each
 ENCODER_TOKENS = 1500  # Whisper: 30 s of sound
+STATE_HEADS = ("mamba_num_heads", "mamba_n_heads", "n_mamba_heads", "num_heads")
+STATE_HEAD = ("mamba_head_dim", "mamba_d_head", "mamba_headdim", "head_dim")
+GROUPS = ("mamba_n_groups", "mamba_ngroups", "n_groups")
+STATES = ("ssm_state_size", "mamba_d_state", "state_size")
+KERNEL = ("conv_kernel", "mamba_d_conv", "conv_kernel_size")
 
 
 def attention(keys: Keys, layer: int, kind: Kind, hidden: int) -> tuple[Cache, ...]:
-    """Return what an attention layer keeps; nothing where the layer has no attention after all."""
+    """Return the caches of an attention layer; empty where the config removes its attention."""
     if kind == "cross":
         return _cross(keys, hidden, keys.size("vision_tokens", default=IMAGE_TOKENS))
     block = _block(keys, layer)
@@ -29,10 +34,10 @@ def attention(keys: Keys, layer: int, kind: Kind, hidden: int) -> tuple[Cache, .
     rank = keys.count("kv_lora_rank")
     if rank and keys.get("use_mla") is not False:
         return _latent(keys, layer, rank, kind)
-    found = _plain(keys, layer, kind, hidden, block)
+    plain = _plain(keys, layer, kind, hidden, block)
     if keys.get("is_encoder_decoder") is True and keys.count("decoder_layers"):
-        return (found, *_cross(keys, hidden, keys.size("max_source_positions", default=ENCODER_TOKENS)))
-    return (found, *_indexed(keys, layer))
+        return (plain, *_cross(keys, hidden, keys.size("max_source_positions", default=ENCODER_TOKENS)))
+    return (plain, *_indexed(keys, layer))
 
 
 def _plain(keys: Keys, layer: int, kind: Kind, hidden: int, block: Keys | None) -> Attention:
@@ -58,12 +63,12 @@ def _plain(keys: Keys, layer: int, kind: Kind, hidden: int, block: Keys | None) 
 
 
 def window(keys: Keys, layer: int) -> int | None:
-    """Return tokens that a layer with a window sees."""
+    """Return the window of a layer, in tokens."""
     return keys.at(layer, *_WINDOW) or keys.count(*_WINDOW)
 
 
 def _global_heads(keys: Keys, kind: Kind) -> int | None:
-    """Gemma 4: the layers that see everything may have key heads of their own number."""
+    """Return the key heads of Gemma 4's layers without a window, where they have their own number."""
     if kind == "full" and keys.get("attention_k_eq_v") is not False:
         return keys.count("num_global_key_value_heads")
     return None
@@ -74,8 +79,8 @@ def _kv_heads(keys: Keys, layer: int, heads: int) -> int:
         return 1
     if keys.get("multi_query_attention") is False:
         return heads
-    given = keys.at(layer, *KV_HEADS) or keys.inner("attn_config").count(*KV_HEADS)
-    return min(given, heads) if given else heads
+    count = keys.at(layer, *KV_HEADS) or keys.inner("attn_config").count(*KV_HEADS)
+    return min(count, heads) if count else heads
 
 
 def _latent(keys: Keys, layer: int, rank: int, kind: Kind) -> tuple[Cache, ...]:
@@ -83,21 +88,23 @@ def _latent(keys: Keys, layer: int, rank: int, kind: Kind) -> tuple[Cache, ...]:
     rope, plain = keys.size("qk_rope_head_dim"), keys.size("qk_nope_head_dim")
     if keys.word("model_type") in UNFOLDED:
         return (Attention(heads, heads, rope + plain, rope + plain),)
-    kept = window(keys, layer) if kind == "window" else None
+    near = window(keys, layer) if kind == "window" else None
     indexer = keys.size("index_head_dim") if keys.count("index_topk") and _indexes(keys, layer) else 0
     unfolded = rank * heads * (plain + keys.size("v_head_dim"))
-    found = Latent(heads, rank, rope, window=kept, indexer=indexer, unfolded=unfolded)
-    return (found, found) if keys.get("zero_expert_num") is not None else (found,)  # LongCat: two in a layer
+    latent = Latent(heads, rank, rope, window=near, indexer=indexer, unfolded=unfolded)
+    return (
+        (latent, latent) if keys.get("zero_expert_num") is not None else (latent,)
+    )  # LongCat: two in a layer
 
 
 def _indexes(keys: Keys, layer: int) -> bool:
-    """Return whether the layer chooses tokens itself; others use what an earlier layer chose."""
+    """Return whether the layer has an indexer of its own; others share an earlier layer's."""
     listed = keys.words("indexer_types")
     return layer >= len(listed) or listed[layer] != "shared"
 
 
 def _compressed(keys: Keys, ratio: int) -> tuple[Cache, ...]:
-    """DeepSeek V4: a window of every token, and one vector for every ``ratio`` of them."""
+    """Return the caches of DeepSeek V4: a window of all tokens, and one vector for every ``ratio`` tokens."""
     heads, width = (keys.count(*HEADS) or 1), keys.size("head_dim")
     near = Latent(heads, width, 0, window=keys.size("sliding_window", default=128))
     if ratio <= 1:
@@ -107,7 +114,7 @@ def _compressed(keys: Keys, ratio: int) -> tuple[Cache, ...]:
 
 
 def _indexed(keys: Keys, layer: int) -> tuple[Cache, ...]:
-    """MiniMax M3: keys that choose blocks, beside ordinary attention."""
+    """Return the indexer of MiniMax M3, if any: keys that select blocks, beside ordinary attention."""
     sparse = keys.inner("sparse_attention_config")
     width = sparse.count("sparse_index_dim")
     if not width or not sparse.flag("use_sparse_attention"):
@@ -122,7 +129,7 @@ def _cross(keys: Keys, hidden: int, tokens: int) -> tuple[Cache, ...]:
 
 
 def _block(keys: Keys, layer: int) -> Keys | None:
-    """Nemotron NAS: each layer's own attention."""
+    """Return Nemotron NAS's settings for the attention of one layer, or ``None``."""
     listed = keys.get("block_configs")
     if not isinstance(listed, list) or layer >= len(listed) or not isinstance(listed[layer], dict):
         return None
@@ -130,22 +137,13 @@ def _block(keys: Keys, layer: int) -> Keys | None:
     return Keys(inner, {}) if isinstance(inner, dict) else None
 
 
-STATE_HEADS = ("mamba_num_heads", "mamba_n_heads", "n_mamba_heads", "num_heads")
-STATE_HEAD = ("mamba_head_dim", "mamba_d_head", "mamba_headdim", "head_dim")
-GROUPS = ("mamba_n_groups", "mamba_ngroups", "n_groups")
-STATES = ("ssm_state_size", "mamba_d_state", "state_size")
-KERNEL = ("conv_kernel", "mamba_d_conv", "conv_kernel_size")
-
-
 def state(keys: Keys, hidden: int) -> State | None:
-    """Return what a layer of this config keeps, whatever kind of recurrence it is; ``None`` where nothing
-    says.
-    """
+    """Return the recurrent state of a layer, for any kind of recurrence, or ``None`` without one."""
     return next((s for rule in RULES if (s := rule(keys, hidden)) is not None), None)
 
 
 def inner_width(keys: Keys, hidden: int) -> int:
-    """Channels of a Mamba layer."""
+    """Return the channels of a Mamba layer."""
     fixed = keys.count("mamba_d_ssm", "mamba_intermediate_size")
     if fixed:
         return fixed
@@ -159,7 +157,7 @@ def inner_width(keys: Keys, hidden: int) -> int:
 
 
 def _delta(keys: Keys, _hidden: int) -> State | None:
-    """Gated delta net: Qwen3-Next, Qwen3.5, OLMo hybrid."""
+    """Return the state of a gated delta net: Qwen3-Next, Qwen3.5, OLMo hybrid."""
     key_heads, value_heads = keys.count("linear_num_key_heads"), keys.count("linear_num_value_heads")
     if not key_heads or not value_heads:
         return None
@@ -177,7 +175,7 @@ def _delta(keys: Keys, _hidden: int) -> State | None:
 
 
 def _kimi(keys: Keys, _hidden: int) -> State | None:
-    """Kimi delta attention: the recurrence is always kept in 32 bits."""
+    """Return the state of Kimi delta attention: its recurrence is always in 32 bits."""
     linear = keys.inner("linear_attn_config")
     heads, head = linear.count("num_heads"), linear.count("head_dim")
     if not heads or not head:
@@ -194,7 +192,7 @@ def _kimi(keys: Keys, _hidden: int) -> State | None:
 
 
 def _convolution(keys: Keys, hidden: int) -> State | None:
-    """LFM2: a short convolution and nothing else."""
+    """Return the state of LFM2: a short convolution only."""
     length = keys.count("conv_L_cache")
     if not length:
         return None
@@ -231,7 +229,7 @@ def _mamba(keys: Keys, hidden: int) -> State | None:
 
 
 def _rwkv(keys: Keys, hidden: int) -> State | None:
-    """RWKV 7: a matrix for each head, and the last token twice."""
+    """Return the state of RWKV 7: a matrix for each head, and the last token twice."""
     head = keys.count("head_dim")
     if keys.get("decay_low_rank_dim") is None or not head:
         return None
@@ -239,7 +237,7 @@ def _rwkv(keys: Keys, hidden: int) -> State | None:
 
 
 def _griffin(keys: Keys, hidden: int) -> State | None:
-    """RecurrentGemma: a gated linear recurrence over channels."""
+    """Return the state of RecurrentGemma: a gated linear recurrence over channels."""
     if not keys.count("attention_window_size"):
         return None
     width = keys.count("lru_width") or hidden
@@ -248,7 +246,10 @@ def _griffin(keys: Keys, hidden: int) -> State | None:
 
 
 def _lightning(keys: Keys, hidden: int) -> State | None:
-    """Linear attention without a convolution (MiniMax-01, Ring linear, RWKV): a matrix for each head."""
+    """Return the state of linear attention without a convolution: a matrix for each head.
+
+    Examples are MiniMax-01, Ring linear and RWKV.
+    """
     heads = keys.count("num_attention_heads", "num_heads")
     if not heads:
         return None
@@ -262,7 +263,7 @@ def _dtype(keys: Keys, name: str) -> str | None:
 
 
 def _nemotron(keys: Keys) -> str | None:
-    """Nemotron-H keeps its states in 32 bits unless its config says otherwise."""
+    """Return the dtype of Nemotron-H's states: 32 bits by default; ``None`` for other models."""
     return (
         "float32"
         if keys.get("mamba_num_heads") is not None and keys.get("mamba_proj_bias") is not None

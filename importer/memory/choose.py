@@ -1,14 +1,14 @@
-"""What to write for a device: context length, dtype, how many cards, how much of their memory.
+"""The fit on a device: context length, dtype, number of cards, share of their memory.
 
-Few rules, in this order:
+The rules, in this order:
 
-1. What the user set is an input, and stays.
-2. ``dtype`` is the checkpoint's, unless the device cannot calculate in it or vLLM would not.
-3. The fewest cards that hold the model with its whole context are taken; tensor parallelism as far as heads
+1. The user's values are inputs and stay.
+2. ``dtype`` is the checkpoint's, unless the device does not support it or vLLM rejects it.
+3. The fewest cards that hold the model with its whole context are used: tensor parallelism as far as heads
    and blocks divide, pipeline stages for the rest.
-4. vLLM fills its default share of a card; more is taken only where that holds too short a context.
-5. The vendor's context stays where it fits; else the longest that does. Where not even a short one fits,
-   nothing is changed, and the reasons say by how much, and what would hold it.
+4. vLLM fills its default share of a card, and a larger share only where the context would be too short.
+5. The vendor's context stays where it fits; else the longest context that fits. Where not even a short one
+   fits, nothing changes, and the reasons name the missing bytes and devices that would hold the model.
 """
 
 from __future__ import annotations
@@ -38,9 +38,19 @@ from importer.reasons import Reason
 from importer.signals.architecture import FILE, config_of, model_types
 from importer.signals.evidence import Evidence, Rule, Source, warning
 
+Verdict = Literal["fits", "shortened", "too-large", "unknown"]
+CONTEXT = "max_model_len"
+SHORTEST = 1024  # tokens; a shorter context is of no use
+STEPS = ((4096, 1024), (0, 256))  # from this number of tokens on, a context is a multiple of the second
+SEQUENCES = 8  # that a processor's KV space holds at most
+CPU_PART = 8  # the space is at most the memory divided by this, and at least one sequence
+MIB = 2**20
+# Model types that vLLM rejects in float16 (_FLOAT16_NOT_SUPPORTED_MODELS in its config/model.py).
+OVERFLOWS = frozenset({"gemma2", "gemma3", "gemma3_text", "glm4"})
+
 
 class AmountReason(StrEnum):
-    """How much of a device may be filled, and with what."""
+    """Reasons with amounts of memory on a device."""
 
     OF_NODES = "of-nodes"
     OF_ONE = "of-one"
@@ -51,14 +61,14 @@ class AmountReason(StrEnum):
 
 
 def gib(size: float) -> str:
-    """``15.3 GiB``; what is smaller than half of one in MiB, and small change in KiB."""
+    """Return bytes as text, such as ``15.3 GiB``; less than half a GiB in MiB, less than a MiB in KiB."""
     if size >= GIB / 2:
         return f"{size / GIB:.1f} GiB"
     return f"{size / 2**20:.0f} MiB" if size >= 2**20 else f"{size / 2**10:.0f} KiB"
 
 
 def usable(device: Device, placed: Placed) -> Reason:
-    """``21.6 GiB of rtx4090``, or ``4 of 8 h100-80g, 72.8 GiB of each,``."""
+    """Return the usable memory, such as ``21.6 GiB of rtx4090`` or ``4 of 8 h100-80g, 72.8 GiB of each,``."""
     cards, budget = placed.split.cards, gib(placed.budget)
     if cards == device.count == 1:
         return Reason(AmountReason.OF_ONE, budget=budget, device=device.name)
@@ -68,32 +78,21 @@ def usable(device: Device, placed: Placed) -> Reason:
 
 
 def parts(fit: Fit) -> tuple[Reason, ...]:
-    """``weights 15.3 GiB, KV cache 144 KiB per token, the rest 1.9 to 4.2 GiB``."""
+    """Return the parts, such as ``weights 15.3 GiB, KV cache 144 KiB per token, the rest 1.9 to 4.2 GiB``."""
     weights, cache = fit.term("weights"), fit.term("kv cache")
     rest = Amount.sum(t.amount for t in fit.terms if t not in {weights, cache})
-    found = []
+    reasons = []
     if weights:
-        found.append(Reason(AmountReason.WEIGHTS, size=gib(weights.amount.likely)))
+        reasons.append(Reason(AmountReason.WEIGHTS, size=gib(weights.amount.likely)))
     if cache:
         each = gib(cache.amount.likely / max(1, fit.load.context))
-        found.append(Reason(AmountReason.CACHE, size=each))
+        reasons.append(Reason(AmountReason.CACHE, size=each))
     most = gib(max(rest.high, GIB))
-    return (*found, Reason(AmountReason.REST, likely=rest.likely / GIB, high=most))
-
-
-Verdict = Literal["fits", "shortened", "too-large", "unknown"]
-CONTEXT = "max_model_len"
-SHORTEST = 1024  # tokens; a context below that serves nobody
-STEPS = ((4096, 1024), (0, 256))  # from so many tokens on, a context is a multiple of
-SEQUENCES = 8  # for which a processor's KV space has room, where they are short
-CPU_PART = 8  # else it is this part of the memory, or what one sequence needs
-MIB = 2**20
-# Model types that vLLM refuses to run in float16 (_FLOAT16_NOT_SUPPORTED_MODELS in its config/model.py).
-OVERFLOWS = frozenset({"gemma2", "gemma3", "gemma3_text", "glm4"})
+    return (*reasons, Reason(AmountReason.REST, likely=rest.likely / GIB, high=most))
 
 
 class FitReason(StrEnum):
-    """Why a model is placed on a device as it is."""
+    """Reasons for the settings of a fit."""
 
     HOLDS = "holds"
     WOULD_HOLD_ALL = "would-hold-all"
@@ -116,19 +115,19 @@ class FitReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What was chosen for a device, in one line for a person and as evidence.
+    """The settings for a device, as evidence and with a reason.
 
-    ``wanted``  the context before the fit.
-    ``fit``     the estimate of what was chosen, or of the shortest context where it is too large.
-    ``pool``    of vLLM's cache: bytes of a ``block``, and ``blocks`` of one full sequence.
-    ``holds``   named devices that would hold all of it.
+    ``requested``  the context before the fit.
+    ``fit``        the estimate with these settings, or with the shortest context for a too large model.
+    ``pool``       of vLLM's cache: bytes of a ``block``, and ``blocks`` of one full sequence.
+    ``holds``      named devices that would hold the model with the whole context.
     """
 
     device: Device
     verdict: Verdict
     reason: Reason
     evidence: tuple[Evidence, ...] = ()
-    wanted: int | None = None
+    requested: int | None = None
     weights: Weights | None = None
     placed: Placed | None = None
     fit: Fit | None = None
@@ -136,17 +135,17 @@ class Choice:
     holds: tuple[Device, ...] = ()
 
     @property
-    def says(self) -> str:
+    def message(self) -> str:
         """Return the reason in one line."""
         return render(self.reason)
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in receipts."""
+        """Return the choice as receipts hold it."""
         data: dict[str, Any] = {
             "device": self.device.to_json(),
             "verdict": self.verdict,
-            "message": self.says,
-            "wanted": self.wanted,
+            "message": self.message,
+            "wanted": self.requested,
             "chosen": {e.key: e.value for e in self.evidence if e.rule is Rule.FIT},
         }
         if self.weights is not None:
@@ -172,55 +171,61 @@ def choose(
     weights: Weights | Unknown,
     device: Device,
     backend: str,
-    wanted: FitRequest,
+    request: FitRequest,
 ) -> Choice:
-    """Return what to write for a repository on ``device``, whose memory is known."""
-    dtype = None if isinstance(shape, Unknown) else _dtype(snapshot, shape, device, backend, wanted)
-    said = () if dtype is None else (dtype,)
+    """Return the choice for a repository on ``device``; the device's memory must be known."""
+    dtype = None if isinstance(shape, Unknown) else _dtype(snapshot, shape, device, backend, request)
+    facts = () if dtype is None else (dtype,)
     if isinstance(shape, Unknown):
         return Choice(device, "unknown", _unknown(device, shape.reason))
     if isinstance(weights, Unknown):
-        return Choice(device, "unknown", _unknown(device, weights.reason), said)
-    context = wanted.count(CONTEXT) or shape.context
+        return Choice(device, "unknown", _unknown(device, weights.reason), facts)
+    context = request.count(CONTEXT) or shape.context
     if context is None:
-        return Choice(device, "unknown", _unknown(device, Reason(FitReason.NO_LENGTH)), said)
-    told = wanted.get("dtype") if dtype is None else dtype.value
+        return Choice(device, "unknown", _unknown(device, Reason(FitReason.NO_LENGTH)), facts)
+    dtype_name = request.get("dtype") if dtype is None else dtype.value
     case = LoadCase(
-        config_of(snapshot), shape, weights, device, backend, wanted, context, str(told or "auto")
+        config_of(snapshot), shape, weights, device, backend, request, context, str(dtype_name or "auto")
     )
     placed = case.best()
     if placed.longest.context >= context:
-        return _fits(case, placed, said)
+        return _fits(case, placed, facts)
     length = _rounded(placed.longest.context)
     return (
-        _shortened(case, placed, length, said) if length >= min(SHORTEST, context) else _too_large(case, said)
+        _shortened(case, placed, length, facts)
+        if length >= min(SHORTEST, context)
+        else _too_large(case, facts)
     )
 
 
-def _fits(case: LoadCase, placed: Placed, said: tuple[Evidence, ...]) -> Choice:
+def _fits(case: LoadCase, placed: Placed, dtype_facts: tuple[Evidence, ...]) -> Choice:
     fit = case.fit(case.context, placed.split)
-    says = _holds(case, placed, fit, case.context)
-    facts = [*said, *_settings(case, placed, fit)]
-    if not case.wanted.is_fixed(CONTEXT) and case.wanted.get(CONTEXT) is not None:
-        facts.append(Evidence(Rule.FITS, CONTEXT, case.context, Source.FIT, says))
+    reason = _holds(case, placed, fit, case.context)
+    facts = [*dtype_facts, *_settings(case, placed, fit)]
+    if not case.request.is_fixed(CONTEXT) and case.request.get(CONTEXT) is not None:
+        facts.append(Evidence(Rule.FITS, CONTEXT, case.context, Source.FIT, reason))
     pool = case.pool(fit)
-    return Choice(case.device, "fits", says, tuple(facts), case.context, case.weights, placed, fit, pool)
+    return Choice(case.device, "fits", reason, tuple(facts), case.context, case.weights, placed, fit, pool)
 
 
-def _shortened(case: LoadCase, placed: Placed, length: int, said: tuple[Evidence, ...]) -> Choice:
+def _shortened(case: LoadCase, placed: Placed, length: int, dtype_facts: tuple[Evidence, ...]) -> Choice:
     fit = case.fit(length, placed.split)
-    says = _holds(case, placed, fit, length)
-    facts = [*said, *_settings(case, placed, fit), Evidence(Rule.FIT, CONTEXT, length, Source.FIT, says)]
+    reason = _holds(case, placed, fit, length)
+    facts = [
+        *dtype_facts,
+        *_settings(case, placed, fit),
+        Evidence(Rule.FIT, CONTEXT, length, Source.FIT, reason),
+    ]
     holds = case.would_hold()
     devices = tuple(device.label for device in holds)
-    all_of_it = Reason(FitReason.WOULD_HOLD_ALL, held=says, devices=devices, tokens=case.context)
+    all_of_it = Reason(FitReason.WOULD_HOLD_ALL, held=reason, devices=devices, tokens=case.context)
     return Choice(
-        case.device, "shortened", all_of_it if holds else says, tuple(facts), case.context, case.weights,
+        case.device, "shortened", all_of_it if holds else reason, tuple(facts), case.context, case.weights,
         placed, fit, case.pool(fit), holds,
     )  # fmt: skip
 
 
-def _too_large(case: LoadCase, said: tuple[Evidence, ...]) -> Choice:
+def _too_large(case: LoadCase, dtype_facts: tuple[Evidence, ...]) -> Choice:
     placed = case.widest()
     fit, whole = (case.fit(n, placed.split) for n in (min(SHORTEST, case.context), case.context))
     over = fit.total.likely + placed.spare - placed.budget
@@ -228,16 +233,18 @@ def _too_large(case: LoadCase, said: tuple[Evidence, ...]) -> Choice:
     devices = tuple(device.label for device in holds)
     ways = [Reason(FitReason.WOULD_HOLD, devices=devices, tokens=case.context)] if holds else []
     ways += [] if case.shape.quantisation else [Reason(FitReason.QUANTISED_IS_SMALLER)]
-    says = warning(
+    reason = warning(
         Reason(
             FitReason.TOO_LARGE, device=case.device.label, parts=parts(whole), each=placed.split.cards > 1,
             over=gib(over), budget=gib(placed.budget), ways=tuple(ways),
         )
     )  # fmt: skip
-    kept = None if case.wanted.is_fixed(CONTEXT) else case.wanted.get(CONTEXT)
-    heard = case.wanted.get(CONTEXT) is not None  # where nobody names a context, none is written
-    facts = (*said, *([Evidence(Rule.FITS, CONTEXT, kept, Source.FIT, says)] if heard else ()))
-    return Choice(case.device, "too-large", says, facts, case.context, case.weights, placed, fit, holds=holds)
+    value = None if case.request.is_fixed(CONTEXT) else case.request.get(CONTEXT)
+    is_named = case.request.get(CONTEXT) is not None  # without a named context none is written
+    facts = (*dtype_facts, *([Evidence(Rule.FITS, CONTEXT, value, Source.FIT, reason)] if is_named else ()))
+    return Choice(
+        case.device, "too-large", reason, facts, case.context, case.weights, placed, fit, holds=holds
+    )
 
 
 def _holds(case: LoadCase, placed: Placed, fit: Fit, tokens: int) -> Reason:
@@ -245,15 +252,13 @@ def _holds(case: LoadCase, placed: Placed, fit: Fit, tokens: int) -> Reason:
 
 
 def _settings(case: LoadCase, placed: Placed, fit: Fit) -> list[Evidence]:
-    """Return what the user left open of the cards and their memory; other engines than vLLM have no such
-    options.
-    """
+    """Return the settings of cards and memory that the user has not fixed; empty for engines except vLLM."""
     made = _cards(case, placed, fit) if case.backend == "vllm" else ()
-    return [e for e in made if not case.wanted.is_fixed(e.key)]
+    return [e for e in made if not case.request.is_fixed(e.key)]
 
 
 def _cards(case: LoadCase, placed: Placed, fit: Fit) -> Iterator[Evidence]:
-    """Yield how many cards, how much of each, or how much of a processor's memory for the cache."""
+    """Yield the number of cards and the share of each, or the cache's bytes of a processor's memory."""
     split, device = placed.split, case.device
     of = device.count if device.count > split.cards else None
     if split.tensor > 1:
@@ -276,7 +281,7 @@ def _cards(case: LoadCase, placed: Placed, fit: Fit) -> Iterator[Evidence]:
 
 
 def _cpu_cache(case: LoadCase, placed: Placed, fit: Fit) -> Evidence:
-    """Left to itself, vLLM takes nearly all memory, and refuses to start where that much is not free."""
+    """Return the size of the cache on processors: vLLM's default needs nearly all memory to be free."""
     one = cache_bytes(fit)
     room = max(one, placed.budget - placed.spare - fit.total.likely + one)
     size = min(room, SEQUENCES * one, max(one, (case.device.memory or 0) // CPU_PART))
@@ -287,12 +292,10 @@ def _cpu_cache(case: LoadCase, placed: Placed, fit: Fit) -> Evidence:
 
 
 def _dtype(
-    snapshot: Snapshot, shape: Shape, device: Device, backend: str, wanted: FitRequest
+    snapshot: Snapshot, shape: Shape, device: Device, backend: str, request: FitRequest
 ) -> Evidence | None:
-    """Return the checkpoint's, or the nearest that the device calculates in and that vLLM takes for the
-    model.
-    """
-    if backend != "vllm" or shape.dtype is None or wanted.is_fixed("dtype"):
+    """Return the checkpoint's dtype, or the nearest that the device supports and vLLM accepts."""
+    if backend != "vllm" or shape.dtype is None or request.is_fixed("dtype"):
         return None
     overflows = not OVERFLOWS.isdisjoint(model_types(snapshot))
     stored, short = shape.dtype, {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}

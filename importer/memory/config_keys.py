@@ -1,4 +1,4 @@
-"""Reading ``config.json`` under the many names its keys have: whole numbers in bounds, never a surprise."""
+"""A reader of ``config.json`` under the many names of its keys: values are checked, numbers have bounds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from importer.hub import snapshot
 
-MOST = 1 << 40  # no dimension of a model is larger; a product of a few of them stays a whole number
+MOST = 1 << 40  # no dimension of a model is larger
 MOST_LAYERS = 500  # real models stay under 150
 
 LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers", "decoder_layers")
@@ -31,7 +31,7 @@ VOCABULARY = ("padded_vocab_size", "vocab_size", "n_vocab")
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """A config and, where it leaves a key out, what transformers takes for its ``model_type``."""
+    """A config with transformers' defaults of its ``model_type`` for absent keys."""
 
     config: Mapping[str, Any]
     defaults: Mapping[str, Any]
@@ -45,19 +45,17 @@ class Keys:
 
     @classmethod
     def inside(cls, config: Mapping[str, Any], name: str) -> Keys:
-        """Return a tower's config, with the defaults that its owner's ``model_type`` has for it."""
+        """Return a tower's config with the defaults of its owner's ``model_type``."""
         kind, inner = config.get("model_type"), config.get(name)
         defaults = _defaults().get(f"{kind}/{name}", {})
         return cls(inner if isinstance(inner, Mapping) else {}, defaults)
 
     def get(self, *names: str) -> Any:
-        """Return the first of these that is set and not null; a null in the config hides the default."""
+        """Return the first set value other than null; a null in the config hides the default."""
         return next(self._values(names), None)
 
     def count(self, *names: str) -> int | None:
-        """Return the first that is a whole number from 0 to ``MOST``; a number with a zero fraction is
-        whole.
-        """
+        """Return the first whole number from 0 to ``MOST``; a number with a zero fraction is whole."""
         return next((n for v in self._values(names) if (n := whole(v)) is not None), None)
 
     def _values(self, names: Iterable[str]) -> Iterator[Any]:
@@ -66,38 +64,36 @@ class Keys:
         yield from (v for n in listed if n not in self.config and (v := self.defaults.get(n)) is not None)
 
     def size(self, *names: str, default: int = 0) -> int:
-        """``count``, or ``default``."""
-        found = self.count(*names)
-        return default if found is None else found
+        """Return ``count``, or ``default``."""
+        number = self.count(*names)
+        return default if number is None else number
 
     def flag(self, *names: str) -> bool:
-        """Return whether the first that is set is true."""
+        """Return whether the first set value is true."""
         return self.get(*names) is True
 
     def word(self, *names: str) -> str:
-        """Return the first that is set, if it is a text; else an empty one."""
+        """Return the first set value if it is a text, else an empty text."""
         value = self.get(*names)
         return value if isinstance(value, str) else ""
 
     def words(self, *names: str) -> tuple[str, ...]:
-        """Return the first that is a list of words."""
-        return next((found for name in names if (found := _words(self.get(name)))), ())
+        """Return the first list of words."""
+        return next((listed for name in names if (listed := _words(self.get(name)))), ())
 
     def numbers(self, *names: str) -> tuple[int, ...]:
-        """Return the first that is a list of whole numbers; true counts as 1. Each layer asks, so it is
-        kept.
-        """
+        """Return the first list of whole numbers, cached; true counts as 1."""
         if names not in self.listed:
             self.listed[names] = next((n for name in names if (n := _numbers(self.get(name)))), ())
         return self.listed[names]
 
     def inner(self, name: str) -> Keys:
-        """Return the object under a key; an empty one where there is none."""
+        """Return the object under a key, or an empty one."""
         value = self.get(name)
         return Keys(value if isinstance(value, Mapping) else {}, {})
 
     def at(self, layer: int, *names: str) -> int | None:
-        """Return a count that may be given for each layer."""
+        """Return a count of one layer, from a list with one value a layer or from a single number."""
         listed = self.numbers(*names)
         return listed[layer] if layer < len(listed) else None if listed else self.count(*names)
 
@@ -109,12 +105,12 @@ def _words(value: object) -> tuple[str, ...]:
 
 def _numbers(value: object) -> tuple[int, ...]:
     listed = snapshot.listed(value)[:MOST_LAYERS]
-    found = [int(v) if isinstance(v, bool) else whole(v) for v in listed]
-    return () if None in found else tuple(v for v in found if v is not None)
+    numbers = [int(v) if isinstance(v, bool) else whole(v) for v in listed]
+    return () if None in numbers else tuple(v for v in numbers if v is not None)
 
 
 def whole(value: object) -> int | None:
-    """Return a whole number from 0 to ``MOST``, or nothing."""
+    """Return a whole number from 0 to ``MOST``, or ``None``."""
     return snapshot.whole(int(value) if isinstance(value, float) and value.is_integer() else value, 0, MOST)
 
 

@@ -1,4 +1,4 @@
-"""Devices by name: how much memory one has, how much of it an engine may fill, and what it calculates in.
+"""Devices by name: their memory, the share that an engine may fill, and their native number formats.
 
 The table is ``importer/data/devices.json``; docs/fit.md describes every key.
 """
@@ -22,12 +22,12 @@ Kind = Literal["cuda", "rocm", "metal", "cpu"]
 GIB = 2**30
 MOST = 128  # of one kind
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt])(i?b)?", re.IGNORECASE | re.ASCII)
-# Formats that NVIDIA's cards calculate in, from which compute capability on.
+# Number formats of NVIDIA's cards, and the least compute capability for each.
 FROM_CAPABILITY = {"fp32": (0, 0), "fp16": (5, 3), "bf16": (8, 0), "fp8": (8, 9), "nvfp4": (10, 0)}
 
 
 class DeviceReason(StrEnum):
-    """Why a device or an amount of memory is not one."""
+    """Reasons why a device or an amount of memory is invalid."""
 
     COUNT = "count"
     SIZE_FORM = "size-form"
@@ -37,12 +37,12 @@ class DeviceReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One or several of a kind.
+    """One or several devices of a kind.
 
-    ``memory``   bytes that a program is told one of them has; ``None`` where it is this machine's.
+    ``memory``   bytes of one device, as programs see it; ``None`` for this machine's own memory.
     ``share``    the part of it that an engine may fill.
-    ``native``   number formats that it calculates in, of ``fp32``, ``fp16``, ``bf16``, ``fp8``, ``nvfp4``.
-    ``source``   where the figures come from.
+    ``native``   number formats in hardware, of ``fp32``, ``fp16``, ``bf16``, ``fp8``, ``nvfp4``.
+    ``source``   the source of the figures.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Device:
 
     @property
     def label(self) -> str:
-        """As it is typed: ``8xh100-80g``; a machine's own processors are one thing."""
+        """Return the name for ``--device``, such as ``8xh100-80g``; processors have no count."""
         return self.name if self.count == 1 or self.kind == "cpu" else f"{self.count}x{self.name}"
 
     @property
@@ -65,12 +65,12 @@ class Device:
         return self.kind in {"cuda", "rocm"}
 
     def with_memory(self, memory: int) -> Device:
-        """Return the same with so many bytes each."""
+        """Return the device with ``memory`` bytes each."""
         share = _share(self.kind, memory / GIB) if self.kind == "metal" else self.share
         return replace(self, memory=memory, share=share)
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in receipts."""
+        """Return the device as receipts hold it."""
         return {
             "name": self.name,
             "count": self.count,
@@ -88,21 +88,21 @@ def named(text: str) -> Device:
     Raises UsageError("unknown-device") with near names, and UsageError("bad-value").
     """
     name, count = _split(re.sub(r"[\s_-]+", "", text.lower()))
-    found = next((d for n, d in known().items() if n.replace("-", "") == name), None)
-    if found is None:
+    device = next((d for n, d in known().items() if n.replace("-", "") == name), None)
+    if device is None:
         near = ", ".join(_near(name)) or "none"
         raise UsageError("unknown-device", name=text, near=near, known=", ".join(_families()))
     if not 0 < count <= MOST:
         problem = Reason(DeviceReason.COUNT, most=MOST)
         raise UsageError("bad-value", setting=Setting.DEVICE, value=text, problem=problem)
-    if count > 1 and not found.is_card:
-        problem = Reason(DeviceReason.WHOLE_MACHINE, device=found.name)
+    if count > 1 and not device.is_card:
+        problem = Reason(DeviceReason.WHOLE_MACHINE, device=device.name)
         raise UsageError("bad-value", setting=Setting.DEVICE, value=text, problem=problem)
-    return replace(found, count=count)
+    return replace(device, count=count)
 
 
 def _split(text: str) -> tuple[str, int]:
-    """Name and number; ``mi300x`` is a name, though it ends as a number would begin."""
+    """Return name and number; ``mi300x`` is a name, though it ends with an ``x``."""
     names = {n.replace("-", "") for n in known()}
     before, after = re.fullmatch(r"(\d{1,4})x(.+)", text), re.fullmatch(r"(.+)x(\d{1,4})", text)
     if text not in names and before:
@@ -113,7 +113,10 @@ def _split(text: str) -> tuple[str, int]:
 
 
 def size(text: str) -> int:
-    """Return bytes of ``48GiB``, ``48G`` (the same) or ``48GB``; raises UsageError("bad-value")."""
+    """Return the bytes of ``48GiB``, ``48G`` (the same) or ``48GB``.
+
+    Raises UsageError("bad-value").
+    """
     match = SIZE.fullmatch(text.strip())
     if match is None:
         problem = Reason(DeviceReason.SIZE_FORM)
@@ -127,7 +130,7 @@ def size(text: str) -> int:
 
 
 def of_kind(kind: Kind, name: str, memory: int, *, count: int = 1, capability: str | None = None) -> Device:
-    """Return a device that is in no table: one that was found here."""
+    """Return a device outside the table: one of this machine."""
     share = _share(kind, memory / GIB)
     native = _native({"kind": kind, "capability": capability})
     return Device(name, kind, memory, share, native, "this machine", count, capability)
@@ -135,17 +138,17 @@ def of_kind(kind: Kind, name: str, memory: int, *, count: int = 1, capability: s
 
 @cache
 def known() -> Mapping[str, Device]:
-    """Return the table, by name; chips that come with several sizes have a name for each."""
-    found = {}
+    """Return the table by name; a chip with several sizes has a name for each."""
+    devices = {}
     for name, row in raw()["devices"].items():
         sizes = {f"{name}-{gib}g": gib for gib in row.get("sizes", ())} or {name: row.get("gib")}
         for full, gib in sizes.items():
             memory = None if gib is None else int(gib * GIB)
             share = row.get("share") or _share(row["kind"], gib or 0)
-            found[full] = Device(
+            devices[full] = Device(
                 full, row["kind"], memory, share, _native(row), row["source"], 1, row.get("capability")
             )
-    return found
+    return devices
 
 
 @cache
@@ -172,7 +175,7 @@ def _native(row: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _near(name: str) -> list[str]:
-    """Return what may have been meant: names that hold what was typed, else those that look like it."""
+    """Return suggestions: names that contain ``name``, else similar names."""
     held = [n for n in known() if name and name in n.replace("-", "")]
     return held[:8] or get_close_matches(name, known(), 4, 0.55)
 

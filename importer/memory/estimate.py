@@ -1,7 +1,7 @@
-"""From shape, weights and load to the memory of one device, and the longest context of a budget.
+"""Estimates of the memory of one device from shape, weights and load, and the longest context of a budget.
 
-Weights and caches are counted. What else an engine takes is not told by any file: those figures are ranges
-after what engines log, see docs/fit.md.
+Weights and caches are counted. No file holds the engine's other memory: those figures are ranges after the
+logs of engines, see docs/fit.md.
 """
 
 from __future__ import annotations
@@ -29,14 +29,28 @@ from importer.memory.weights import Weights
 from importer.reasons import Reason
 
 STEP = 256  # tokens by which an array grows
-PREFILL = 2048  # tokens of one step of a prompt, all of which a rotating cache holds for that long
-WIDE_STATES = {"mamba2", "delta", "kimi", "lightning"}  # whose recurrence is kept in 32 bits
-# Types whose windows mlx-lm masks without forgetting anything.
+PREFILL = 2048  # tokens of one step of a prompt; a rotating cache holds all of them during the step
+WIDE_STATES = {"mamba2", "delta", "kimi", "lightning"}  # with a recurrence in 32 bits
+# Model types with windows that mlx-lm masks without freeing the older tokens.
 KEEPS_ALL = {"gemma2", "llama4_text", "phi3", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe"}
+MIB = 1 << 20
+VLLM = ("vllm",)
+TEXT_ONLY = ("mlx",)  # mlx-lm loads no towers of vision and sound
+SHORTEST = 16  # tokens, the shortest context that is tried
+UNPROVED = 0.15  # for caches that were compared with no engine: sparse and compressed attention
+# Bytes beside weights and caches. CUDA: context, kernels, workspaces; more for communication between cards.
+OVERHEAD = {
+    "cuda": Amount(300 * MIB, 600 * MIB, 1200 * MIB),
+    "rocm": Amount(400 * MIB, 1000 * MIB, 2000 * MIB),
+    "cpu": Amount(900 * MIB, 1500 * MIB, 2500 * MIB),
+    "metal": Amount(200 * MIB, 400 * MIB, 1000 * MIB),
+}
+TALKING = Amount(200 * MIB, 700 * MIB, 1500 * MIB)
+GRAPHS = Amount(100 * MIB, 500 * MIB, 2000 * MIB)
 
 
 def sequence(shape: Shape, load: Load) -> tuple[Amount, Amount]:
-    """Return bytes of one sequence: keys and values, and states."""
+    """Return the bytes of one sequence: keys and values, and states."""
     value = value_bytes(shape, load)
     caches = [c for layer in shape.layers for c in layer]
     mixed = any(isinstance(c, State) or (isinstance(c, Attention) and not c.window) for c in caches)
@@ -66,7 +80,7 @@ def _stepped(tokens: int) -> int:
 
 
 def _token(cache: Cache) -> int:
-    """Return values that one token has in one layer."""
+    """Return the number of values of one token in one layer."""
     if isinstance(cache, Attention):
         return cache.kv_heads * (cache.head_size + cache.value_size)
     if isinstance(cache, Latent):
@@ -77,30 +91,13 @@ def _token(cache: Cache) -> int:
 
 
 def state_size(cache: State, value: int) -> int:
-    """Return bytes of one layer's state; delta nets and Mamba 2 keep their recurrence in 32 bits."""
+    """Return the bytes of one layer's state; delta nets and Mamba 2 keep their recurrence in 32 bits."""
     recurrent = 4 if cache.kind in WIDE_STATES else value
     return sum(t.parts * t.size * (recurrent if t.recurrent else value) for t in cache.tensors)
 
 
-GIB, MIB = 1 << 30, 1 << 20
-VLLM = ("vllm",)
-TEXT_ONLY = ("mlx",)  # mlx-lm loads no towers of vision and sound
-SHORTEST = 16  # tokens; where not even these fit, nothing does
-UNPROVED = 0.15  # for caches that no engine here could be asked about: sparse and compressed attention
-
-# Bytes beside weights and caches. CUDA: context, kernels, workspaces; more where cards talk to each other.
-OVERHEAD = {
-    "cuda": Amount(300 * MIB, 600 * MIB, 1200 * MIB),
-    "rocm": Amount(400 * MIB, 1000 * MIB, 2000 * MIB),
-    "cpu": Amount(900 * MIB, 1500 * MIB, 2500 * MIB),
-    "metal": Amount(200 * MIB, 400 * MIB, 1000 * MIB),
-}
-TALKING = Amount(200 * MIB, 700 * MIB, 1500 * MIB)
-GRAPHS = Amount(100 * MIB, 500 * MIB, 2000 * MIB)
-
-
 def estimate(shape: Shape, weights: Weights, load: Load, backend: str) -> Fit:
-    """Return what the fullest device holds; ``backend`` as a document names it (``vllm``, ``mlx`` …)."""
+    """Return the estimate for the fullest device; ``backend`` is a document's (``vllm``, ``mlx`` …)."""
     paged = backend in VLLM
     if backend in TEXT_ONLY and shape.tower:
         weights, shape = _without_tower(shape, weights)
@@ -114,7 +111,7 @@ def estimate(shape: Shape, weights: Weights, load: Load, backend: str) -> Fit:
 
 
 def longest(shape: Shape, weights: Weights, load: Load, backend: str, budget: int) -> Longest:
-    """Return the longest context up to ``load.context`` whose likely total stays within ``budget`` bytes."""
+    """Return the longest context up to ``load.context`` with a likely total within ``budget`` bytes."""
     whole = estimate(shape, weights, load, backend)
 
     def at(context: int) -> Fit:
@@ -132,15 +129,15 @@ def longest(shape: Shape, weights: Weights, load: Load, backend: str, budget: in
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if at(middle).total.likely <= budget else (low, middle)
-    found = at(low)
-    growth = {t.part: t.amount.likely - _of(found, t) for t in whole.terms}
+    fit = at(low)
+    growth = {t.part: t.amount.likely - _of(fit, t) for t in whole.terms}
     part = max(growth, key=lambda p: growth[p])
     why = Reason(ContextReason.LESS, tokens=load.context, over=growth[part])
-    return Longest(low, part, why, found)
+    return Longest(low, part, why, fit)
 
 
 def _shorter(shape: Shape, whole: Fit, context: int) -> Fit:
-    """Return the same with another context, on which nothing but the caches depends."""
+    """Return the estimate with another context; only the caches depend on the context."""
     load = replace(whole.load, context=context)
     caches = _paged(shape, load) if whole.backend in VLLM else _growing(shape, load)
     first, *others = (t for t in whole.terms if t.part not in {"kv cache", "states"})
@@ -153,15 +150,15 @@ def _of(fit: Fit, term: Term) -> int:
 
 
 def _weights(shape: Shape, weights: Weights, load: Load, paged: bool) -> Term:
-    """Return what one device loads of what is published."""
+    """Return the part of the published weights that one device loads."""
     plain = BYTES.get(shape.dtype or "", 2)
     main, drafts = sizes(shape.parts, shape.scheme, plain), sizes(shape.drafts, shape.scheme, plain)
     shares = [_share(shape, load, plain) if paged else 1.0]
     notes = []
     if not load.drafts and drafts:
         published = weights.amount.likely
-        kept = 1 - weights.drafts / published if weights.drafts is not None else main / (main + drafts)
-        shares.append(kept)
+        loaded = 1 - weights.drafts / published if weights.drafts is not None else main / (main + drafts)
+        shares.append(loaded)
         notes.append(Reason(TermReason.DRAFTS_LEFT_OUT))
     cast = _cast(shape, weights, load) if paged else 1.0
     if cast != 1:
@@ -191,7 +188,7 @@ def _without_tower(shape: Shape, weights: Weights) -> tuple[Weights, Shape]:
 
 
 def _cast(shape: Shape, weights: Weights, load: Load) -> float:
-    """Return the factor between a value as published and as loaded; quantised values stay as they are."""
+    """Return the factor between the published and the loaded size of a value; 1 for quantised values."""
     if shape.scheme is not None:
         return 1.0
     stored = max(weights.dtypes, key=lambda t: weights.dtypes[t]) if weights.dtypes else None
@@ -211,7 +208,7 @@ def _share(shape: Shape, load: Load, plain: int) -> float:
 
 
 def on_device(shape: Shape, parts: tuple[Part, ...], load: Load, plain: int) -> int:
-    """Return bytes of these parameters on one of the devices that share them."""
+    """Return the bytes of these parameters on one of the devices that share them."""
     devices = max(load.tensor_parallel, 1)
     return sum(ceil(sizes((p,), shape.scheme, plain) / min(devices, p.most or devices)) for p in parts)
 
@@ -223,7 +220,7 @@ def _unfolded(shape: Shape, load: Load) -> int:
 
 
 def _paged(shape: Shape, load: Load) -> list[Term]:
-    """Return keys and values, and states, as vLLM takes them from its pool; one block of it stays empty."""
+    """Return keys and values, and states, in blocks of vLLM's pool; one block of the pool stays empty."""
     pool, flight = pages.pool(shape, load), pages.in_flight(load)
     states = pool.blocks(load.context, flight, states=True) * load.sequences
     keys = pool.blocks(load.context, flight, states=False) * load.sequences
@@ -248,7 +245,7 @@ def _kinds(shape: Shape) -> tuple[str, ...]:
 
 
 def _sure(shape: Shape, size: int) -> Amount:
-    """Exact, except for kinds that could not be compared with an engine."""
+    """Return an exact amount, or a range for kinds of caches that were compared with no engine."""
     caches = [c for layer in shape.layers for c in layer]
     odd = any(
         isinstance(c, Indexer) or (isinstance(c, Latent) and (c.indexer or c.every > 1)) for c in caches
@@ -276,7 +273,7 @@ def _times(amount: Amount, count: int) -> Amount:
 
 
 def _activations(shape: Shape, load: Load, paged: bool) -> Term:
-    """Return one step's tokens, side by side in the widest layer."""
+    """Return the activations of one step's tokens in the widest layer."""
     tokens = (load.batched_tokens or pages.batched_default(load)) if paged else PREFILL
     widest = max((b.active for b in shape.blocks), default=0)
     spread = max((widest - 3 * shape.hidden) / max(load.tensor_parallel, 1), 0) + 3 * shape.hidden
@@ -286,9 +283,7 @@ def _activations(shape: Shape, load: Load, paged: bool) -> Term:
 
 
 def _logits(shape: Shape, load: Load, paged: bool) -> Term:
-    """Return one row for each sequence that may run, calculated, widened to 32 bits, and sorted where
-    asked.
-    """
+    """Return the logits: one row for each sequence that may run, with copies in 32 bits and for sorting."""
     rows = (load.slots or pages.slots_default(load)) if paged else max(load.sequences, 1)
     each = shape.vocabulary * rows
     amount = Amount(each * 2, each * 10, each * 20)

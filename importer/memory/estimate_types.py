@@ -1,4 +1,4 @@
-"""What the room gives: amounts in bytes, each with its reason, and the answer for a budget."""
+"""Types of estimates: amounts in bytes with reasons, loads, fits and the longest context of a budget."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Part = Literal["weights", "kv cache", "states", "activations", "logits", "graphs
 
 
 class UnknownReason(StrEnum):
-    """What the files do not tell."""
+    """Reasons why an estimate is unknown."""
 
     CONFIG = "config"
     SHAPE_FIELD = "shape-field"
@@ -24,7 +24,7 @@ class UnknownReason(StrEnum):
 
 
 class SizeReason(StrEnum):
-    """Which of the files' words tells how large the weights are."""
+    """Reasons for the size of the weights: the source of the figure."""
 
     CONFIG = "config"
     CONFIG_WITHOUT_TOWER = "config-without-tower"
@@ -36,7 +36,7 @@ class SizeReason(StrEnum):
 
 
 class TermReason(StrEnum):
-    """Why a part of an estimate is so large."""
+    """Reasons for the size of a part of an estimate."""
 
     ACTIVATIONS = "activations"
     ARRAYS = "arrays"
@@ -55,7 +55,7 @@ class TermReason(StrEnum):
 
 
 class ContextReason(StrEnum):
-    """Why a context is the longest of a budget."""
+    """Reasons why a context is the longest of a budget."""
 
     FITS = "fits"
     LESS = "less"
@@ -64,14 +64,14 @@ class ContextReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """What cannot be told from the files, and what is missing."""
+    """An unknown shape or size, with the reason."""
 
     reason: Reason
 
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """Bytes: the least and the most it may be, and what is expected."""
+    """Bytes: the lower bound, the expected value and the upper bound."""
 
     low: int
     likely: int
@@ -79,51 +79,51 @@ class Amount:
 
     @classmethod
     def exactly(cls, size: int) -> Amount:
-        """Return a figure without doubt."""
+        """Return an exact amount."""
         return cls(size, size, size)
 
     @classmethod
     def about(cls, size: int, share: float) -> Amount:
-        """Return a figure that may be off by ``share`` of itself, either way."""
+        """Return an amount that may be off by ``share`` of itself, either way."""
         return cls(int(size * (1 - share)), size, int(size * (1 + share)))
 
     @classmethod
     def sum(cls, amounts: Iterable[Amount]) -> Amount:
-        """Return each bound by itself: all low, all likely, all high."""
+        """Return the sum of each bound by itself: all low, all likely, all high."""
         listed = tuple(amounts)
         return cls(sum(a.low for a in listed), sum(a.likely for a in listed), sum(a.high for a in listed))
 
     def to_json(self) -> dict[str, int]:
-        """As it stands in receipts."""
+        """Return the amount as receipts hold it."""
         return {"low": self.low, "likely": self.likely, "high": self.high}
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One part of the memory of one device, and in one line why it is so large."""
+    """One part of the memory of one device, with the reason for its size."""
 
     part: Part
     amount: Amount
     why: Reason
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in receipts."""
+        """Return the term as receipts hold it."""
         return {"part": self.part, **self.amount.to_json(), "why": render(self.why)}
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is asked of the engine; a ``None`` is the engine's own default.
+    """The settings that an engine runs with; a ``None`` is the engine's own default.
 
     ``context``    tokens of one sequence, prompt and answer (``max_model_len``).
-    ``sequences``  how many of that length have to fit at once.
+    ``sequences``  number of sequences of that length that fit at once.
     ``slots``      sequences that may run at once (``max_num_seqs``); states and logits are kept for each.
     ``batched_tokens``  tokens of one step (``max_num_batched_tokens``).
-    ``dtype``, ``kv_dtype``, ``state_dtype``  as the engine names them; ``auto`` is what it takes by itself.
+    ``dtype``, ``kv_dtype``, ``state_dtype``  in the engine's words; ``auto`` is its default.
     ``rotating``   tokens at which mlx starts to overwrite (``max_kv_size``).
     ``drafts``     tokens that MTP heads draft (``num_speculative_tokens``); 0 leaves the heads unloaded.
-    ``device``     what it runs on; ``memory`` bytes of one device, which decides vLLM's defaults.
-    ``prefix_caching``  whether states are kept for reuse (``enable_prefix_caching``).
+    ``device``     kind of device; ``memory`` bytes of one device, they decide vLLM's defaults.
+    ``prefix_caching``  whether states stay for reuse (``enable_prefix_caching``).
     ``eager``      without CUDA graphs (``enforce_eager``).
     """
 
@@ -145,13 +145,13 @@ class Load:
     eager: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in receipts."""
+        """Return the load as receipts hold it."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What one device holds under a load; of several devices, the fullest."""
+    """The estimate of one device under a load; of several devices, the fullest."""
 
     backend: str
     load: Load
@@ -159,15 +159,15 @@ class Fit:
 
     @property
     def total(self) -> Amount:
-        """Return all terms together."""
+        """Return the sum of all terms."""
         return Amount.sum(t.amount for t in self.terms)
 
     def term(self, part: Part) -> Term | None:
-        """Return the term of this name, where the estimate has it."""
+        """Return the term of this name, or ``None``."""
         return next((t for t in self.terms if t.part == part), None)
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in receipts."""
+        """Return the estimate as receipts hold it."""
         return {
             "backend": self.backend,
             "load": self.load.to_json(),
@@ -180,7 +180,7 @@ class Fit:
 class Longest:
     """The longest context that a budget holds, and the part that stops it from being longer.
 
-    ``context`` is 0 where not even the shortest fits; ``binding`` is ``None`` where all that was asked fits.
+    ``context`` is 0 where not even the shortest fits; ``binding`` is ``None`` where the whole context fits.
     ``fit`` is the estimate at that context.
     """
 
@@ -190,7 +190,7 @@ class Longest:
     fit: Fit
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in receipts."""
+        """Return the result as receipts hold it."""
         why = render(self.why)
         return {"context": self.context, "binding": self.binding, "why": why, "fit": self.fit.to_json()}
 
@@ -198,32 +198,31 @@ class Longest:
 def compare(
     fit: Mapping[str, Any], context: int | None, weights: int | None, cache: int | None, tokens: int | None
 ) -> dict[str, Any]:
-    """``fit`` as the receipt has it; bytes of weights and cache on one device, and the tokens in that cache.
+    """Return the predictions of a receipt's ``fit`` beside the engine's figures.
 
-    Each figure has ``predicted``, ``reported`` and ``error``, the relative difference. Empty where the engine
-    ran with another context than the one that was predicted for, or said nothing.
+    ``weights`` and ``cache`` are bytes on one device, ``tokens`` the capacity of that cache. Each figure has
+    ``predicted``, ``reported`` and ``error``, the relative difference. The result is empty where the engine
+    ran with another context or reported nothing.
     """
     estimate = fit.get("estimate") or {}
     if context is None or not estimate or estimate["load"]["context"] != context:
         return {}
     likely = {term["part"]: term["likely"] for term in estimate["terms"]}
     pool = fit.get("pool") or {}
-    found = {}
+    figures = {}
     if weights and "weights" in likely:
-        found["weights"] = beside(likely["weights"], weights)
+        figures["weights"] = beside(likely["weights"], weights)
     if cache and tokens and pool.get("blocks"):
-        found["kv_cache_tokens"] = beside(int(cache // pool["block"] / pool["blocks"] * context), tokens)
-    return found
+        figures["kv_cache_tokens"] = beside(int(cache // pool["block"] / pool["blocks"] * context), tokens)
+    return figures
 
 
 def resident(fit: Mapping[str, Any], held: int | None) -> dict[str, Any]:
-    """Return the whole estimate beside the bytes that an engine's processes hold; empty where either is
-    unknown.
-    """
+    """Return the whole estimate beside the bytes of an engine's processes; empty where either is unknown."""
     total = ((fit.get("estimate") or {}).get("total") or {}).get("likely")
     return {"resident": beside(total, held)} if total and held else {}
 
 
 def beside(predicted: int, reported: int) -> dict[str, Any]:
-    """Return two figures, and by how much the prediction is above what was reported."""
+    """Return prediction and reported figure with the relative error of the prediction."""
     return {"predicted": predicted, "reported": reported, "error": round(predicted / reported - 1, 4)}

@@ -1,4 +1,4 @@
-"""The feed-forward part of a layer: one for all tokens, or experts among which a router chooses."""
+"""The feed-forward part of a layer: one for all tokens, or experts that a router selects."""
 
 from __future__ import annotations
 
@@ -58,27 +58,27 @@ def forward(keys: Keys, layer: int, hidden: int) -> tuple[Part, ...]:
 
 
 def count(keys: Keys) -> int:
-    """Return how many experts a routed layer has; 0 for a dense model."""
+    """Return the number of experts of a routed layer; 0 for a dense model."""
     listed = keys.numbers(*EXPERTS)
-    found = keys.count(*EXPERTS) or (listed[0] if listed else None)
-    return found or keys.inner("ffn_config").size("moe_num_experts")
+    number = keys.count(*EXPERTS) or (listed[0] if listed else None)
+    return number or keys.inner("ffn_config").size("moe_num_experts")
 
 
 def chosen(keys: Keys) -> int:
-    """Return how many of them one token visits."""
+    """Return the number of experts that one token visits."""
     listed = keys.numbers(*CHOSEN)
     return keys.count(*CHOSEN) or (listed[0] if listed else 0) or keys.inner("ffn_config").size("moe_top_k")
 
 
 def expert_width(keys: Keys) -> int:
-    """Width of one expert."""
+    """Return the width of one expert."""
     listed = keys.numbers(*EXPERT_WIDE)
-    found = keys.count(*EXPERT_WIDE) or (listed[0] if listed else None)
-    return found or keys.inner("ffn_config").count("ffn_hidden_size") or keys.size(*WIDE)
+    width_of_one = keys.count(*EXPERT_WIDE) or (listed[0] if listed else None)
+    return width_of_one or keys.inner("ffn_config").count("ffn_hidden_size") or keys.size(*WIDE)
 
 
 def width(keys: Keys, layer: int, hidden: int) -> int:
-    """Width of the feed-forward part that every token goes through."""
+    """Return the width of the feed-forward part that every token passes."""
     block = _block(keys, layer)
     if block is not None:
         return _scaled(block, hidden)
@@ -124,7 +124,7 @@ def routed(keys: Keys, layer: int) -> bool:
 
 
 def gate(keys: Keys) -> int:
-    """Matrices of a feed-forward part."""
+    """Return the number of matrices of a feed-forward part: 3 with a gate, else 2."""
     act = keys.word("mlp_hidden_act", "hidden_act", "activation_function")
     return 2 if act in PLAIN_ACTIVATIONS or keys.word("model_type") in PLAIN_TYPES else 3
 
@@ -150,7 +150,7 @@ def _routed(keys: Keys, hidden: int) -> tuple[Part, ...]:
 
 
 def _shared_width(keys: Keys, wide: int) -> int:
-    """Width of the experts that every token visits."""
+    """Return the width of the experts that every token visits."""
     listed = keys.numbers(*SHARED)
     number = keys.count(*SHARED) if not listed else listed[0]
     own = keys.count(*SHARED_WIDE)
@@ -178,7 +178,7 @@ def _block(keys: Keys, layer: int) -> Keys | None:
 
 
 def _scaled(block: Keys, hidden: int) -> int:
-    """Nemotron NAS: two thirds of a multiple of the hidden size, rounded up to 256."""
+    """Return the width of a block of Nemotron NAS: 2/3 of a multiple of the hidden size."""
     if block.flag("no_op"):
         return 0
     factor = block.get("ffn_mult")

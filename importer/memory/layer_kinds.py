@@ -1,4 +1,4 @@
-"""Which layer is of which kind: lists, patterns, periods and switches that configs use to say it."""
+"""The kind of each layer, from the lists, patterns, periods and switches of configs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importer.memory.config_keys import Keys
 
 Kind = Literal["full", "window", "chunk", "state", "both", "cross", "none"]
 
-# What configs write in lists of layers, and what such a layer keeps of a sequence.
+# Words in the lists of layers of configs, and the kind of such a layer.
 WORDS: dict[str, Kind] = {
     "full_attention": "full",
     "attention": "full",
@@ -34,14 +34,14 @@ Rule = Callable[[Keys, int], list[Kind] | None]
 
 
 def kinds(keys: Keys, layers: int) -> list[Kind]:
-    """Return the kind of each layer; plain attention where nothing else is said."""
-    found = next((k for rule in RULES if (k := rule(keys, layers)) is not None), None)
-    listed = found if found is not None else _by_window(keys, layers)
+    """Return the kind of each layer; plain attention by default."""
+    by_rule = next((k for rule in RULES if (k := rule(keys, layers)) is not None), None)
+    listed = by_rule if by_rule is not None else _by_window(keys, layers)
     return _crossed(keys, listed)
 
 
 def length(keys: Keys) -> int | None:
-    """Return how many layers a config lists, where it lists them and gives no number."""
+    """Return the number of layers in a config's list of layers, or ``None`` without a list."""
     letters = keys.get("hybrid_override_pattern")
     if isinstance(letters, str) and letters:
         return len(letters)
@@ -58,18 +58,18 @@ def _letters(keys: Keys, layers: int) -> list[Kind] | None:
 
 
 def _words(keys: Keys, layers: int) -> list[Kind] | None:
-    """Return a word that is not known stands for attention: it costs the most."""
+    """Return the kinds by a list of words; an unknown word counts as attention, the most expensive kind."""
     listed = keys.words("layer_types", "layers_block_type")
     if not listed or not any(word in WORDS for word in listed):
         return None
     if len(set(listed)) == 1 and listed[0] == "full_attention":
         return ["full"] * layers
-    found = [WORDS.get(word, "full") for word in listed[:layers]]
-    return found + ["full"] * (layers - len(found))
+    known = [WORDS.get(word, "full") for word in listed[:layers]]
+    return known + ["full"] * (layers - len(known))
 
 
 def _blocks(keys: Keys, layers: int) -> list[Kind] | None:
-    """RecurrentGemma: a few blocks that repeat; its attention has a window."""
+    """Return the kinds of RecurrentGemma: a few blocks that repeat; its attention has a window."""
     listed = keys.words("block_types", "_block_types")
     if not listed or not keys.count("attention_window_size"):
         return None
@@ -77,13 +77,13 @@ def _blocks(keys: Keys, layers: int) -> list[Kind] | None:
 
 
 def _pattern(keys: Keys, layers: int) -> list[Kind] | None:
-    """Return the period that transformers takes for a model type whose config lists no layers."""
+    """Return the kinds by transformers' default period of a model type."""
     listed = keys.words("layer_pattern")
     return [WORDS.get(word, "full") for word in islice(cycle(listed), layers)] if listed else None
 
 
 def _numbered(keys: Keys, layers: int) -> list[Kind] | None:
-    """Lists of the layers that attend in full; the others keep a state."""
+    """Return the kinds by a list of the layers with full attention; the others keep a state."""
     linear = keys.inner("linear_attn_config")
     counted = linear.numbers("full_attn_layers")  # counted from 1
     if counted:
@@ -118,7 +118,7 @@ def _periods(keys: Keys, layers: int) -> list[Kind] | None:
 
 
 def _chunks(keys: Keys, layers: int) -> list[Kind] | None:
-    """Llama 4: layers without rotary positions see everything, the others their own chunk."""
+    """Return the kinds of Llama 4: full attention without rotary positions, else attention to a chunk."""
     marks = keys.numbers("no_rope_layers")
     if not marks or not keys.count("attention_chunk_size"):
         return None
@@ -126,7 +126,7 @@ def _chunks(keys: Keys, layers: int) -> list[Kind] | None:
 
 
 def _states_only(keys: Keys, layers: int) -> list[Kind] | None:
-    """Models without attention; and Falcon-H1, each of whose layers has both."""
+    """Return the kinds of models without attention, and of Falcon-H1: each of its layers has both."""
     if keys.get("mamba_d_ssm") is not None:
         return ["both"] * layers
     if keys.get("decay_low_rank_dim") is not None:  # RWKV
@@ -138,9 +138,7 @@ def _states_only(keys: Keys, layers: int) -> list[Kind] | None:
 
 
 def _by_window(keys: Keys, layers: int) -> list[Kind]:
-    """Return one window for all layers, or for those from ``max_window_layers`` on where that key has a
-    switch.
-    """
+    """Return one window for all layers, or for layers from ``max_window_layers`` on if it is switched on."""
     if not keys.count("sliding_window"):
         return ["full"] * layers
     switch = keys.get("use_sliding_window")
@@ -150,11 +148,11 @@ def _by_window(keys: Keys, layers: int) -> list[Kind]:
     return ["window" if i >= first else "full" for i in range(layers)]
 
 
-def _crossed(keys: Keys, found: list[Kind]) -> list[Kind]:
-    """Layers that attend to an image, and layers that use the keys and values of an earlier one."""
+def _crossed(keys: Keys, listed: list[Kind]) -> list[Kind]:
+    """Return the kinds with layers that attend to an image, and layers that share an earlier one's cache."""
     cross = keys.numbers("cross_attention_layers")
-    shared = len(found) - keys.size("num_kv_shared_layers")
-    return ["cross" if i in cross else "none" if i >= shared else k for i, k in enumerate(found)]
+    shared = len(listed) - keys.size("num_kv_shared_layers")
+    return ["cross" if i in cross else "none" if i >= shared else k for i, k in enumerate(listed)]
 
 
 RULES: tuple[Rule, ...] = (_letters, _words, _blocks, _numbered, _chunks, _periods, _states_only, _pattern)

@@ -1,4 +1,4 @@
-"""What one layer keeps of a sequence, and the parameters it has: the types that all of this room uses."""
+"""Types of layers for the whole package: the caches of one layer, and its parameters."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Attention:
 
 @dataclass(frozen=True, slots=True)
 class Latent:
-    """MLA: one latent vector and one rotary part for each token, whatever the number of heads.
+    """MLA: one latent vector and one rotary part for each token, for any number of heads.
 
-    ``every``    tokens that one stored vector stands for (DeepSeek V4 compresses 4 or 128 into one).
-    ``window``   where only the last tokens are kept.
-    ``indexer``  width of the keys that sparse attention keeps beside it, 0 without.
+    ``every``    tokens in one stored vector (DeepSeek V4 compresses 4 or 128 into one).
+    ``window``   tokens, where only the last ones stay.
+    ``indexer``  width of the additional keys of sparse attention, 0 without.
     ``unfolded`` values of the projection that engines keep a second time, ready for use.
     """
 
@@ -40,7 +40,7 @@ class Latent:
 
     @property
     def width(self) -> int:
-        """Return values in one stored vector."""
+        """Return the number of values in one stored vector."""
         return self.rank + self.rope
 
 
@@ -52,9 +52,10 @@ class Indexer:
 
 
 class StateTensor(NamedTuple):
-    """``parts`` that tensor parallelism deals out, ``size`` values in each; a recurrence may need 32 bits.
+    """One tensor of a state: ``parts`` that tensor parallelism distributes, ``size`` values in each.
 
-    ``steps``  tokens that a convolution remembers, and among them later those that were only drafted.
+    ``recurrent``  whether it belongs to the recurrence, possibly in 32 bits.
+    ``steps``      tokens that a convolution remembers, drafted tokens among them.
     """
 
     parts: int
@@ -65,22 +66,20 @@ class StateTensor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A state of constant size for each sequence: what a convolution and a recurrence remember."""
+    """A state of constant size for each sequence, of a convolution and a recurrence."""
 
     kind: StateKind
     tensors: tuple[StateTensor, ...]
     dtype: str | None = None  # of the recurrence, where the config or the architecture fixes it
 
     def divides(self, devices: int) -> bool:
-        """Return whether vLLM can deal it out: what there is one of (Mamba's groups) each device gets a copy
-        of.
-        """
+        """Return whether vLLM can distribute it; each device has a copy of single parts (Mamba's groups)."""
         return all(t.parts <= 1 or t.parts % devices == 0 for t in self.tensors)
 
 
 @dataclass(frozen=True, slots=True)
 class Cross:
-    """Keys and values of what an encoder gave: ``tokens`` of them for each sequence."""
+    """Keys and values of an encoder's output: ``tokens`` of them for each sequence."""
 
     heads: int
     kv_heads: int
@@ -98,7 +97,7 @@ Role = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Parameters of one role; ``most`` devices share them, of more each holds what one of so many holds."""
+    """Parameters of one role; at most ``most`` devices share them, further devices hold copies."""
 
     role: Role
     count: int
@@ -107,7 +106,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer: empty ``caches`` where it keeps nothing or uses another layer's."""
+    """One layer; ``caches`` are empty where it has none or shares another layer's."""
 
     caches: tuple[Cache, ...]
     parts: tuple[Part, ...]

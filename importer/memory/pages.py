@@ -1,9 +1,8 @@
-"""How vLLM allots memory to caches: pages of equal size, groups of layers, one pool of blocks.
+"""vLLM's memory of caches: pages of equal size, groups of layers, one pool of blocks.
 
-After vLLM 0.32.0, ``v1/core/kv_cache_utils.py``: layers of one kind share a block table; kinds whose pages
-differ are brought to one page size (more tokens to a block, or padding); each kind is cut into groups of as
-many layers as the rarest kind has. A block of the pool holds one page of each layer of a group, so what one
-group needs of a block the others of its size waste.
+After vLLM 0.32.0, ``v1/core/kv_cache_utils.py``: layers of one kind share a block table. Kinds with
+different pages get one page size (more tokens in a block, or padding). Each kind is split into groups with
+as many layers as the rarest kind has. A block of the pool holds one page of each layer of a group.
 """
 
 from __future__ import annotations
@@ -27,42 +26,8 @@ QUANTISED: dict[str, tuple[Fraction, int]] = {
     "nvfp4": (Fraction(9, 16), 0),  # half a byte, and a scale of one byte for 16 values
     "nvfp4_4over6": (Fraction(9, 16), 0),
 }
-
-
-def computed(shape: Shape, load: Load) -> str:
-    """Return the dtype of the calculation; an engine takes bfloat16 where the checkpoint is in 32 bits."""
-    if load.dtype != "auto":
-        return load.dtype
-    return "bfloat16" if shape.dtype in {None, "float32"} else str(shape.dtype)
-
-
-def value_bytes(shape: Shape, load: Load) -> int:
-    """Return bytes of one value of the calculation."""
-    return BYTES.get(computed(shape, load), 2)
-
-
-def kv_name(shape: Shape, load: Load) -> str:
-    """Return what keys and values are kept in: as asked, as the checkpoint wants, else as is calculated."""
-    if load.kv_dtype != "auto":
-        return load.kv_dtype
-    return shape.kv_dtype or computed(shape, load)
-
-
-def kv_bytes(shape: Shape, load: Load) -> tuple[Fraction, int]:
-    """Return bytes of one value, and of one scale, which stands once for each head's key and once for its
-    value.
-    """
-    name = kv_name(shape, load)
-    if name in QUANTISED:
-        return QUANTISED[name]
-    if name in BYTES:
-        return Fraction(BYTES[name]), 0
-    return (Fraction(1), 0) if name.startswith("fp8") else (Fraction(value_bytes(shape, load)), 0)
-
-
 Kind = Literal["full", "latent", "window", "chunk", "state", "cross"]
-
-# Tokens of a block, and what the smallest kernel block is a divisor of, by device.
+# Tokens of a block, and tokens of the smallest block of a kernel, by device.
 BLOCK = {"cpu": 128, "cuda": 16, "rocm": 16}
 KERNEL = {"cpu": 32, "cuda": 16, "rocm": 16}
 LATENT_BLOCK = {"cpu": 128, "cuda": 64, "rocm": 1}  # of MLA: FlashMLA's on CUDA
@@ -71,12 +36,41 @@ SPARSE_FP8 = 656  # bytes of one token of sparse MLA in FP8, scales and rotary p
 INDEX_SCALE = (128, 4)  # one scale of 4 bytes for so many values of an indexer's key
 
 
+def computed(shape: Shape, load: Load) -> str:
+    """Return the dtype of the calculation; engines use bfloat16 for a checkpoint in 32 bits."""
+    if load.dtype != "auto":
+        return load.dtype
+    return "bfloat16" if shape.dtype in {None, "float32"} else str(shape.dtype)
+
+
+def value_bytes(shape: Shape, load: Load) -> int:
+    """Return the bytes of one value of the calculation."""
+    return BYTES.get(computed(shape, load), 2)
+
+
+def kv_name(shape: Shape, load: Load) -> str:
+    """Return the dtype of keys and values: the load's, else the checkpoint's, else the calculation's."""
+    if load.kv_dtype != "auto":
+        return load.kv_dtype
+    return shape.kv_dtype or computed(shape, load)
+
+
+def kv_bytes(shape: Shape, load: Load) -> tuple[Fraction, int]:
+    """Return the bytes of one value and of one scale; each head has one scale for keys and one for values."""
+    name = kv_name(shape, load)
+    if name in QUANTISED:
+        return QUANTISED[name]
+    if name in BYTES:
+        return Fraction(BYTES[name]), 0
+    return (Fraction(1), 0) if name.startswith("fp8") else (Fraction(value_bytes(shape, load)), 0)
+
+
 @dataclass(frozen=True, slots=True)
 class KVPage:
     """One layer's page: ``tokens`` of a block in ``size`` bytes.
 
-    ``reach``  the window, the chunk, the encoder's tokens, or the blocks that a state takes.
-    ``exact``  what else has to be the same for layers to share a block table.
+    ``reach``  the window, the chunk, the encoder's tokens, or the blocks of a state.
+    ``exact``  further values that are equal for layers with one block table.
     """
 
     kind: Kind
@@ -88,17 +82,17 @@ class KVPage:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Layers with one block table: how many blocks a sequence takes is the same for all of them."""
+    """Layers with one block table: a sequence has the same number of blocks in all of them."""
 
     pages: tuple[KVPage, ...]
 
     @property
     def size(self) -> int:
-        """Return bytes of all its pages in one block."""
+        """Return the bytes of all its pages in one block."""
         return sum(p.size for p in self.pages)
 
     def blocks(self, context: int, in_flight: int) -> int:
-        """Blocks that one sequence of ``context`` tokens takes; ``in_flight`` are scheduled, not settled."""
+        """Return the blocks of one sequence of ``context`` tokens, with ``in_flight`` tokens scheduled."""
         return max(_blocks(p, context, in_flight) for p in self.pages)
 
 
@@ -110,33 +104,29 @@ class Pool:
     block: int
 
     def blocks(self, context: int, in_flight: int, states: bool | None = None) -> int:
-        """Blocks of one sequence; only those of states, or only the others, where asked."""
+        """Return the blocks of one sequence; ``states`` selects the blocks of states, or the others."""
         chosen = [g for g in self.groups if states is None or (g.pages[0].kind == "state") == states]
         return sum(g.blocks(context, in_flight) for g in chosen)
 
     def sequence(self, context: int, in_flight: int) -> int:
-        """Return bytes that one sequence takes from the pool."""
+        """Return the bytes of one sequence in the pool."""
         return self.block * self.blocks(context, in_flight)
 
     def tokens(self, memory: int, context: int, in_flight: int) -> int:
-        """Return what vLLM logs as the size of its cache: how many full sequences the memory holds, in
-        tokens.
-        """
+        """Return the size of the cache in vLLM's log: the tokens of all full sequences in ``memory``."""
         each = self.blocks(context, in_flight)
         return int(memory // self.block / each * context) if self.block and each else 0
 
 
 def in_flight(load: Load) -> int:
-    """Return tokens that may be scheduled and not settled: one step, on cards two and one more for each
-    stage.
-    """
+    """Return the tokens that may be scheduled and not yet sampled: one step for each stage, on cards two."""
     batched = load.batched_tokens or batched_default(load)
     steps = load.pipeline_parallel if load.device == "cpu" else max(2, load.pipeline_parallel)
     return batched * max(steps, 1)
 
 
 def batched_default(load: Load) -> int:
-    """``max_num_batched_tokens`` of vLLM's server where nobody sets it (``get_batch_defaults``)."""
+    """Return the default ``max_num_batched_tokens`` of vLLM's server (``get_batch_defaults``)."""
     if load.device == "cpu":
         return 2048 * load.tensor_parallel * load.pipeline_parallel
     gib = (load.memory or 0) >> 30
@@ -144,7 +134,7 @@ def batched_default(load: Load) -> int:
 
 
 def slots_default(load: Load) -> int:
-    """``max_num_seqs`` likewise."""
+    """Return the default ``max_num_seqs`` of vLLM's server."""
     if load.device == "cpu":
         return 128 * load.tensor_parallel * load.pipeline_parallel
     return 1024 if (load.memory or 0) >> 30 >= 70 else 256
@@ -163,13 +153,13 @@ def pool(shape: Shape, load: Load) -> Pool:
 
 
 def _stage(shape: Shape, load: Load) -> tuple[tuple[Cache, ...], ...]:
-    """Return the layers of the fullest pipeline stage: the last ones, as good as any."""
+    """Return the layers of the fullest pipeline stage; the first ones stand for any."""
     count = ceil(len(shape.layers) / max(load.pipeline_parallel, 1))
     return shape.layers[:count]
 
 
 def _block(shape: Shape, load: Load, caches: Sequence[Cache]) -> int:
-    """Return tokens of a block: the engine's own, or as many as a state's page needs."""
+    """Return the tokens of a block: the engine's default, or the number that a state's page needs."""
     latent = any(isinstance(c, Latent) for c in caches)
     usual = LATENT_BLOCK if latent else BLOCK
     block = load.block_size or usual.get(load.device, 16)
@@ -183,8 +173,8 @@ def _block(shape: Shape, load: Load, caches: Sequence[Cache]) -> int:
 
 def _pages(shape: Shape, load: Load, cache: Cache, block: int) -> list[KVPage]:
     if isinstance(cache, State):
-        kept = 1 + load.drafts + (_checkpoints(cache, load) if _aligned(shape, load) else 0)
-        return [KVPage("state", block, state_size(shape, load, cache), kept)]
+        states = 1 + load.drafts + (_checkpoints(cache, load) if _aligned(shape, load) else 0)
+        return [KVPage("state", block, state_size(shape, load, cache), states)]
     token = _token(shape, load, cache)
     if isinstance(cache, Latent):
         return _latent(cache, token, block)
@@ -207,16 +197,16 @@ def _pages(shape: Shape, load: Load, cache: Cache, block: int) -> list[KVPage]:
 def _latent(cache: Latent, token: int, block: int) -> list[KVPage]:
     stored = max(block // cache.every, 1)
     kind: Kind = "window" if cache.window else "latent"
-    found = [KVPage(kind, block, token * stored, cache.window or 0, (cache.width, cache.every))]
+    pages = [KVPage(kind, block, token * stored, cache.window or 0, (cache.width, cache.every))]
     if cache.indexer:
         values, scale = INDEX_SCALE
         width = cache.indexer + ceil(cache.indexer / values) * scale
-        found.append(KVPage("latent", block, width * stored, 0, (width, cache.every)))
-    return found
+        pages.append(KVPage("latent", block, width * stored, 0, (width, cache.every)))
+    return pages
 
 
 def _token(shape: Shape, load: Load, cache: Cache) -> int:
-    """Return bytes that one token has in one layer."""
+    """Return the bytes of one token in one layer."""
     value, scale = kv_bytes(shape, load)
     if isinstance(cache, Latent):
         if cache.indexer and kv_name(shape, load) == "fp8_ds_mla":
@@ -233,15 +223,15 @@ def _token(shape: Shape, load: Load, cache: Cache) -> int:
 
 
 def _heads(kv_heads: int, load: Load) -> int:
-    """Key heads of one device: where there are fewer than devices, each holds a copy of one."""
+    """Return the key heads of one device; with fewer heads than devices, each holds a copy of one."""
     return max(kv_heads // max(load.tensor_parallel, 1), 1)
 
 
 def state_size(shape: Shape, load: Load, cache: State) -> int:
-    """Return bytes of one layer's state for one sequence on one device.
+    """Return the bytes of one layer's state for one sequence on one device.
 
-    A convolution remembers drafts too. On processors vLLM keeps recurrences in 32 bits (those with
-    AVX-512 BF16, which it asks for); elsewhere in what the config says, else in what is calculated in.
+    A convolution remembers drafts too. On processors vLLM keeps recurrences in 32 bits (with AVX-512 BF16);
+    elsewhere in the config's dtype, else in the calculation's.
     """
     value = value_bytes(shape, load)
     named = cache.dtype if load.state_dtype == "auto" else load.state_dtype
@@ -255,21 +245,19 @@ def state_size(shape: Shape, load: Load, cache: State) -> int:
 
 
 def _aligned(shape: Shape, load: Load) -> bool:
-    """Return whether a state is kept at block boundaries too, for reuse: not where there is nothing but
-    states.
-    """
+    """Return whether states stay at block boundaries for reuse; false for models with states only."""
     attends = any(not isinstance(c, State) for layer in shape.layers for c in layer)
     return load.prefix_caching and attends
 
 
 def _checkpoints(cache: State, load: Load) -> int:
-    """States kept beside the present one: the last block's, and one from inside a prefill."""
+    """Return the number of states beside the present one: the last block's, and one from inside a prefill."""
     inside = cache.kind == "mamba2" or (cache.kind == "kimi" and load.device == "cuda")
     return 2 if inside else 1
 
 
 def _padded(shape: Shape, load: Load, pages: list[KVPage], block: int) -> list[KVPage]:
-    """States beside attention are padded to its page."""
+    """Return the pages, with states beside attention padded to its page."""
     caches = [c for layer in shape.layers for c in layer]
     token = next((_token(shape, load, c) for c in caches if isinstance(c, Attention | Latent)), 0)
     if not token or not any(p.kind == "state" for p in pages):
@@ -278,7 +266,7 @@ def _padded(shape: Shape, load: Load, pages: list[KVPage], block: int) -> list[K
 
 
 def _groups(pages: list[KVPage]) -> list[Group]:
-    """Layers that share a block table, as many in each group."""
+    """Return groups with equal numbers of layers that share a block table."""
     if _uniform(pages):
         return [Group(tuple(pages))]
     try:
@@ -294,7 +282,7 @@ def _groups(pages: list[KVPage]) -> list[Group]:
 
 
 def _uniform(pages: list[KVPage]) -> bool:
-    """Return whether all layers need the same number of blocks, whatever the size of their pages."""
+    """Return whether all layers need the same number of blocks, with pages of any size."""
     first = pages[0]
     if all(p.kind in {"full", "latent"} and p.tokens == first.tokens for p in pages):
         return True
@@ -302,19 +290,20 @@ def _uniform(pages: list[KVPage]) -> bool:
 
 
 def _evened(pages: list[KVPage]) -> list[KVPage]:
-    """Return all at the size of the largest: more tokens to a block where that comes out even, else
-    padding.
+    """Return the pages at the size of the largest: more tokens in a block, or padded.
+
+    Raises ValueError for a latent page that does not divide.
     """
     largest = max(p.size for p in pages)
-    found = []
+    evened = []
     for page in pages:
         if page.size and largest % page.size == 0 and page.kind != "state":
-            found.append(replace(page, size=largest, tokens=page.tokens * (largest // page.size)))
+            evened.append(replace(page, size=largest, tokens=page.tokens * (largest // page.size)))
         elif page.kind == "latent":
             raise ValueError
         else:
-            found.append(replace(page, size=largest))
-    return found
+            evened.append(replace(page, size=largest))
+    return evened
 
 
 def _blocks(page: KVPage, context: int, in_flight: int) -> int:

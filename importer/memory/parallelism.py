@@ -1,4 +1,4 @@
-"""Where a model goes on a device: how many cards, which share of each, and the context that is left."""
+"""Placement of a model on a device: number of cards, share of each, and the longest context."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ WIDTHS = (
     "expert_ffn_hidden_size",
 )  # fmt: skip
 MOST_SIDES = 16  # of a block in which weights share a scale; real ones have two
+# Shares of a card; the second is tried where the default is at least the first.
+USUAL, FULLER_SHARE = 0.9, 0.95
+TENSOR, PIPELINE = "tensor_parallel_size", "engine_args.pipeline_parallel_size"
+CACHES = {"kv cache", "states"}
+SHARE, CACHE = "gpu_memory_utilization", "engine_args.kv_cache_memory_bytes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +38,12 @@ class Split:
 
     @property
     def cards(self) -> int:
-        """Return how many cards it takes."""
+        """Return the number of cards."""
         return self.tensor * self.pipeline
 
 
 def splits(config: Mapping[str, Any], shape: Shape, cards: int) -> Iterator[Split]:
-    """From one card to all of them, in doubling numbers: as wide as the model's heads and blocks divide."""
+    """Yield splits from one card to all, in doubling numbers, as wide as heads and blocks divide."""
     numbers = dict.fromkeys([*(2**n for n in range(cards.bit_length())), cards])
     for number in numbers:
         if number <= cards:
@@ -48,17 +53,17 @@ def splits(config: Mapping[str, Any], shape: Shape, cards: int) -> Iterator[Spli
 
 
 def divides(config: Mapping[str, Any], shape: Shape, number: int) -> bool:
-    """Return whether vLLM can spread every layer over so many cards.
+    """Return whether vLLM can spread every layer over ``number`` cards.
 
-    Heads must come out even, those of keys and values too, unless each card gets a copy of one; so must the
-    blocks in which quantised weights are scaled (vLLM's ``validate_fp8_block_shape``).
+    The number must divide the heads, and those of keys and values too, unless each card has a copy of one.
+    The same holds for the scale blocks of quantised weights (vLLM's ``validate_fp8_block_shape``).
     """
     if shape.heads % number:
         return False
-    for kept in {kept for layer in shape.layers for kept in layer}:
-        if isinstance(kept, Attention | Cross) and kept.kv_heads % number and number % kept.kv_heads:
+    for cached in {cached for layer in shape.layers for cached in layer}:
+        if isinstance(cached, Attention | Cross) and cached.kv_heads % number and number % cached.kv_heads:
             return False
-        if isinstance(kept, State) and not kept.divides(number):
+        if isinstance(cached, State) and not cached.divides(number):
             return False
     block = _block(config)
     widths = [w for key in WIDTHS if (w := whole(text_config(config).get(key), 1))]
@@ -66,43 +71,34 @@ def divides(config: Mapping[str, Any], shape: Shape, number: int) -> bool:
 
 
 def _block(config: Mapping[str, Any]) -> int | None:
-    """Return how many weights share a scale along the side that is spread; ``None`` where they do not."""
+    """Return the number of weights that share a scale along the spread side, or ``None``."""
     block = config.get("quantization_config") or text_config(config).get("quantization_config")
     groups = _part(_part(block, "config_groups"), "group_0")
     weights = _part(groups, "weights")
-    found = [_get(block, "weight_block_size"), _get(block, "group_size")]
-    found += [_get(weights, "block_structure"), _get(weights, "group_size")]
-    flat = [n for value in found for n in (value[:MOST_SIDES] if isinstance(value, list) else [value])]
+    sizes = [_get(block, "weight_block_size"), _get(block, "group_size")]
+    sizes += [_get(weights, "block_structure"), _get(weights, "group_size")]
+    flat = [n for value in sizes for n in (value[:MOST_SIDES] if isinstance(value, list) else [value])]
     return max((n for v in flat if (n := whole(v, 2))), default=None)
 
 
 def _part(block: object, key: str) -> Mapping[str, Any]:
-    found = _get(block, key)
-    return found if isinstance(found, Mapping) else {}
+    inner = _get(block, key)
+    return inner if isinstance(inner, Mapping) else {}
 
 
 def _get(block: object, key: str) -> Any:
     return block.get(key) if isinstance(block, Mapping) else None
 
 
-USUAL, FULLER_SHARE = (
-    0.9,
-    0.95,
-)  # shares of a card: from the first on, the second is tried where it does not do
-TENSOR, PIPELINE = "tensor_parallel_size", "engine_args.pipeline_parallel_size"
-CACHES = {"kv cache", "states"}
-SHARE, CACHE = "gpu_memory_utilization", "engine_args.kv_cache_memory_bytes"
-
-
 @dataclass(frozen=True, slots=True)
 class FitRequest:
-    """What the document says so far: decision key to value, and which of these the user fixed."""
+    """The values decided so far, by key, and the keys that the user fixed."""
 
     values: Mapping[str, Any]
     fixed: Container[str] = ()
 
     def get(self, key: str) -> Any:
-        """Return a value under its dotted key, whether it was set so or inside its map."""
+        """Return the value under a dotted key, set under that key or inside its map."""
         if key in self.values:
             return self.values[key]
         head, _, rest = key.partition(".")
@@ -115,15 +111,15 @@ class FitRequest:
         return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
     def is_fixed(self, key: str) -> bool:
-        """Return whether the user decided it, alone or with the map that holds it."""
+        """Return whether the user fixed the key or the map that holds it."""
         return key in self.fixed or key.partition(".")[0] in self.fixed
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """One way to place a model: its split, the share of each card, and the longest context then.
+    """One way to place a model: its split, the share of each card, and the longest context with them.
 
-    ``budget`` bytes of one may be filled; the likely total keeps ``spare`` of them free.
+    ``budget`` is the bytes of one card that may be filled; the likely total keeps ``spare`` of them free.
     """
 
     split: Split
@@ -135,22 +131,22 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class LoadCase:
-    """A model, a device, and what is wanted of both; ``dtype`` as the engine will be told."""
+    """A model, a device and the requested settings; ``dtype`` is the engine's argument."""
 
     config: Mapping[str, Any]
     shape: Shape
     weights: Weights
     device: Device
     backend: str
-    wanted: FitRequest
+    request: FitRequest
     context: int
     dtype: str = "auto"
     _fits: dict[tuple[int, Split], Fit] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def best(self) -> Placed:
-        """Return the first way that holds the whole context, else the one that holds the longest.
+        """Return the first placement with the whole context, else the one with the longest.
 
-        Few cards come before many, and the default share of all of them before a larger one.
+        Fewer cards come first, and the default share of all cards before a larger one.
         """
         ways: list[Placed] = []
         for share in self._shares():
@@ -161,7 +157,7 @@ class LoadCase:
         return max(ways, key=lambda way: way.longest.context)  # of equal ones the first
 
     def widest(self) -> Placed:
-        """Return all cards, the default share of each."""
+        """Return the placement on all cards with the default share of each."""
         return self._placed(list(self._splits())[-1], self._shares()[0])
 
     def fit(self, context: int, split: Split) -> Fit:
@@ -172,41 +168,43 @@ class LoadCase:
         return self._fits[context, split]
 
     def load(self, context: int, split: Split) -> Load:
-        """Return what the engine is asked for; what the document leaves open is the engine's default."""
-        speculation = self.wanted.get("engine_args.speculative_config")
+        """Return the engine's settings; those that the document leaves open are the engine's defaults."""
+        speculation = self.request.get("engine_args.speculative_config")
         drafts = speculation.get("num_speculative_tokens") if isinstance(speculation, Mapping) else 0
         return Load(
             context=context,
-            slots=self.wanted.count("engine_args.max_num_seqs"),
-            batched_tokens=self.wanted.count("engine_args.max_num_batched_tokens"),
-            block_size=self.wanted.count("engine_args.block_size"),
+            slots=self.request.count("engine_args.max_num_seqs"),
+            batched_tokens=self.request.count("engine_args.max_num_batched_tokens"),
+            block_size=self.request.count("engine_args.block_size"),
             dtype=self.dtype,
-            kv_dtype=str(self.wanted.get("engine_args.kv_cache_dtype") or "auto"),
+            kv_dtype=str(self.request.get("engine_args.kv_cache_dtype") or "auto"),
             tensor_parallel=split.tensor,
             pipeline_parallel=split.pipeline,
-            rotating=self.wanted.count("engine_args.max_kv_size"),
+            rotating=self.request.count("engine_args.max_kv_size"),
             drafts=drafts if isinstance(drafts, int) else 0,
             device=self.device.kind,
             memory=self.device.memory,
-            prefix_caching=self.wanted.get("engine_args.enable_prefix_caching") is not False,
-            eager=self.wanted.get("enforce_eager") is True,
+            prefix_caching=self.request.get("engine_args.enable_prefix_caching") is not False,
+            eager=self.request.get("enforce_eager") is True,
         )
 
     def pool(self, fit: Fit) -> dict[str, int] | None:
-        """Return the cache of vLLM: bytes of one block, and the blocks of one full sequence."""
+        """Return vLLM's cache: bytes of one block, and the blocks of one full sequence; else ``None``."""
         if self.backend != "vllm":
             return None
         pool = pages.pool(self.shape, fit.load)
         return {"block": pool.block, "blocks": pool.blocks(fit.load.context, pages.in_flight(fit.load))}
 
     def would_hold(self) -> tuple[Device, ...]:
-        """Named devices that hold the whole context: the fewest cards, and the least memory together."""
+        """Return named devices that hold the whole context: the fewest cards, and the least total memory."""
         kinds = {"cuda", "rocm"} if self.backend == "vllm" else {"metal"}
-        free = FitRequest({k: v for k, v in self.wanted.values.items() if k not in {TENSOR, PIPELINE, SHARE}})
+        free = FitRequest(
+            {k: v for k, v in self.request.values.items() if k not in {TENSOR, PIPELINE, SHARE}}
+        )
         able = [d for d in known().values() if d.kind in kinds and "bf16" in d.native]
         several = [replace(d, count=n) for d in able for n in (1, 2, 4, 8) if n == 1 or d.share >= USUAL]
         several.sort(key=lambda d: ((d.memory or 0) * d.count, d.count))
-        holds = cache(lambda device: replace(self, device=device, wanted=free).holds_all())
+        holds = cache(lambda device: replace(self, device=device, request=free).holds_all())
         small = next(filter(holds, several), None)
         few = next(filter(holds, sorted(several, key=lambda d: d.count)), None)
         return tuple(dict.fromkeys(d for d in (few, small) if d is not None))
@@ -214,7 +212,7 @@ class LoadCase:
     def holds_all(self) -> bool:
         """Return whether all cards together, each with its default share, hold the whole context."""
         if self.weights.amount.low > self._budget(self.device.share) * self.device.count:
-            return False  # seen without any estimate
+            return False  # no estimate is required
         split = list(self._splits())[-1]
         whole = self.fit(self.context, split)
         return split.cards == self.device.count and whole.total.likely <= self._room(self.device.share, whole)
@@ -222,20 +220,20 @@ class LoadCase:
     def _placed(self, split: Split, share: float) -> Placed:
         whole = self.fit(self.context, split)
         room = self._room(share, whole)
-        found = longest(self.shape, self.weights, whole.load, self.backend, room)
-        return Placed(split, share, self._budget(share), spare(whole), found)
+        context = longest(self.shape, self.weights, whole.load, self.backend, room)
+        return Placed(split, share, self._budget(share), spare(whole), context)
 
     def _splits(self) -> Iterator[Split]:
-        tensor, pipeline = self.wanted.count(TENSOR), self.wanted.count(PIPELINE)
+        tensor, pipeline = self.request.count(TENSOR), self.request.count(PIPELINE)
         if self.backend != "vllm":
             yield Split()
-        elif self.wanted.is_fixed(TENSOR) or self.wanted.is_fixed(PIPELINE):
+        elif self.request.is_fixed(TENSOR) or self.request.is_fixed(PIPELINE):
             yield Split(tensor or 1, pipeline or 1)
         else:
             yield from splits(self.config, self.shape, self.device.count)
 
     def _shares(self) -> tuple[float, ...]:
-        fixed = self.wanted.get(SHARE) if self.backend == "vllm" else None
+        fixed = self.request.get(SHARE) if self.backend == "vllm" else None
         if isinstance(fixed, int | float) and not isinstance(fixed, bool) and 0 < fixed <= 1:
             return (float(fixed),)
         raised = self.backend == "vllm" and self.device.is_card and USUAL <= self.device.share < FULLER_SHARE
@@ -245,18 +243,18 @@ class LoadCase:
         return int((self.device.memory or 0) * share)
 
     def _room(self, share: float, fit: Fit) -> int:
-        """Return bytes for the likely total of one device; fewer where the user limits the cache."""
+        """Return the bytes for the likely total of one device; fewer where the user limits the cache."""
         room = self._budget(share) - spare(fit)
-        space = self.wanted.count(CACHE) if self.backend == "vllm" else None
+        space = self.request.count(CACHE) if self.backend == "vllm" else None
         return room if space is None else min(room, fit.total.likely - cache_bytes(fit) + space)
 
 
 def spare(fit: Fit) -> int:
-    """Half of what the parts that are only guessed may take beyond what is likely."""
+    """Return half of the difference between high and likely, over the parts that are only estimated."""
     guessed = (t.amount for t in fit.terms if t.part not in CACHES)
     return sum(amount.high - amount.likely for amount in guessed) // 2
 
 
 def cache_bytes(fit: Fit) -> int:
-    """Return what one full sequence keeps: keys, values and states."""
+    """Return the bytes of one full sequence: keys, values and states."""
     return sum(t.amount.likely for t in fit.terms if t.part in CACHES)

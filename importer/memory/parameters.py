@@ -1,4 +1,4 @@
-"""How many parameters a config describes, by role and by how they are split over devices."""
+"""Parameters of a config, by role and by their split over devices: layers, embeddings, heads and towers."""
 
 from __future__ import annotations
 
@@ -15,6 +15,13 @@ from importer.memory.layers import WHOLE, Attention, Cache, Cross, Latent, Part,
 
 BIASED = {"qwen", "gpt2", "gpt_bigcode", "gptj", "phi", "starcoder2", "stablelm", "glm4", "gpt_oss", "opt"}
 BIASED_KIN = ("qwen2", "chatglm", "glm4")
+CONFIGS = ("vision_config", "visual", "vision_tower_config", "audio_config", "audio_tower_config")
+DEPTH = ("depth", "num_hidden_layers", "encoder_layers", "layers", "vt_num_hidden_layers", "n_layers")
+WIDTH = ("hidden_size", "width", "d_model", "vt_hidden_size")
+INNER = ("intermediate_size", "encoder_ffn_dim", "mlp_dim", "vt_intermediate_size")
+GATED = {"silu", "swiglu"}
+HINT = re.compile(r"(?:vision|visual|audio|image|mm)_(?:config|tower|encoder|model|size|feature)|projector")
+COPIED = ("gemma3n", "gemma4")  # vLLM uses transformers' tower, whole on each device
 
 
 def layer_parts(
@@ -32,7 +39,7 @@ def layer_parts(
 
 
 def around(keys: Keys, hidden: int, vocabulary: int, layers: int, tied: bool) -> tuple[Part, ...]:
-    """Return what stands before and after the layers: embeddings, positions, the head."""
+    """Return the parameters before and after the layers: embeddings, positions, the head."""
     narrow = keys.size("hidden_size_per_layer_input")
     wide = keys.size("vocab_size_per_layer_input", default=vocabulary) * narrow * layers
     named = {"gpt2": "n_positions", "gpt_bigcode": "n_positions", "whisper": "max_target_positions"}
@@ -53,7 +60,7 @@ def around(keys: Keys, hidden: int, vocabulary: int, layers: int, tied: bool) ->
 
 
 def _zamba(keys: Keys, kind: Kind, caches: tuple[Cache, ...], hidden: int) -> tuple[Part, ...]:
-    """Zamba 2: attention and feed-forward part are shared; a layer has its own low-rank changes to them."""
+    """Return a layer of Zamba 2: attention and feed-forward part are shared, with low-rank changes."""
     mixer = [p for c in caches if isinstance(c, State) for p in _state(keys, c, hidden)]
     if kind == "both":
         wide, rank = experts.width(keys, 0, hidden), keys.size("adapter_rank")
@@ -64,12 +71,12 @@ def _zamba(keys: Keys, kind: Kind, caches: tuple[Cache, ...], hidden: int) -> tu
 def shared(keys: Keys, blocks: tuple[tuple[Cache, ...], ...], hidden: int) -> tuple[Part, ...]:
     """Return the blocks that several layers of Zamba 2 have in common."""
     number = keys.size("num_mem_blocks") if keys.get("hybrid_layer_ids") is not None else 0
-    found = next((c for layer in blocks for c in layer if isinstance(c, Attention)), None)
-    if not number or found is None:
+    attention = next((c for layer in blocks for c in layer if isinstance(c, Attention)), None)
+    if not number or attention is None:
         return ()
     wide = experts.width(keys, 0, hidden)
     parts = [
-        *_matrices(keys, found, hidden),
+        *_matrices(keys, attention, hidden),
         Part("mlp", 3 * hidden * wide),
         Part("norm", 3 * hidden, WHOLE),
     ]
@@ -77,7 +84,7 @@ def shared(keys: Keys, blocks: tuple[tuple[Cache, ...], ...], hidden: int) -> tu
 
 
 def encoder(keys: Keys, hidden: int) -> tuple[Part, ...]:
-    """Whisper's encoder: two convolutions, positions, and layers as wide as the decoder's."""
+    """Return Whisper's encoder: two convolutions, positions, and layers as wide as the decoder's."""
     depth = keys.size("encoder_layers") if keys.flag("is_encoder_decoder") else 0
     if not depth or depth > MOST_LAYERS:
         return ()
@@ -104,7 +111,7 @@ def _mixer(keys: Keys, cache: Cache, hidden: int) -> list[Part]:
 
 
 def _matrices(keys: Keys, cache: Attention | Cross, hidden: int) -> list[Part]:
-    """Queries, keys, values and the output; Zamba 2 feeds them the embedding beside the hidden state."""
+    """Return queries, keys, values and output; those of Zamba 2 also read the embedding."""
     gated = 2 if keys.flag("attn_output_gate") or _gated(keys) else 1
     source = 2 * hidden if keys.get("hybrid_layer_ids") is not None else hidden
     head, value = cache.head_size, cache.value_size if isinstance(cache, Attention) else cache.head_size
@@ -118,7 +125,7 @@ def _matrices(keys: Keys, cache: Attention | Cross, hidden: int) -> list[Part]:
 
 
 def _gated(keys: Keys) -> bool:
-    """Qwen3-Next and Qwen3.5 double the query projection for a gate whether or not they say so."""
+    """Return whether a gate doubles the query projection without a key: Qwen3-Next and Qwen3.5."""
     kind = keys.word("model_type")
     return keys.get("attn_output_gate") is None and kind.startswith(("qwen3_next", "qwen3_5"))
 
@@ -130,11 +137,11 @@ def _biased(keys: Keys) -> bool:
 
 
 def _shared_attention(keys: Keys, layer: int, hidden: int) -> list[Part]:
-    """Return a layer that uses another's keys and values still has queries and an output of its own."""
+    """Return the queries and the output of a layer that shares another's keys and values."""
     from importer.memory.attention import attention
 
-    found = [c for c in attention(keys, layer, "full", hidden) if isinstance(c, Attention)]
-    return [p for c in found for p in _matrices(keys, c, hidden)]
+    caches = [c for c in attention(keys, layer, "full", hidden) if isinstance(c, Attention)]
+    return [p for c in caches for p in _matrices(keys, c, hidden)]
 
 
 def _latent(keys: Keys, cache: Latent, hidden: int) -> list[Part]:
@@ -158,7 +165,7 @@ def _latent(keys: Keys, cache: Latent, hidden: int) -> list[Part]:
 
 
 def _compressed(keys: Keys, cache: Latent, hidden: int) -> list[Part]:
-    """DeepSeek V4: queries and a grouped low-rank output, counted with the window; compressors beside it."""
+    """Return DeepSeek V4's queries and grouped low-rank output, or its compressors."""
     if cache.every > 1:
         twice = 2 if cache.every == 4 else 1
         chosen = keys.size("q_lora_rank") * keys.size("index_n_heads") * cache.indexer
@@ -238,43 +245,34 @@ def _mamba(keys: Keys, hidden: int) -> list[Part]:
 
 
 def _per_layer_input(keys: Keys, hidden: int) -> tuple[Part, ...]:
-    """Gemma 3n and 4: a gate and a projection for each layer's own embedding, and 3n's low-rank branch."""
+    """Return gate and projection of each layer's own embedding (Gemma 3n and 4), and 3n's low-rank branch."""
     narrow, branch = keys.size("hidden_size_per_layer_input"), keys.size("laurel_rank")
     parts = (Part("mlp", 2 * hidden * narrow, WHOLE), Part("mlp", 2 * hidden * branch))
     return tuple(p for p in parts if p.count)
 
 
 def drafts(keys: Keys) -> int:
-    """Return how many layers for multi-token prediction the repository carries."""
+    """Return the number of layers for multi-token prediction."""
     return keys.size("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
 
 
 def head_count(keys: Keys) -> int:
-    """Heads of the model, at least one."""
+    """Return the heads of the model, at least one."""
     return keys.count(*HEADS) or 1
 
 
-CONFIGS = ("vision_config", "visual", "vision_tower_config", "audio_config", "audio_tower_config")
-DEPTH = ("depth", "num_hidden_layers", "encoder_layers", "layers", "vt_num_hidden_layers", "n_layers")
-WIDTH = ("hidden_size", "width", "d_model", "vt_hidden_size")
-INNER = ("intermediate_size", "encoder_ffn_dim", "mlp_dim", "vt_intermediate_size")
-GATED = {"silu", "swiglu"}
-HINT = re.compile(r"(?:vision|visual|audio|image|mm)_(?:config|tower|encoder|model|size|feature)|projector")
-COPIED = ("gemma3n", "gemma4")  # whose tower vLLM takes from transformers, whole on each device
-
-
 def parts(config: Mapping[str, Any], hidden: int) -> tuple[Part, ...]:
-    """Return what the towers of a config have, as far as its keys tell; an estimate, not a count."""
+    """Return the parameters of a config's towers, estimated from its keys."""
     owners = [config, *(c for c in (config.get("thinker_config"),) if isinstance(c, Mapping))]
-    found = [Keys.inside(o, name) for o in owners for name in CONFIGS if isinstance(o.get(name), Mapping)]
+    towers = [Keys.inside(o, name) for o in owners for name in CONFIGS if isinstance(o.get(name), Mapping)]
     folded = Keys.of(config).size("scale_factor", "pixel_shuffle_factor", default=1)
-    counts = [_tower(keys, hidden, folded) for keys in found]
+    counts = [_tower(keys, hidden, folded) for keys in towers]
     most = WHOLE if str(config.get("model_type") or "").startswith(COPIED) else None
     return tuple(Part("tower", n, most) for n in counts if n)
 
 
 def hinted(config: Mapping[str, Any]) -> bool:
-    """Return whether some key speaks of a tower, however its authors name it."""
+    """Return whether the name of any key hints at a tower."""
     return any(HINT.search(name) and value not in (None, False, {}) for name, value in config.items())
 
 
@@ -299,7 +297,7 @@ def _tower(keys: Keys, hidden: int, folded: int) -> int:
 
 
 def _glm(keys: Keys) -> int | None:
-    """GLM-4V: the blocks are as wide as the output, and the named width is the projection's."""
+    """Return the width of GLM-4V's blocks, equal to the output's; ``None`` for other models."""
     named = keys.size("intermediate_size") > 2 * keys.size(
         "out_hidden_size", default=keys.size("intermediate_size")
     )
@@ -311,13 +309,13 @@ def _gated_tower(keys: Keys) -> bool:
 
 
 def _positions(keys: Keys, patch: int) -> int:
-    given = keys.count("num_position_embeddings", "position_embedding_size")
+    count = keys.count("num_position_embeddings", "position_embedding_size")
     image = keys.count("image_size")
-    return given or ((image // patch) ** 2 if image and patch else 0)
+    return count or ((image // patch) ** 2 if image and patch else 0)
 
 
 def _projection(keys: Keys, width: int, hidden: int, folded: int) -> int:
-    """Merged patches through two matrices; once more for each layer whose output is handed on (Qwen3-VL)."""
+    """Return two matrices for merged patches; once more for each additional output layer (Qwen3-VL)."""
     if folded > 1:
         return width * folded**2 * hidden
     merged = keys.size("spatial_merge_size", default=1) ** 2 * width

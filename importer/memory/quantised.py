@@ -1,4 +1,4 @@
-"""How many bytes a quantised parameter takes, and which roles a checkpoint leaves as they were."""
+"""Bytes of quantised parameters, and the roles that a checkpoint leaves unquantised."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from importer.memory.config_keys import whole
 from importer.memory.layers import Part, Role
 
-ALWAYS: frozenset[Role] = frozenset({"norm", "router", "tower"})  # stay as they are in every scheme
+ALWAYS: frozenset[Role] = frozenset({"norm", "router", "tower"})  # unquantised in every scheme
 LEFT_OUT = (
     "modules_to_not_convert",
     "ignore",
@@ -21,7 +21,7 @@ LEFT_OUT = (
     "exclude",
     "skip_modules",
 )
-# Words in the names of modules, and the role whose parameters they are; the first that is found counts.
+# Words in the names of modules, and the role of their parameters; the first match counts.
 NAMES: tuple[tuple[str, Role], ...] = (
     (r"lm_head|(?<![a-z_])head(?![a-z_])", "head"),
     (r"embed_tokens|wte|word_embeddings", "embedding"),
@@ -40,9 +40,11 @@ MOST_NAMES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """``bits`` of one quantised parameter, scales included; ``left`` is the share of a role that is not.
+    """A scheme of quantisation.
 
-    ``special`` are roles with bits of their own (MLX's recipes, four-bit experts beside eight-bit layers).
+    ``bits``     of one quantised parameter, scales included.
+    ``left``     the unquantised share of a role.
+    ``special``  roles with bits of their own (MLX's recipes, four-bit experts beside eight-bit layers).
     """
 
     name: str
@@ -52,7 +54,7 @@ class Scheme:
     all_roles: bool = False
 
     def size(self, part: Part, plain: int) -> int:
-        """Return bytes of a part, whose unquantised parameters take ``plain`` bytes each."""
+        """Return the bytes of a part; an unquantised parameter has ``plain`` bytes."""
         if part.role in ALWAYS or (part.role in {"embedding", "head"} and not self.all_roles):
             return part.count * plain
         left = self.left.get(part.role, Fraction(0))
@@ -61,7 +63,7 @@ class Scheme:
 
 
 def sizes(parts: Iterable[Part], scheme: Scheme | None, plain: int) -> int:
-    """Return bytes of all parts as published; layers are many, and most of them alike."""
+    """Return the bytes of all parts as published; equal parts are calculated once."""
     return sum(
         number * (part.count * plain if scheme is None else scheme.size(part, plain))
         for part, number in Counter(parts).items()
@@ -71,12 +73,12 @@ def sizes(parts: Iterable[Part], scheme: Scheme | None, plain: int) -> int:
 def scheme(
     config: Mapping[str, Any], text: Mapping[str, Any], modelopt: Mapping[str, Any], layers: int
 ) -> Scheme | None:
-    """Return the scheme of a checkpoint, ``None`` where its parameters are as they were trained."""
+    """Return the scheme of a checkpoint, or ``None`` for unquantised parameters."""
     for owner in (config, text):
         for name in ("quantization_config", "compression_config", "quantization"):
             block = owner.get(name)
-            if isinstance(block, Mapping) and (found := _read(block, layers)) is not None:
-                return _expert_bits(found, text)
+            if isinstance(block, Mapping) and (parsed := _read(block, layers)) is not None:
+                return _expert_bits(parsed, text)
     block = modelopt.get("quantization")
     return _read(block, layers) if isinstance(block, Mapping) else None
 
@@ -109,26 +111,24 @@ def _read(block: Mapping[str, Any], layers: int) -> Scheme | None:
 
 
 def _float(bits: int, group: int) -> Fraction:
-    """Bits of a value, and one scale of eight bits for each group."""
+    """Return the bits of a value with one scale of eight bits for each group."""
     return bits + Fraction(8, group)
 
 
 def _bitsandbytes(block: Mapping[str, Any]) -> Fraction:
-    """Four bits and a scale for 64 values, itself in eight bits where it is quantised twice."""
+    """Return four bits and a scale for 64 values; with double quantisation the scale has eight bits."""
     if block.get("load_in_4bit") is False or block.get("load_in_8bit") is True:
         return Fraction(8)
     return Fraction(4) + Fraction(8 if block.get("bnb_4bit_use_double_quant") else 32, 64)
 
 
 def _weights(block: Mapping[str, Any]) -> Fraction | None:
-    """Return what compressed-tensors and Quark write for a group of layers; of several groups, the
-    narrowest.
-    """
+    """Return the bits of compressed-tensors and Quark for a group of layers; of several, the narrowest."""
     groups = block.get("config_groups")
     listed = list(groups.values()) if isinstance(groups, Mapping) else []
     listed.append({"weights": _quark(block)})
-    found = [b for g in listed if isinstance(g, Mapping) and (b := _group(g.get("weights"))) is not None]
-    return min(found, default=None)
+    widths = [b for g in listed if isinstance(g, Mapping) and (b := _group(g.get("weights"))) is not None]
+    return min(widths, default=None)
 
 
 def _group(weights: object) -> Fraction | None:
@@ -143,7 +143,7 @@ def _group(weights: object) -> Fraction | None:
 
 
 def _quark(block: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """AMD's Quark: a dtype's name in place of bits and type."""
+    """Return the weights of AMD's Quark in compressed-tensors' form; Quark has a dtype's name instead."""
     outer = block.get("global_quant_config")
     weights = outer.get("weight") if isinstance(outer, Mapping) else None
     if not isinstance(weights, Mapping):
@@ -158,15 +158,15 @@ def _quark(block: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _mixed(block: Mapping[str, Any]) -> Fraction:
-    """ModelOpt's mixed precision: four bits where any layer has them, since experts are most of a model."""
+    """Return the bits of ModelOpt's mixed precision: four if any layer has them, else eight."""
     listed = block.get("quantized_layers")
     named = listed.values() if isinstance(listed, Mapping) else ()
-    found = {str(v.get("quant_algo")) for v in named if isinstance(v, Mapping)}
-    return _float(4, 16) if any("FP4" in name for name in found) else Fraction(8)
+    algorithms = {str(v.get("quant_algo")) for v in named if isinstance(v, Mapping)}
+    return _float(4, 16) if any("FP4" in name for name in algorithms) else Fraction(8)
 
 
 def _mlx(block: Mapping[str, Any], bits: int, group: int, layers: int) -> Scheme:
-    """MLX quantises embeddings and the head too; modules with settings of their own stand beside."""
+    """Return MLX's scheme: embeddings and head are quantised too, and modules have settings of their own."""
 
     def cost(own: Mapping[str, Any]) -> Fraction:
         each, wide = whole(own.get("bits")) or bits, whole(own.get("group_size")) or group
@@ -183,25 +183,23 @@ def _mlx(block: Mapping[str, Any], bits: int, group: int, layers: int) -> Scheme
             left.setdefault(role, set()).add(_number(name))
     usual = cost({})
     special = {role: _mean(costs, usual, _expected(role, layers)) for role, costs in shares.items()}
-    kept = {role: _share(found, layers) for role, found in left.items()}
-    return Scheme("mlx", usual, kept, special, all_roles=True)
+    shares_left = {role: _share(numbers, layers) for role, numbers in left.items()}
+    return Scheme("mlx", usual, shares_left, special, all_roles=True)
 
 
 def _mean(costs: list[Fraction], usual: Fraction, expected: int) -> Fraction:
-    """Return the mean of a role, where ``costs`` are those of the modules that stand apart."""
+    """Return the mean bits of a role; ``costs`` are those of the modules with their own settings."""
     share = min(Fraction(1), Fraction(len(costs), expected))
     return usual + (sum(costs, Fraction(0)) / len(costs) - usual) * share
 
 
 def _expected(role: Role, layers: int) -> int:
-    """Return how many modules of a role a model has, roughly: what stands apart of one layer changes
-    little.
-    """
+    """Return the approximate number of modules of a role in a model."""
     return 1 if role in {"embedding", "head"} else max(layers, 1) * (4 if role == "attention" else 3)
 
 
 def _left(block: Mapping[str, Any], layers: int) -> dict[Role, Fraction]:
-    """Return the share of each role that the lists of exceptions name."""
+    """Return the share of each role in the lists of unquantised modules."""
     named: dict[Role, set[str]] = {}
     for key in LEFT_OUT:
         listed = block.get(key)
@@ -209,7 +207,7 @@ def _left(block: Mapping[str, Any], layers: int) -> dict[Role, Fraction]:
             role = _role(name)
             if role is not None:
                 named.setdefault(role, set()).add(_number(name))
-    return {role: _share(found, layers) for role, found in named.items()}
+    return {role: _share(numbers, layers) for role, numbers in named.items()}
 
 
 def _share(numbers: set[str], layers: int) -> Fraction:
@@ -217,9 +215,9 @@ def _share(numbers: set[str], layers: int) -> Fraction:
 
 
 def _number(name: object) -> str:
-    """Return the layer that a name is of, empty where it is of all."""
-    found = LAYER.search(str(name))
-    return found[1] if found else ""
+    """Return the number of the layer in a module's name, or an empty text."""
+    match = LAYER.search(str(name))
+    return match[1] if match else ""
 
 
 def _role(name: object) -> Role | None:
@@ -228,10 +226,10 @@ def _role(name: object) -> Role | None:
     return next((role for words, role in NAMES if re.search(words, name)), None)
 
 
-def _expert_bits(found: Scheme, text: Mapping[str, Any]) -> Scheme:
-    """DeepSeek V4: experts in four bits beside layers in eight."""
+def _expert_bits(parsed: Scheme, text: Mapping[str, Any]) -> Scheme:
+    """Return the scheme with DeepSeek V4's experts in four bits beside layers in eight."""
     if text.get("expert_dtype") != "fp4":
-        return found
+        return parsed
     return Scheme(
-        found.name, found.bits, found.left, {**found.special, "experts": _float(4, 32)}, found.all_roles
+        parsed.name, parsed.bits, parsed.left, {**parsed.special, "experts": _float(4, 32)}, parsed.all_roles
     )

@@ -1,4 +1,4 @@
-"""What ``config.json`` says of the layers: what each keeps of a sequence, and how many parameters it has."""
+"""The shape of a model from ``config.json``: the caches and the parameters of each layer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONTEXT = ("max_position_embeddings", "max_sequence_length", "seq_length", "n_po
 
 
 class ShapeField(StrEnum):
-    """What every language model's config has to say."""
+    """Required fields of a language model's config."""
 
     LAYERS = "layers"
     HIDDEN = "hidden"
@@ -36,13 +36,13 @@ class ShapeField(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The language model, and what stands beside it.
+    """The language model, its towers and its drafting layers.
 
-    ``around``  parameters before and after the layers; ``tower`` of vision and sound;
-    ``drafts``  of the layers for multi-token prediction, which load only where they are asked for.
-    ``unseen``  that there is such a tower, which the keys do not describe.
-    ``experts`` how many experts a token visits, ``expert_width`` how wide they are.
-    ``scheme`` how its parameters are quantised, ``kv_dtype`` what the checkpoint wants its keys in.
+    ``around``   parameters before and after the layers; ``tower`` of vision and sound;
+    ``drafts``   of the layers for multi-token prediction, loaded only for speculation.
+    ``unseen``   whether there is a tower that the keys do not describe.
+    ``experts``  number of experts that a token visits, ``expert_width`` their width.
+    ``scheme``   of quantisation, ``kv_dtype`` the checkpoint's dtype of keys and values.
     """
 
     blocks: tuple[Layer, ...]
@@ -65,30 +65,28 @@ class Shape:
 
     @property
     def layers(self) -> tuple[tuple[Cache, ...], ...]:
-        """Return what each layer keeps; empty where it uses another layer's, or needs nothing of the past."""
+        """Return the caches of each layer; empty where it shares another layer's or has none."""
         return tuple(block.caches for block in self.blocks)
 
     def kinds(self) -> dict[str, int]:
-        """Return how many layers keep what: ``full``, ``window``, ``chunk``, ``latent``, ``cross``, a
-        state.
-        """
+        """Return the number of caches of each kind, see ``kind_of``."""
         return dict(Counter(kind_of(c) for layer in self.layers for c in layer))
 
     @property
     def drafting(self) -> tuple[Cache, ...]:
-        """Return what the layers that draft keep: each as much as the last layer that attends."""
+        """Return the caches of the drafting layers: each has those of the last layer with attention."""
         attends = [x for x in self.layers if any(not isinstance(c, State) for c in x)]
         last = [c for c in attends[-1] if not isinstance(c, State)] if attends else []
         return tuple(last * len(self.drafts))
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """Return all parameters that an engine loads when nothing special is asked of it."""
+        """Return all parameters that an engine loads by default."""
         return (*self.around, *self.tower, *(p for block in self.blocks for p in block.parts))
 
 
 def kind_of(cache: Cache) -> str:
-    """Return the name of a kind in tables."""
+    """Return the name of a cache's kind: ``full``, ``window``, ``latent``, ``cross``, a state's …"""
     if isinstance(cache, Attention):
         return "window" if cache.window else "chunk" if cache.chunk else "full"
     if isinstance(cache, State):
@@ -99,18 +97,20 @@ def kind_of(cache: Cache) -> str:
 
 
 def read(snapshot: Snapshot) -> Shape | Unknown:
-    """Return the shape that ``config.json`` describes, or what is missing from it."""
+    """Return the shape that ``config.json`` describes, or the reason why it is unknown."""
     config = config_of(snapshot)
     if not config:
         return Unknown(Reason(UnknownReason.CONFIG, label=snapshot.label))
-    found = read_quantised(snapshot)
-    return describe(config, None if found is None else found.method, snapshot.json("hf_quant_config.json"))
+    quantised = read_quantised(snapshot)
+    return describe(
+        config, None if quantised is None else quantised.method, snapshot.json("hf_quant_config.json")
+    )
 
 
 def describe(
     config: Mapping[str, Any], method: str | None = None, modelopt: Mapping[str, Any] | None = None
 ) -> Shape | Unknown:
-    """Return the same from the config itself, and from what stands beside it."""
+    """Return the shape from a config, a method of quantisation and ModelOpt's file."""
     text = text_config(config)
     keys = Keys.of(text)
     number = keys.count(*LAYERS) or layer_kinds.length(keys)
@@ -149,8 +149,8 @@ def describe(
 def _layer(keys: Keys, number: int, kind: Kind, hidden: int) -> Layer:
     caches: tuple[Cache, ...] = ()
     if kind in {"state", "both"}:
-        found = state(keys, hidden)
-        caches = (found,) if found else ()
+        recurrence = state(keys, hidden)
+        caches = (recurrence,) if recurrence else ()
     if kind not in {"state", "none"}:
         caches += attention(keys, number, "full" if kind == "both" else kind, hidden)
     parts = parameters.layer_parts(keys, number, kind, caches, hidden)
@@ -176,7 +176,7 @@ def _active(keys: Keys, number: int, caches: tuple[Cache, ...], hidden: int) -> 
 
 
 def _drafts(keys: Keys, shape: Shape) -> tuple[Part, ...]:
-    """Return each is a layer like the last one, with a projection of two hidden states into one."""
+    """Return the drafting layers: each like the last layer, with a projection of two hidden states to one."""
     number = min(parameters.drafts(keys), MOST_LAYERS)
     if not number or not shape.blocks:
         return ()
@@ -186,10 +186,10 @@ def _drafts(keys: Keys, shape: Shape) -> tuple[Part, ...]:
 
 
 def _tied(config: Mapping[str, Any], keys: Keys) -> bool:
-    """Return the outer config's word counts before the inner one's, and both before any default."""
-    said = (config.get("tie_word_embeddings"), keys.config.get("tie_word_embeddings"))
+    """Return whether embedding and head are tied: by the outer config, the inner one, then defaults."""
+    declared = (config.get("tie_word_embeddings"), keys.config.get("tie_word_embeddings"))
     defaults = (Keys.of(config).get("tie_word_embeddings"), keys.get("tie_word_embeddings"))
-    return next((v for v in (*said, *defaults) if isinstance(v, bool)), False)
+    return next((v for v in (*declared, *defaults) if isinstance(v, bool)), False)
 
 
 def _context(config: Mapping[str, Any], keys: Keys) -> int | None:
@@ -197,9 +197,10 @@ def _context(config: Mapping[str, Any], keys: Keys) -> int | None:
 
 
 def _kv_dtype(blocks: Iterable[object]) -> str | None:
-    """FP8 or NVFP4 keys and values, as compressed-tensors and ModelOpt write it; the first block there is.
+    """Return ``fp8`` or ``nvfp4`` for keys and values that the first block quantises, or ``None``.
 
-    vLLM takes ModelOpt's word only where the block says that it is ModelOpt's, or has its nested form.
+    compressed-tensors and ModelOpt write it. vLLM accepts ModelOpt's form only in a block with ModelOpt's
+    method or its nested form.
     """
     block = next((b for b in blocks if isinstance(b, Mapping) and b), {})
     inner = block.get("quantization")
@@ -207,8 +208,10 @@ def _kv_dtype(blocks: Iterable[object]) -> str | None:
     scheme = owner.get("kv_cache_scheme") or owner.get("kv_cache_quant_algo")
     if isinstance(scheme, Mapping) and scheme.get("type") == "float":
         return {8: "fp8", 4: "nvfp4"}.get(whole(scheme.get("num_bits")) or 0)
-    theirs = owner is inner or str(block.get("quant_method", "")).startswith("modelopt")
-    return scheme.lower() if theirs and isinstance(scheme, str) and scheme.lower() in KV_FORMATS else None
+    is_modelopt = owner is inner or str(block.get("quant_method", "")).startswith("modelopt")
+    return (
+        scheme.lower() if is_modelopt and isinstance(scheme, str) and scheme.lower() in KV_FORMATS else None
+    )
 
 
 def _dtype(config: Mapping[str, Any], keys: Keys) -> str | None:

@@ -1,4 +1,4 @@
-"""How many bytes the weights take as published, and which of the files' words says so."""
+"""Bytes of the published weights, and the source of the figure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from importer.reasons import Reason
 
 Source = Literal["headers", "index", "api", "files", "config"]
 INDEX = "model.safetensors.index.json"
-# Bits of a value, as safetensors and the Hub name its types.
+# Bits of a value, by the names of types in safetensors and on the Hub.
 BITS = {
     "BOOL": 8, "U8": 8, "I8": 8, "F8_E5M2": 8, "F8_E4M3": 8, "F8_E8M0": 8, "I16": 16, "U16": 16, "F16": 16,
     "BF16": 16, "I32": 32, "U32": 32, "F32": 32, "F64": 64, "I64": 64, "U64": 64, "F4": 4, "F6_E2M3": 6,
@@ -28,14 +28,14 @@ BITS = {
 }  # fmt: skip
 CALCULATED = {"F16", "BF16", "F32", "F64", "F8_E5M2", "F8_E4M3"}  # one value is one parameter
 AGREES = 0.01  # headers and padding of files stay below this
-# How far a count from config.json alone was off, over published repositories: see docs/fit.md.
+# Errors of a count from config.json alone, over published repositories: see docs/fit.md.
 OFF, OFF_QUANTISED, OFF_UNSEEN = 0.02, 0.06, 0.20
 DRAFT = re.compile(r"(?:^|\.)(?:mtp|nextn)[\w]*\.|(?:^|\.)layers\.(\d+)\.")
 TOWER = re.compile(r"(?:^|\.)(?:visual|vision|audio)")
 
 
 class WeightTensor(Protocol):
-    """One tensor as a safetensors header lists it: dtype (``BF16``, ``F8_E4M3`` …), shape, bytes."""
+    """One tensor of a safetensors header: dtype (``BF16``, ``F8_E4M3`` …), shape, bytes."""
 
     @property
     def dtype(self) -> str: ...
@@ -49,8 +49,8 @@ class WeightTensor(Protocol):
 class Weights:
     """All weights as published, before any split.
 
-    ``source``  where the figure was read; ``dtypes`` bytes by type, where that is told.
-    ``drafts``  bytes of layers for multi-token prediction among them, where headers tell it.
+    ``source``  of the figure; ``dtypes`` bytes by type, where the source has them.
+    ``drafts``  bytes of layers for multi-token prediction among them, where headers show them.
     """
 
     amount: Amount
@@ -61,7 +61,7 @@ class Weights:
     drafts: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in receipts."""
+        """Return the weights as receipts hold them."""
         return {
             **self.amount.to_json(),
             "parameters": self.parameters,
@@ -71,9 +71,7 @@ class Weights:
 
 
 def files(snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the weight files that an engine loads, one copy of each weight: what headers are to be read
-    of.
-    """
+    """Return the weight files that an engine loads, one copy of each weight."""
     listed = [f.path for f in weight_files(snapshot.files)]
     named = _mapped(snapshot)
     return tuple(p for p in listed if p in named) if named and named <= set(listed) else tuple(listed)
@@ -82,18 +80,17 @@ def files(snapshot: Snapshot) -> tuple[str, ...]:
 def read(
     snapshot: Snapshot, shape: Shape | Unknown, headers: Mapping[str, WeightTensor] | None = None
 ) -> Weights | Unknown:
-    """Return the best figure there is: headers, the index, the Hub's totals, listed sizes, then
-    ``config.json``.
+    """Return the best figure: from headers, the index, the Hub's totals, listed sizes, then ``config.json``.
 
-    What the index and the Hub say is taken only where the files' sizes do not contradict it: some
-    indexes were copied from another repository, and the Hub counts packed values as parameters.
+    The figures of the index and the Hub count only where they agree with the files' sizes: some indexes were
+    copied from another repository, and the Hub counts packed values as parameters.
     """
     if headers:
         return _from_headers(headers, shape)
     listed = _listed(snapshot)
-    for told in (_from_index(snapshot, shape), _from_api(snapshot, listed is None)):
-        if told is not None and (listed is None or _agree(told.amount.likely, listed)):
-            return told
+    for weights in (_from_index(snapshot, shape), _from_api(snapshot, listed is None)):
+        if weights is not None and (listed is None or _agree(weights.amount.likely, listed)):
+            return weights
     if listed is not None:
         why = Reason(SizeReason.FILES, count=len(files(snapshot)))
         amount = Amount(int(listed * (1 - AGREES)), listed, listed)
@@ -116,9 +113,9 @@ def _from_headers(headers: Mapping[str, WeightTensor], shape: Shape | Unknown) -
 
 
 def _is_draft(name: str, layers: int) -> bool:
-    """Return a tensor of a layer beyond the model's own."""
-    found = None if TOWER.search(name) else DRAFT.search(name)
-    return found is not None and (found[1] is None or 0 < layers <= int(found[1][:6]))
+    """Return whether the tensor belongs to a drafting layer, beyond the model's own."""
+    match = None if TOWER.search(name) else DRAFT.search(name)
+    return match is not None and (match[1] is None or 0 < layers <= int(match[1][:6]))
 
 
 def _from_index(snapshot: Snapshot, shape: Shape | Unknown) -> Weights | None:
@@ -127,19 +124,21 @@ def _from_index(snapshot: Snapshot, shape: Shape | Unknown) -> Weights | None:
     if not total:
         return None
     why = Reason(SizeReason.INDEX, file=INDEX, size=total)
-    return Weights(Amount.exactly(total), _parameters(snapshot, shape), "index", why, _told(snapshot))
+    return Weights(
+        Amount.exactly(total), _parameters(snapshot, shape), "index", why, _bytes_by_type(snapshot)
+    )
 
 
 def _from_api(snapshot: Snapshot, alone: bool) -> Weights | None:
-    """Return the Hub's parameters by type; packed types count only where the files' sizes bear them out."""
-    told = _told(snapshot)
-    if not told or (alone and not set(told) <= CALCULATED):
+    """Return the weights by the Hub's parameters; packed types count only where the files' sizes agree."""
+    by_type = _bytes_by_type(snapshot)
+    if not by_type or (alone and not set(by_type) <= CALCULATED):
         return None
-    total = sum(told.values())
-    listed = [f"{n * 8 // BITS[t]:,} in {t}" for t, n in told.items()]
+    total = sum(by_type.values())
+    listed = [f"{n * 8 // BITS[t]:,} in {t}" for t, n in by_type.items()]
     parameters = snapshot.info.get("safetensors_total")
     return Weights(
-        Amount.exactly(total), whole(parameters), "api", Reason(SizeReason.HUB, counts=listed), told
+        Amount.exactly(total), whole(parameters), "api", Reason(SizeReason.HUB, counts=listed), by_type
     )
 
 
@@ -154,43 +153,41 @@ def _from_config(shape: Shape) -> Weights:
         amount = replace(amount, high=int(size * (1 + OFF_UNSEEN)))
         why = Reason(SizeReason.CONFIG_WITHOUT_TOWER, parameters=_count(shape), dtype=name)
     if shape.dtype is None and shape.scheme is None:
-        amount = replace(amount, high=2 * amount.high)  # in 32 bits, which is what no dtype means
+        amount = replace(amount, high=2 * amount.high)  # without a dtype the values may have 32 bits
     return Weights(amount, _count(shape), "config", why)
 
 
-def _told(snapshot: Snapshot) -> dict[str, int]:
-    """Return bytes by type, from the Hub's parameters by type; empty where it names a type that is not
-    known.
-    """
-    told = snapshot.info.get("safetensors")
-    found = {t: whole(n) for t, n in told.items()} if isinstance(told, Mapping) else {}
-    if not set(found) <= set(BITS) or None in found.values():
+def _bytes_by_type(snapshot: Snapshot) -> dict[str, int]:
+    """Return the bytes by type, from the Hub's parameters by type; empty for an unknown type."""
+    parameters = snapshot.info.get("safetensors")
+    counts = {t: whole(n) for t, n in parameters.items()} if isinstance(parameters, Mapping) else {}
+    if not set(counts) <= set(BITS) or None in counts.values():
         return {}
-    return {t: n * BITS[t] // 8 for t, n in found.items() if n}
+    return {t: n * BITS[t] // 8 for t, n in counts.items() if n}
 
 
 def _listed(snapshot: Snapshot) -> int | None:
-    """Return the sizes of the weight files together, where every one is listed with its size."""
+    """Return the total size of the weight files, or ``None`` where a size is unknown."""
     chosen = set(files(snapshot))
-    found = [f.size for f in snapshot.files if f.path in chosen]
-    if not found:
-        found = [f.size for f in _pickled(snapshot.files)]
-    known = [s for s in found if s is not None]
-    return sum(known) if known and len(known) == len(found) else None
+    file_sizes = [f.size for f in snapshot.files if f.path in chosen]
+    if not file_sizes:
+        file_sizes = [f.size for f in _pickled(snapshot.files)]
+    known = [s for s in file_sizes if s is not None]
+    return sum(known) if known and len(known) == len(file_sizes) else None
 
 
 def _pickled(listed: tuple[RepoFile, ...]) -> tuple[RepoFile, ...]:
-    """Weights of before safetensors: counted, never read."""
+    """Return the weight files in PyTorch's pickle format: counted, never read."""
     return tuple(f for f in listed if re.fullmatch(r"pytorch_model(?:-\d{5}-of-\d{5})?\.bin", f.path))
 
 
-def _agree(told: int, listed: int) -> bool:
-    return abs(listed - told) <= AGREES * listed + (1 << 20)
+def _agree(size: int, listed: int) -> bool:
+    return abs(listed - size) <= AGREES * listed + (1 << 20)
 
 
 def _parameters(snapshot: Snapshot, shape: Shape | Unknown) -> int | None:
-    told = whole(snapshot.info.get("safetensors_total"))
-    return told or (None if isinstance(shape, Unknown) else _count(shape))
+    total = whole(snapshot.info.get("safetensors_total"))
+    return total or (None if isinstance(shape, Unknown) else _count(shape))
 
 
 def _count(shape: Shape) -> int:

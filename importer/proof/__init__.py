@@ -1,4 +1,4 @@
-"""The proof: what the template writes, given to the engine's own parsers."""
+"""The proof: the engine's own parsers read the text of the chat template."""
 
 from importer.proof.result import ParserVerdict, Proof
 

@@ -1,4 +1,4 @@
-"""Proofs kept: a template, a vocabulary, an engine version and the cases give the same proof every time."""
+"""A cache of proofs: template, vocabulary, engine version and cases determine a proof."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "tekken.json", "tokenize
 def cached(
     study: TemplateAnalysis, tokens: Tokens, declared: bool, target: Target, ask: Callable[[], Proof]
 ) -> Proof:
-    """Return the kept proof, else a new one that is kept from now on, unless an accident had a part in it."""
+    """Return the cached proof, else the result of ``ask``, cached unless an accident has affected it."""
     path = home() / "cache" / "proofs" / f"{_key(study, tokens, declared, target)}.json"
     try:
         return Proof.from_json(json.loads(path.read_text(encoding="utf-8")))
@@ -38,7 +38,7 @@ def cached(
     try:
         write_all({path: json.dumps(proof.to_json(), ensure_ascii=False)})
     except DocumentError:
-        return proof  # a cache that cannot be written costs time, nothing else
+        return proof  # an unwritable cache costs only time
     return proof
 
 
@@ -48,9 +48,7 @@ def _had_accident(proof: Proof) -> bool:
 
 
 def _key(study: TemplateAnalysis, tokens: Tokens, declared: bool, target: Target) -> str:
-    """Return everything a proof depends on; the code that makes it counts, so no version number can be
-    forgotten.
-    """
+    """Return the digest of all inputs of a proof, importer's own code among them."""
     parts = [json.dumps(codec_of(TemplateAnalysis).encode(study)), json.dumps(asdict(tokens), default=str)]
     parts += [str(declared), target.backend, str(target.version), str(target.plugin is not None)]
     parts += [_code(), *_tokenizer(tokens.directory)]
@@ -58,11 +56,11 @@ def _key(study: TemplateAnalysis, tokens: Tokens, declared: bool, target: Target
 
 
 def _tokenizer(directory: Path | None) -> Iterator[str]:
-    """Size and time of the tokenizer's files: they may be replaced where they lie."""
+    """Yield size and time of the tokenizer's files: they may be replaced in place."""
     for path in [] if directory is None else [directory / name for name in TOKENIZER]:
         with suppress(OSError):
-            found = path.stat()
-            yield f"{path.name} {found.st_size} {found.st_mtime_ns}"
+            status = path.stat()
+            yield f"{path.name} {status.st_size} {status.st_mtime_ns}"
 
 
 def _code() -> str:

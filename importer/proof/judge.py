@@ -1,4 +1,4 @@
-"""Whether a parser read back what was written: names and arguments, reasoning and answer."""
+"""Judges of a parser's reading: names and arguments of calls, reasoning and answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from importer.reasons import Reason
 
 
 class JudgedCall(Protocol):
-    """A call as a parser returned it; ``arguments`` is JSON text."""
+    """A call from a parser; ``arguments`` is JSON text."""
 
     @property
     def name(self) -> str: ...
@@ -22,7 +22,7 @@ class JudgedCall(Protocol):
 
 
 class JudgedReading(Protocol):
-    """What a parser made of one sample."""
+    """A parser's reading of one sample."""
 
     @property
     def calls(self) -> Sequence[JudgedCall]: ...
@@ -35,7 +35,7 @@ class JudgedReading(Protocol):
 
 
 def judge_tool(sample: Sample, reading: JudgedReading) -> Reason | None:
-    """Return why the reading differs from what was written, or ``None``."""
+    """Return the reason why the reading differs from the sample, or ``None``."""
     if reading.error:
         return _stopped(reading.error)
     got, want = reading.calls, sample.calls
@@ -53,7 +53,7 @@ def judge_tool(sample: Sample, reading: JudgedReading) -> Reason | None:
 
 
 def judge_reasoning(sample: Sample, reading: JudgedReading) -> Reason | None:
-    """Return why reasoning and answer were not told apart as they were written, or ``None``."""
+    """Return the reason why reasoning and answer differ from the sample, or ``None``."""
     if reading.error:
         return _stopped(reading.error)
     if sample.reasoning is not None and _text(reading.reasoning) != sample.reasoning:
@@ -100,7 +100,7 @@ def _arguments(text: str, written: SampleCall, sample: Sample) -> Reason | None:
 
 
 def same(got: Any, want: Any) -> bool:
-    """Equal as JSON; 1 and 1.0 are one number, true and 1 are not."""
+    """Return whether two values are equal as JSON; 1 and 1.0 are one number, true and 1 are not."""
     if isinstance(got, bool) or isinstance(want, bool):
         return got is want
     if isinstance(got, Mapping) and isinstance(want, Mapping):
@@ -111,7 +111,7 @@ def same(got: Any, want: Any) -> bool:
 
 
 def _as_text(got: Any, want: Any, schema: Any) -> bool:
-    """Printed as text, an argument loses its type; a string is forgiven where the schema names no other."""
+    """Return whether a string equals a typed argument as text, where the schema names no other type."""
     declared = schema.get("type") if isinstance(schema, Mapping) else None
     if isinstance(want, str) or not isinstance(got, str) or declared not in (None, "string"):
         return False

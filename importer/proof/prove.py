@@ -1,4 +1,4 @@
-"""Ask every parser of an engine to read what a template writes."""
+"""Proofs: every parser of an engine reads the samples of a template."""
 
 from __future__ import annotations
 
@@ -19,10 +19,39 @@ from importer.signals.architecture import architectures, model_types
 from importer.signals.evidence import Evidence, Rule
 
 WHOLE = ("tokenizer.json", "tokenizer_config.json")
+# vLLM 0.32 ``config/model.py``: architecture to tokenizer mode, for modes with a renderer. The values are
+# also the tool parsers of these renderers; a known family is recognised by them without a config.
+MODES = {
+    "DeepseekV32ForCausalLM": "deepseek_v32",
+    "DeepseekV4ForCausalLM": "deepseek_v4",
+    "DeepseekV4ForConditionalGeneration": "deepseek_v4",
+    "DeepseekV41ForCausalLM": "deepseek_v41",
+    "KimiK3ForConditionalGeneration": "kimi_k3",
+    "InklingForCausalLM": "inkling",
+    "InklingForConditionalGeneration": "inkling",
+}
+BY_FAMILY = (Rule.MODEL_TYPE, Rule.FAMILY_TABLE)
+KINDS = {"tool_parser": "tool", "reasoning_parser": "reasoning"}
+JUDGES = {"tool_parser": judge_tool, "reasoning_parser": judge_reasoning}
+# Required cases: a parser that reads the template reads these; the others rank the parsers.
+NEEDED = {
+    "tool_parser": ("one-call",),
+    "reasoning_parser": ("thinking-whole", "thinking-opened"),
+}
+# A model with reasoning off by default mostly answers without reasoning. Where a parser reads such an answer
+# only if the request switches reasoning off, the document must set the template's variable.
+OFF_BY_DEFAULT, OFF_BY_REQUEST = "thinking-off", "thinking-off-said"
+# Cases that are streamed in every split: one of each shape that parsers are known to lose in pieces.
+STREAMED = {
+    "one-call", "parallel", "nested", "narrated", "non-ascii", "no-call", "thinking-call",
+    "thinking-whole", "thinking-opened", "thinking-off", "thinking-cut", "plain",
+}  # fmt: skip
+MARKER = re.compile(r"</?[^<>\s/][^<>\n]{0,60}>|\[/?[A-Z_]{3,24}\]|\]<\][a-z]+\[>\[")
+CONFIGURED = ("vllm", "vllm-mlx")  # engines that infer no parser
 
 
 def tokens_of(snapshot: Snapshot, template: Template, vocabulary: Vocabulary) -> tuple[Tokens, bool]:
-    """Return the tokenizer's description, and whether it is the repository's own word."""
+    """Return the tokenizer's description, and whether the repository declares it."""
     config = snapshot.json("tokenizer_config.json")
     folder = snapshot.directory  # the Hub client's cache may hold only some of the listed files
     here = folder if folder is not None and all((folder / f).is_file() for f in WHOLE) else None
@@ -39,78 +68,44 @@ def tokens_of(snapshot: Snapshot, template: Template, vocabulary: Vocabulary) ->
     return tokens, here is not None or vocabulary.declared
 
 
-# vLLM 0.32 ``config/model.py``: architecture to tokenizer mode, for modes that bring a renderer; and the tool
-# parsers that belong to these renderers, by which a known family is recognised where no config is at hand.
-MODES = {
-    "DeepseekV32ForCausalLM": "deepseek_v32",
-    "DeepseekV4ForCausalLM": "deepseek_v4",
-    "DeepseekV4ForConditionalGeneration": "deepseek_v4",
-    "DeepseekV41ForCausalLM": "deepseek_v41",
-    "KimiK3ForConditionalGeneration": "kimi_k3",
-    "InklingForCausalLM": "inkling",
-    "InklingForConditionalGeneration": "inkling",
-}
-
-BY_FAMILY = (Rule.MODEL_TYPE, Rule.FAMILY_TABLE)
-
-
 def own_renderer(snapshot: Snapshot, facts: Sequence[Evidence], target: Target) -> str | None:
-    """Return the tokenizer mode in which the engine renders this model itself, or ``None``."""
+    """Return the tokenizer mode of the engine's own renderer for this model, or ``None``."""
     if target.backend != "vllm":
         return None
-    told = next(
+    mistral = next(
         (f.value for f in facts if f.key == "engine_args.tokenizer_mode" and f.value == "mistral"), None
     )
-    by_type = told or next((MODES[a] for a in architectures(snapshot) if a in MODES), None)
+    by_type = mistral or next((MODES[a] for a in architectures(snapshot) if a in MODES), None)
     named = (f.value for f in facts if f.key == "tool_parser" and f.rule in BY_FAMILY)
     return by_type or next((v for v in named if v in MODES.values()), None)
 
 
 def rendered_by(mode: str, target: Target) -> Reason:
-    """Return why a template proves nothing for this model."""
+    """Return the reason why a template proves nothing for a model with the engine's own renderer."""
     return Reason(ProofReason.OWN_RENDERER, engine=target.backend, mode=mode)
 
 
 def unproved(reason: Reason, target: Target, template: str) -> Proof:
-    """Return a proof that asked nobody, and says why."""
+    """Return a proof without verdicts, with its reason."""
     unasked = dict.fromkeys(("tool_parser", "reasoning_parser"), reason)
     return Proof(target.backend, str(target.version), template, {}, {}, unasked)
 
 
-KINDS = {"tool_parser": "tool", "reasoning_parser": "reasoning"}
-JUDGES = {"tool_parser": judge_tool, "reasoning_parser": judge_reasoning}
-# Cases without which a parser does not read the template; the others rank those that do.
-NEEDED = {
-    "tool_parser": ("one-call",),
-    "reasoning_parser": ("thinking-whole", "thinking-opened"),
-}
-# Where a model thinks only when told to, it mostly answers without a thought. A parser that reads such an
-# answer only when the request says so needs the template's default said in the document.
-UNSAID, SAID = "thinking-off", "thinking-off-said"
-# Cases replayed in every split: one of each shape that parsers are known to lose in pieces.
-STREAMED = {
-    "one-call", "parallel", "nested", "narrated", "non-ascii", "no-call", "thinking-call",
-    "thinking-whole", "thinking-opened", "thinking-off", "thinking-cut", "plain",
-}  # fmt: skip
-MARKER = re.compile(r"</?[^<>\s/][^<>\n]{0,60}>|\[/?[A-Z_]{3,24}\]|\]<\][a-z]+\[>\[")
-TOLD = ("vllm", "vllm-mlx")  # engines that infer no parser
-
-
 def prove(study: TemplateAnalysis, tokens: Tokens, declared: bool, worker: ParserWorker) -> Proof:
-    """Return all parsers on all samples, the passing ones in pieces too.
+    """Return the proof of all parsers on all samples, the passing ones in pieces too.
 
-    ``declared`` says whether ``tokens`` are the repository's own list; where it has none, a marker is taken
-    as one token and as plain text in turn, and what passes either way passes.
+    ``declared`` is whether ``tokens`` are the repository's own list. Without one, a marker counts as one
+    token and as plain text in turn, and a parser passes with either.
     Raises EngineError("worker-failed").
     """
     parsers = worker.list()
     version = worker.version()
     by_field = {
         "tool_parser": tuple(_without_reasoning(s) for s in study.samples if s.tools),
-        "reasoning_parser": (*(s for s in study.samples if not s.tools), *_said(study)),
+        "reasoning_parser": (*(s for s in study.samples if not s.tools), *_off_by_request(study)),
     }
     ways = [tokens] if declared else [_assumed(study.samples, tokens), tokens]
-    off = (SAID, "plain") if study.thinking.default is False else ()
+    off = (OFF_BY_REQUEST, "plain") if study.thinking.default is False else ()
     verdicts = {}
     unasked = {}
     for key, samples in by_field.items():
@@ -132,37 +127,37 @@ def prove(study: TemplateAnalysis, tokens: Tokens, declared: bool, worker: Parse
 
 
 def _inferred(worker: ParserWorker, tokens: Tokens) -> dict[str, str | None]:
-    """Return what the engine takes by itself; some take nothing that they are not told."""
-    if worker.engine in TOLD:
+    """Return the parsers that the engine infers; empty for engines with configured parsers."""
+    if worker.engine in CONFIGURED:
         return {}
     chosen = worker.infer(tokens)
     return {"tool_parser": chosen.tool, "reasoning_parser": chosen.reasoning}
 
 
-def _said(study: TemplateAnalysis) -> Iterator[Sample]:
-    """Yield the answer without a thought again, the template's variable for it said in the request."""
+def _off_by_request(study: TemplateAnalysis) -> Iterator[Sample]:
+    """Yield the answer without reasoning again, with the template's variable for it in the request."""
     for sample in study.samples:
-        if sample.case == UNSAID and study.thinking.off:
-            yield replace(sample, case=SAID, kwargs={**sample.kwargs, **study.thinking.off})
+        if sample.case == OFF_BY_DEFAULT and study.thinking.off:
+            yield replace(sample, case=OFF_BY_REQUEST, kwargs={**sample.kwargs, **study.thinking.off})
 
 
 def _without_reasoning(sample: Sample) -> Sample:
-    """Return a tool parser reads what a reasoning parser leaves."""
+    """Return the sample for tool parsers: they read the text behind the reasoning."""
     lead = sample.completion[: sample.lead]
     return replace(sample, prompt=sample.prompt + lead, completion=sample.completion[sample.lead :], lead=0)
 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What one kind of parser is asked: all samples, and the cases it must read."""
+    """The samples for one kind of parser, and the required cases."""
 
     key: str
     samples: tuple[Sample, ...]
     needed: tuple[str, ...]
 
     def only(self, cases: Iterable[str]) -> _Question:
-        kept = set(cases)
-        return replace(self, samples=tuple(s for s in self.samples if s.case in kept))
+        chosen = set(cases)
+        return replace(self, samples=tuple(s for s in self.samples if s.case in chosen))
 
     def ask(self, parser: str) -> ParserQuestion:
         return ParserQuestion(parser) if self.key == "tool_parser" else ParserQuestion(None, parser)
@@ -171,15 +166,15 @@ class _Question:
 def _verdicts(
     question: _Question, ways: Sequence[Tokens], parsers: Sequence[EngineParser], worker: ParserWorker
 ) -> tuple[ParserVerdict, ...]:
-    """Everybody is asked the needed cases; who reads those is asked all of them, whole and in pieces."""
-    found: dict[str, tuple[ParserVerdict, Tokens]] = {}
+    """Return the verdicts: all parsers on the required cases, passing ones on all, whole and in pieces."""
+    verdicts: dict[str, tuple[ParserVerdict, Tokens]] = {}
     for tokens in ways:
-        left = [p for p in parsers if p.name not in found or not found[p.name][0].reads]
+        left = [p for p in parsers if p.name not in verdicts or not verdicts[p.name][0].reads]
         first = _read(question.only(question.needed), tokens, left, worker)
         passing = [p for p in left if first[p.name].reads]
         rest = _read(question, tokens, passing, worker) if passing else {}
-        found |= {n: (v, tokens) for n, v in (first | rest).items() if n not in found or v.reads}
-    streamed = _streamed(question, found, worker)
+        verdicts |= {n: (v, tokens) for n, v in (first | rest).items() if n not in verdicts or v.reads}
+    streamed = _streamed(question, verdicts, worker)
     return tuple(sorted(streamed, key=lambda v: (not v.reads, *(-m for m in v.merit))))
 
 
@@ -209,14 +204,12 @@ def _verdict(question: _Question, parser: EngineParser, readings: Sequence[Readi
 
 
 def _streamed(
-    question: _Question, found: Mapping[str, tuple[ParserVerdict, Tokens]], worker: ParserWorker
+    question: _Question, verdicts_by_parser: Mapping[str, tuple[ParserVerdict, Tokens]], worker: ParserWorker
 ) -> list[ParserVerdict]:
-    """Return the passing verdicts with what differs in pieces; streaming removes no parser that reads the
-    whole.
-    """
+    """Return the verdicts, the passing ones with differences in pieces; these remove no parser."""
     findings: dict[str, Reason | None] = {}
     verdicts = []
-    for verdict, tokens in found.values():
+    for verdict, tokens in verdicts_by_parser.values():
         if not verdict.reads:
             verdicts.append(verdict)
             continue
@@ -229,22 +222,22 @@ def _streamed(
 
 
 def _finding(samples: Sequence[Sample], replays: Iterable[Replay]) -> Reason | None:
-    told = []
+    differences = []
     for sample, replay in zip(samples, replays, strict=True):
         if replay.whole.error:
-            told.append(Reason(ProofReason.NOT_REPLAYED, case=sample.case, words=replay.whole.error))
+            differences.append(Reason(ProofReason.NOT_REPLAYED, case=sample.case, words=replay.whole.error))
         elif replay.different:
-            told.append(
+            differences.append(
                 Reason(
                     ProofReason.SPLITS_DIFFER, case=sample.case, different=replay.different,
                     count=replay.count, split=replay.examples[0].split,
                 )
             )  # fmt: skip
-    return Reason(ProofReason.WHOLE_ONLY, cases=tuple(told)) if told else None
+    return Reason(ProofReason.WHOLE_ONLY, cases=tuple(differences)) if differences else None
 
 
 def _one_per_class(parsers: Sequence[EngineParser]) -> list[EngineParser]:
-    """Aliases load one class, so one of them is asked."""
+    """Return one parser for each class; aliases load the same class."""
     seen: dict[tuple[str, str], EngineParser] = {}
     for parser in parsers:
         seen.setdefault((parser.module, parser.class_name), parser)
@@ -256,7 +249,7 @@ def _class_of(parser: EngineParser, parsers: Sequence[EngineParser]) -> list[Eng
 
 
 def _assumed(samples: Sequence[Sample], tokens: Tokens) -> Tokens:
-    """Return what looks like a marker in the rendered text is taken as a token, beside what is declared."""
+    """Return the tokens with texts in the shape of a marker added to the declared ones."""
     seen = {content for content, _ in tokens.tokens}
     texts = (text for s in samples for text in (s.prompt, s.completion))
     guessed = dict.fromkeys(m for text in texts for m in MARKER.findall(text) if m not in seen)

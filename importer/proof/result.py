@@ -1,4 +1,4 @@
-"""What the parsers made of what the template writes."""
+"""Results of a proof: one verdict for each parser, and their form in receipts."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from importer.signals.wire_formats import liberal
 
 
 class JudgeReason(StrEnum):
-    """How a reading differs from what was written."""
+    """Differences between a reading and its sample."""
 
     ERROR = "error"  # in the parser's own words
-    ACCIDENT = "accident"  # a busy or full machine may have stopped it
+    ACCIDENT = "accident"  # possibly caused by a busy or full machine
     OTHER_COUNT = "other-count"
     NO_ANSWER = "no-answer"
     NO_REASONING = "no-reasoning"
@@ -34,7 +34,7 @@ class JudgeReason(StrEnum):
 
 
 class ProofReason(StrEnum):
-    """What a proof found, or why there is none."""
+    """Results of a proof, or reasons why there is none."""
 
     READ = "read"
     NOT_PROVED = "not-proved"
@@ -56,9 +56,9 @@ KINDS: Mapping[str, type[StrEnum]] = {
 
 
 def recorded(text: str, twin: Any = None) -> Reason:
-    """Return the reason that a receipt keeps; where it has no kind that is known here, its text."""
-    found = _read(twin)
-    return found if isinstance(found, Reason) else Reason(ProofReason.RECORDED, text=text)
+    """Return the reason of a receipt from its JSON ``twin``; for an unknown kind, a reason with its text."""
+    parsed = _read(twin)
+    return parsed if isinstance(parsed, Reason) else Reason(ProofReason.RECORDED, text=text)
 
 
 def _read(value: Any) -> Any:
@@ -81,10 +81,11 @@ SHOWN = 6  # parsers that are named one by one
 
 @dataclass(frozen=True, slots=True)
 class ParserVerdict:
-    """One parser: the cases it read back, and for each other case why not.
+    """The verdict on one parser: the passed cases, and the reasons of the failed ones.
 
-    Findings about the engine: ``streaming``, what differs when the output comes in pieces, with the split;
-    ``forbidden``, the place where it would not let the model write what this parser reads.
+    ``needed``     the required cases.
+    ``streaming``  the difference when the output arrives in pieces, with the split.
+    ``forbidden``  the place where the engine forbids the format that the parser reads.
     """
 
     parser: str
@@ -97,22 +98,22 @@ class ParserVerdict:
 
     @property
     def reads(self) -> bool:
-        """Return whether it reads the template: every needed case came back."""
+        """Return whether the parser reads the template: every required case has passed."""
         return bool(self.needed) and not any(case in self.failed for case in self.needed)
 
     @property
     def reason(self) -> Reason | None:
-        """Return why it does not read the template; ``None`` where it does."""
+        """Return the reason why the parser does not read the template, or ``None``."""
         case = next((case for case in self.needed if case in self.failed), None)
         return None if case is None else Reason(ProofReason.CASE, case=case, problem=self.failed[case])
 
     @property
     def merit(self) -> tuple[int, bool, bool]:
-        """For choosing among those that read it: more cases, alike in pieces, free to be written."""
+        """Return the sort key of passing parsers: more cases, equal in pieces, not forbidden."""
         return len(self.passed), self.streaming is None, self.forbidden is None
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in a receipt: texts, and under ``reasons`` their kinds with fields."""
+        """Return the verdict as receipts hold it: texts, and under ``reasons`` their kinds with fields."""
         streaming = self.streaming
         return {
             "parser": self.parser,
@@ -130,7 +131,7 @@ class ParserVerdict:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], needed: tuple[str, ...]) -> ParserVerdict:
-        """Return the verdict that ``to_json`` gave; older receipts have texts alone."""
+        """Return the verdict from the result of ``to_json``; older receipts have texts alone."""
         twins = data.get("reasons", {})
         failed, streaming = twins.get("failed", {}), data["streaming"]
         return cls(
@@ -148,10 +149,10 @@ class ParserVerdict:
 class Proof:
     """Every parser of one engine on one template.
 
-    ``verdicts`` are by field, the best first; a field without samples has none, and ``unasked`` says why.
-    ``assumed`` says that the repository declares no vocabulary, so markers were taken both ways.
-    ``written`` is what was rendered, by case. ``inferred`` is what an engine takes that is not told its
-    parsers: field to parser or ``None``.
+    ``verdicts``  by field, the best first; a field without samples has none and a reason in ``unasked``.
+    ``assumed``   whether the repository declares no vocabulary, so markers counted as tokens and as text.
+    ``written``   the rendered completions, by case.
+    ``inferred``  the parsers that an engine infers by itself: field to parser or ``None``.
     """
 
     engine: str
@@ -168,7 +169,7 @@ class Proof:
         return [v.parser for v in self.verdicts.get(key, ()) if v.reads]
 
     def evidence(self) -> list[Evidence]:
-        """Return one fact per field: who reads the template, who was refuted and why."""
+        """Return one fact for each field: the parsers that read the template, and the refuted ones."""
         facts = []
         for key in FIELDS:
             verdicts = self.verdicts.get(key, ())
@@ -178,7 +179,7 @@ class Proof:
                 "refuted": {v.parser: v.reason for v in verdicts if v.reason is not None},
                 "asked": bool(verdicts),
                 "forbidden": {v.parser: v.forbidden for v in verdicts if v.reads and v.forbidden},
-                # Made for calls without markers, so they find one in almost any text.
+                # Parsers for calls without markers: they match almost any text.
                 "liberal": [name for name in reads if name in liberal(self.engine)],
             } | ({"inferred": self.inferred[key]} if key in self.inferred else {})
             engine = f"{self.engine} {self.version}"
@@ -195,20 +196,18 @@ class Proof:
         )  # fmt: skip
 
     def streaming(self, key: str, parser: str | None) -> Reason | None:
-        """Return what the chosen parser reads differently in pieces."""
+        """Return the difference of a parser's readings in pieces, or ``None``."""
         return next((v.streaming for v in self.verdicts.get(key, ()) if v.parser == parser), None)
 
     def pins(self, parser: str | None) -> bool:
-        """Return whether this reasoning parser reads an answer without a thought only when the request says
-        so.
-        """
+        """Return whether the parser reads answers without reasoning only if the request switches it off."""
         verdict = next((v for v in self.verdicts.get("reasoning_parser", ()) if v.parser == parser), None)
         return (
             verdict is not None and "thinking-off" in verdict.failed and "thinking-off-said" in verdict.passed
         )
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in a receipt."""
+        """Return the proof as receipts hold it."""
         return {
             "engine": self.engine,
             "version": self.version,
@@ -224,7 +223,7 @@ class Proof:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Proof:
-        """Return the proof that ``to_json`` gave."""
+        """Return the proof from the result of ``to_json``."""
         verdicts = {
             key: tuple(ParserVerdict.from_json(v, tuple(data["needed"].get(key, ()))) for v in listed)
             for key, listed in data["verdicts"].items()
@@ -241,15 +240,15 @@ class Proof:
         )
 
     def explain(self) -> Iterator[str]:
-        """Yield what was rendered and what each parser returned, line by line."""
+        """Yield the rendered completions and the verdict on each parser, as lines of text."""
         yield f"proof on {self.engine} {self.version}, template {self.template[:12]}"
         for case, text in self.written.items():
             yield f"  {case} writes {text!r}"
         for key, verdicts in self.verdicts.items():
             for v in verdicts:
-                told = "reads it" if v.reason is None else f"does not: {render(v.reason)}"
+                outcome = "reads it" if v.reason is None else f"does not: {render(v.reason)}"
                 rest = "; ".join(f"{c}: {render(r)}" for c, r in v.failed.items()) if v.reads else ""
-                yield f"  {key} {v.parser} ({v.class_name}) {told}" + (f"; but {rest}" if rest else "")
+                yield f"  {key} {v.parser} ({v.class_name}) {outcome}" + (f"; but {rest}" if rest else "")
                 if v.streaming:
                     yield f"    streaming: {render(v.streaming)}"
                 if v.forbidden:
@@ -259,9 +258,7 @@ class Proof:
 
 
 def _unasked(data: Mapping[str, Any], key: str, text: str) -> Reason:
-    """Return why nobody was asked. In older receipts a proof that rendered anything asked whatever it
-    could.
-    """
+    """Return the reason why a field has no verdicts; older receipts lack it where anything was rendered."""
     twins = data.get("reasons", {}).get("unasked", {})
     if not twins and data["written"] and key in RENDERS_NONE:
         return RENDERS_NONE[key]

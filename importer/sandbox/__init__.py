@@ -1,6 +1,6 @@
-"""A bounded child process that reads whatever a stranger wrote: ``Sandbox.call(task, question)``.
+"""A bounded child process that reads untrusted text: ``Sandbox.call(task, question)``.
 
-What starts children is loaded when it is asked for: a child, and who only declares a task, need none of it.
+``Sandbox`` is imported on its first use: a child, and a module that only declares a task, do not need it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""One child from outside: started, asked, waited for, ended.
+"""One child from the parent's side: start, exchange, wait, end.
 
-Wall time counts only while the child stands still: neither gets processor time nor waits for its turn.
+Wall time counts only while the child is stalled: it neither gets processor time nor waits for the processor.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ STARTER = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from importer.sandbox.serve import main; main(int(sys.argv[2]))"
 )
-GLANCE = 0.5  # seconds between looks at a child that does not answer
+GLANCE = 0.5  # seconds between checks of a silent child
 ENDING = 1.0  # seconds
-LONGEST = 10  # times the wall time that a child may wait for its turn without any processor time
+LONGEST = 10  # times the wall time that a child may wait for the processor
 
 
 class StarvedError(Exception):
-    """The child stood still for too long."""
+    """The child was stalled for too long."""
 
 
 class ChildLostError(Exception):
-    """The child ended without an answer; ``of_time`` where the kernel ended it for its processor time."""
+    """The child ended without a response; ``of_time`` where the kernel ended it for its processor time."""
 
     def __init__(self, *, of_time: bool = False) -> None:
         self.of_time = of_time
@@ -38,7 +38,7 @@ class ChildLostError(Exception):
 
 
 class Child:
-    """A process that answers lines; ``wall_seconds`` is how long it may stand still."""
+    """A process that answers lines; ``wall_seconds`` is the longest stall."""
 
     def __init__(self, memory: int, wall_seconds: float) -> None:
         self._wall_seconds = wall_seconds
@@ -50,11 +50,14 @@ class Child:
 
     @property
     def alive(self) -> bool:
-        """Return whether it can be asked."""
+        """Return whether the process runs."""
         return self.process.poll() is None
 
     def ask(self, line: bytes) -> bytes:
-        """Return the answer to a line. Raises StarvedError and LostError; the child is of no use then."""
+        """Return the response to a line.
+
+        Raises StarvedError and ChildLostError; the child is of no use then.
+        """
         try:
             if not self._ready:
                 self._exchange(b"")
@@ -64,15 +67,15 @@ class Child:
             raise self._lost() from None
 
     def end(self) -> None:
-        """End it; who waits for its answer is told that it is lost."""
+        """Kill the process; a waiting ``ask`` raises ChildLostError."""
         self.process.kill()
 
     def close(self) -> None:
-        """End it and forget it; nobody waits for its answer any more."""
+        """Kill the process and close its pipes; no ``ask`` may be waiting."""
         end(self.process)
 
     def _exchange(self, line: bytes) -> bytes:
-        """Write and read one line, both sides watched so that neither can block the other."""
+        """Write a line and return a line; both pipes are watched, so neither blocks the other."""
         patience = _Patience(self.process.pid, self._wall_seconds)
         into, out = self.process.stdin, self.process.stdout
         assert into is not None  # noqa: S101 - opened with pipes above
@@ -100,7 +103,7 @@ class Child:
         return bytes(answer)
 
     def _lost(self) -> ChildLostError:
-        """Return its pipes are closed already, so its end is near."""
+        """Return the error for a process with closed pipes, after a short wait for its exit status."""
         deadline = time.monotonic() + ENDING
         while self.alive and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -108,16 +111,16 @@ class Child:
 
 
 class _Patience:
-    """How long a child has stood still, by the kernel's account of it where there is one."""
+    """The time that a child has been stalled, by the kernel's account where there is one."""
 
     def __init__(self, pid: int, seconds: float) -> None:
         self._pid = pid
         self._seconds = seconds
         self._used = -1.0
-        self._moved = self._turned = time.monotonic()  # got processor time; or at least waited for it
+        self._moved = self._turned = time.monotonic()  # last processor time; last wait for the processor
 
     def ends(self) -> bool:
-        """Return whether it has stood still for too long."""
+        """Return whether the child has been stalled for too long."""
         now = time.monotonic()
         used, waits = self._account()
         if used != self._used:
@@ -127,11 +130,11 @@ class _Patience:
         return now - self._turned > self._seconds or now - self._moved > self._seconds * LONGEST
 
     def _account(self) -> tuple[float, bool]:
-        """Return the seconds of processor time so far, and whether it waits for its turn.
+        """Return the seconds of processor time so far, and whether the child waits for the processor.
 
-        Elsewhere than on Linux a process counts as running while it sleeps, too.
+        Outside Linux a sleeping process counts as running too, so the wait is always false.
         """
-        import psutil  # nobody needs it for a child that answers at once
+        import psutil  # not required for a child that answers at once
 
         try:
             child = psutil.Process(self._pid)

@@ -1,4 +1,4 @@
-"""A context manager that closes itself: what a sandbox, a renderer and a parser worker have in common."""
+"""The base of context managers that close themselves: sandboxes, renderers and parser workers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Self
 
 
 class Closing(ABC):
-    """Close itself where its block is left."""
+    """A context manager that closes itself at the end of its block."""
 
     def __enter__(self) -> Self:
         return self
@@ -17,4 +17,4 @@ class Closing(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """End the processes behind it."""
+        """End the processes of the object."""

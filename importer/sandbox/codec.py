@@ -1,8 +1,8 @@
-"""Values over a pipe: JSON in the shape of declared types, so that only data crosses.
+"""A codec of values for a pipe: JSON in the shape of declared types, so only data crosses.
 
-Dataclasses, enumerations, reasons, tuples, sets and mappings are read back as what they were. A field of type
-``Any`` or ``object`` holds JSON, reasons, enumerations, paths, tuples and mappings; their names are looked up
-in modules of the importer alone.
+Dataclasses, enumerations, reasons, tuples, sets and mappings keep their types. A field of type ``Any`` or
+``object`` holds JSON, reasons, enumerations, paths, tuples and mappings; their names are looked up in modules
+of importer alone.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from importer.reasons import Reason
 
 Change = Callable[[Any], Any]
 PLAIN = (str, int, float, bool, NoneType)
-MARK = "$"  # the key of an object that stands for what JSON has not
+MARK = "$"  # the key of an object for a value that JSON lacks
 
 
 class CodecError(Exception):
-    """What came over the pipe is not of the declared type, or what is to be sent has no form."""
+    """A received value is not of the declared type, or a value to send has no JSON form."""
 
 
 class Codec(NamedTuple):
-    """Both ways of one type."""
+    """Encoder and decoder of one type."""
 
     encode: Change
     decode: Change
 
 
 def codec_of(kind: Any) -> Codec:
-    """Return the codec of a type as annotations name it."""
+    """Return the codec of an annotated type."""
     return _codec(kind)
 
 
@@ -86,7 +86,7 @@ def _one_of(values: Sequence[Any]) -> Change:
 
 
 def _union(members: Sequence[Any]) -> Codec:
-    """``X | None`` as X or null; what JSON has as it is; other members with their number before them."""
+    """Return the codec of a union: ``X | None`` as X or null, JSON types unchanged, others numbered."""
     if all(m in PLAIN for m in members):
         return Codec(_same, _checked_any(tuple(members)))
     bare = [m for m in members if m is not NoneType]
@@ -115,7 +115,7 @@ def _checked_any(kinds: tuple[type, ...]) -> Change:
 
 def _dataclass(kind: Any) -> Codec:
     hints = get_type_hints(kind)
-    names = [f.name for f in fields(kind) if f.init]  # the rest is made of these
+    names = [f.name for f in fields(kind) if f.init]  # the others are computed
     each = [_codec(hints[name]) for name in names]
     encoders = [(name, one.encode) for name, one in zip(names, each, strict=True)]
     decoders = [one.decode for one in each]
@@ -213,12 +213,15 @@ def _key(kind: Enum) -> str:
 
 @cache
 def _kind(key: str) -> Enum:
-    """Return the member of an enumeration of ours."""
+    """Return the member of one of importer's enumerations.
+
+    Raises CodecError for every other name.
+    """
     module, _, place = key.partition(":")
     name, _, member = place.rpartition(".")
     if not module.startswith("importer."):
         raise CodecError(f"{key} is not ours")
-    # Another thread may be loading it: import_module waits for that, a look into sys.modules would not.
+    # Another thread may be importing the module: import_module waits for that, sys.modules would not.
     kind = getattr(import_module(module), name, None)
     if not (isinstance(kind, type) and issubclass(kind, Enum) and member in kind.__members__):
         raise CodecError(f"{key} is no member of an enumeration")
@@ -236,12 +239,12 @@ _MARKED: Mapping[str, Change] = {
 
 
 def encode_error(error: ImporterError) -> Any:
-    """Return an error of ours, by its class, kind and details."""
+    """Return an ImporterError as class, kind and details."""
     return [type(error).__name__, error.kind, _encode_free(error.details)]
 
 
 def decode_error(raw: Any) -> ImporterError:
-    """Return the error that ``encode_error`` was given."""
+    """Return the error from the result of ``encode_error``."""
     name, kind, details = raw
     branch = next((b for b in BRANCHES if b.__name__ == name), None)
     if branch is None:

@@ -1,4 +1,4 @@
-"""Limits that a child sets on itself: processor time for each call, memory, and nothing left to open."""
+"""Limits that a child sets on itself: processor time for each call, memory, and no new files or processes."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-AGAIN = 0.1  # seconds until time is called out again, where the first call was swallowed
-GRACE = 2  # seconds of processor time that a step may go on which no signal interrupts
+AGAIN = 0.1  # seconds until the timer raises again, where code has swallowed the first exception
+GRACE = 2  # seconds of processor time for an uninterruptible step
 
 
 class OutOfTimeError(BaseException):
-    """Raised by the timer; no ``except Exception`` on the way holds it up."""
+    """Raised by the timer; no ``except Exception`` catches it."""
 
 
 def confine(memory: int) -> None:
-    """Let no file, socket or process be opened from here on; ``memory`` is bytes of address space."""
+    """Forbid new files, sockets and processes for good; ``memory`` is bytes of address space."""
     limits = {"RLIMIT_AS": memory, "RLIMIT_NOFILE": 0, "RLIMIT_NPROC": 0, "RLIMIT_FSIZE": 0, "RLIMIT_CORE": 0}
     for name, value in limits.items():
         with suppress(ValueError, OSError):  # macOS knows the names and refuses some values
@@ -32,7 +32,7 @@ def _out_of_time(_signal: int, _frame: FrameType | None) -> None:
 
 @contextmanager
 def processor(seconds: float) -> Iterator[None]:
-    """Raise OutOfTimeError after so much processor time; within another limit, never later than that one."""
+    """Raise OutOfTimeError after ``seconds`` of processor time, or at an earlier enclosing limit."""
     left, _ = signal.getitimer(signal.ITIMER_PROF)
     began = time.process_time()
     signal.setitimer(signal.ITIMER_PROF, min(seconds, left) if left else seconds, AGAIN)
@@ -44,7 +44,7 @@ def processor(seconds: float) -> Iterator[None]:
 
 
 def deadline(seconds: float) -> None:
-    """Have the kernel end the process (SIGXCPU) where a step that no signal interrupts goes on too long."""
+    """Make the kernel end the process (SIGXCPU) where an uninterruptible step exceeds ``seconds`` too far."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     with suppress(ValueError, OSError):
         hard = resource.getrlimit(resource.RLIMIT_CPU)[1]

@@ -1,4 +1,4 @@
-"""Children kept warm for a run, as many as may work at a time, each started when it is needed."""
+"""A pool of warm children for a run, each started on demand."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from importer.sandbox.closing import Closing
 from importer.sandbox.codec import codec_of, decode_error
 from importer.sandbox.task import MAX_ANSWER, A, OverLimit, Q, SandboxReason, Task
 
-MEMORY = 768 * 2**20  # bytes of address space for a child; with all that it loads it takes 60 MiB
-WALL_SECONDS = 60.0  # that a child may stand still, on a machine that has more to do
+MEMORY = 768 * 2**20  # bytes of address space for a child; after its imports it has 60 MiB
+WALL_SECONDS = 60.0  # that a child may be stalled, on a busy machine
 TRIES = 2
 
 
 class FaultError(RuntimeError):
-    """A task raised what it should not: a fault of ours, with the child's traceback."""
+    """A task raised an unexpected exception: a fault of importer, with the child's traceback."""
 
 
 class Sandbox(Closing):
     """Up to ``size`` children; safe to use from several threads. A context manager.
 
-    ``wall_seconds``  that a child may stand still, before it counts as starved.
+    ``wall_seconds``  that a child may be stalled, before it counts as starved.
     ``memory``        bytes of address space for each.
     """
 
@@ -39,19 +39,19 @@ class Sandbox(Closing):
         self._closings = 0
 
     def start(self) -> None:
-        """Start a child now, where none waits, so that it wakes while the caller does something else."""
+        """Start a child now, if there is none, so it starts up while the caller does other work."""
         with self._lock:
             if not self._idle and not self._busy:
                 self._idle.append(Child(self._memory, self._wall_seconds))
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """Return the processes that are there."""
+        """Return the process ids of all children."""
         with self._lock:
             return tuple(child.process.pid for child in (*self._idle, *self._busy))
 
     def close(self) -> None:
-        """End the children; calls under way raise SandboxError("closed"), and the next one starts another."""
+        """End the children; running calls raise SandboxError("closed"), the next call starts a new child."""
         with self._lock:
             self._closings += 1
             children, self._idle = self._idle, []
@@ -63,35 +63,36 @@ class Sandbox(Closing):
     def call(self, task: Task[Q, A], question: Q, what: str, seconds: float | None = None) -> A | OverLimit:
         """Return the task's answer, or the limit that the text exceeds.
 
-        ``what`` names the text in the sentence of an error; ``seconds`` stands in for the task's own limit.
-        Raises SandboxError where the child was starved or lost twice or the sandbox was closed meanwhile, and
-        the task's own ImporterError.
+        ``what`` names the text in messages of errors; ``seconds`` replaces the task's own limit.
+        Raises SandboxError where the child was starved or lost twice, or the sandbox was closed meanwhile,
+        and the task's own ImporterError.
         """
         closings = self._closings
         seconds = task.seconds if seconds is None else seconds
         try:
-            asked = {
+            request = {
                 "task": task.name,
                 "seconds": seconds,
                 "question": codec_of(task.question).encode(question),
             }
-            line = json.dumps(asked).encode() + b"\n"
+            line = json.dumps(request).encode() + b"\n"
         except RecursionError:
             return _over(SandboxReason.DEPTH, seconds, self._memory)
         with self._turns:
-            told = self._answer(line, what, closings)
-        if "answer" in told:
-            answer: A = codec_of(task.answer).decode(told["answer"])
+            response = self._answer(line, what, closings)
+        if "answer" in response:
+            answer: A = codec_of(task.answer).decode(response["answer"])
             return answer
-        if "over" in told:
-            return _over(SandboxReason(told["over"]), seconds, self._memory)
-        if "error" in told:
-            raise decode_error(told["error"])
-        raise FaultError(told["fault"])
+        if "over" in response:
+            return _over(SandboxReason(response["over"]), seconds, self._memory)
+        if "error" in response:
+            raise decode_error(response["error"])
+        raise FaultError(response["fault"])
 
     def _answer(self, line: bytes, what: str, closings: int) -> dict[str, Any]:
-        """Return one exchange, with another child where the first is starved or lost; none for a call from
-        before the sandbox closed.
+        """Return the response to a line, from a second child where the first is starved or lost.
+
+        Raises SandboxError where that fails too, and for a call from before the sandbox closed.
         """
         kind: Literal["starved", "lost"] = "lost"
         for _ in range(TRIES):
@@ -100,8 +101,8 @@ class Sandbox(Closing):
                 raise SandboxError("closed", what=what)
             whole = False
             try:
-                told: dict[str, Any] = json.loads(child.ask(line))
-                whole = not told.get("spent", False)
+                response: dict[str, Any] = json.loads(child.ask(line))
+                whole = not response.get("spent", False)
             except StarvedError:
                 kind = "starved"
             except ChildLostError as error:
@@ -109,13 +110,13 @@ class Sandbox(Closing):
                     return {"over": SandboxReason.TIME}
                 kind = "lost"
             else:
-                return told
+                return response
             finally:
                 self._give_back(child, whole=whole)
         raise SandboxError(kind, what=what)
 
     def _take(self, closings: int) -> Child | None:
-        """Return a child that lives; one that died while nobody asked it anything is replaced."""
+        """Return an idle or a new child; ``None`` for a call from before the sandbox closed."""
         with self._lock:
             if closings != self._closings:
                 return None
@@ -139,6 +140,6 @@ class Sandbox(Closing):
 
 
 def _over(kind: SandboxReason, seconds: float, memory: int) -> OverLimit:
-    """Return the limit, with how much it allows."""
+    """Return the exceeded limit with its value."""
     size = (MAX_ANSWER if kind is SandboxReason.OUTPUT else memory) // 2**20
     return OverLimit(Reason(kind, seconds=seconds, size=size))

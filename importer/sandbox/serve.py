@@ -1,8 +1,8 @@
-"""The child: loads every task, says that it is ready, confines itself, and answers JSON lines.
+"""The child's main loop: loads every task, confines itself, reports that it is ready, and answers JSON lines.
 
-Question  ``{"task": name, "seconds": processor time, "question": …}``
-Answer    ``{"answer": …}``, ``{"over": kind}``, ``{"error": …}`` (one of ours) or ``{"fault": traceback}``;
-          ``"spent": true`` where it has grown: the next call is for a fresh process.
+Request   ``{"task": name, "seconds": processor time, "question": …}``
+Response  ``{"answer": …}``, ``{"over": kind}``, ``{"error": …}`` (ImporterError) or ``{"fault": traceback}``;
+          ``"spent": true`` after growth: the next call requires a new process.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ Resident = Callable[[], int]
 
 def main(memory: int) -> None:
     """Serve until stdin closes. ``memory`` is bytes of address space for the process."""
-    gc.disable()  # what is loaded stays: going through it again and again is a tenth of the start
+    gc.disable()  # imported modules stay: collections are a tenth of the start
     tasks = {name: _loaded(name) for name in TASKS}
-    catalogue()  # sentences are loaded late
+    catalogue()  # messages are loaded lazily
     resident = _resident()
     gc.freeze()
     gc.enable()
@@ -45,7 +45,7 @@ def main(memory: int) -> None:
 
 
 def _loaded(name: str) -> Work:
-    """Return a task from the JSON of its question to the JSON of its answer."""
+    """Return a task as a function from the JSON of its question to the JSON of its answer."""
     task: Task[Any, Any] = _named(name)
     if task.warm:
         _named(task.warm)()
@@ -62,10 +62,10 @@ def _work(decode: Work, function: Work, encode: Work, raw: Any) -> Any:
 
 
 def _resident() -> Resident:
-    """Return what counts the bytes that this process has in memory, also once no file can be opened.
+    """Return a function that counts the bytes of this process in memory, also when no file can be opened.
 
-    Linux lets a process inherit the peak of the one that started it, so ``getrusage`` is of no use there.
-    psutil opens the file anew for each look.
+    On Linux a process inherits the peak of its parent, so ``getrusage`` is of no use there. psutil opens the
+    file for each reading.
     """
     if sys.platform == "darwin":
         return lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -80,10 +80,10 @@ def _answer(tasks: dict[str, Work], line: bytes, resident: Resident) -> bytes:
         return text if len(text) <= MAX_ANSWER else _line({"over": SandboxReason.OUTPUT} | grown)
 
     try:
-        told = json.loads(line)
-        deadline(told["seconds"])
-        with processor(told["seconds"]):
-            return encoded({"answer": tasks[told["task"]](told["question"])})
+        request = json.loads(line)
+        deadline(request["seconds"])
+        with processor(request["seconds"]):
+            return encoded({"answer": tasks[request["task"]](request["question"])})
     except OutOfTimeError:
         return encoded({"over": SandboxReason.TIME})
     except MemoryError:

@@ -1,4 +1,4 @@
-"""What a child can be asked: one task a line in ``TASKS``, each from a dataclass to a dataclass."""
+"""Tasks of children: one a line in ``TASKS``, each from a dataclass to a dataclass."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ A = TypeVar("A")
 
 MAX_ANSWER = 64 * 2**20  # bytes
 # Every task, by the place of its declaration. A child imports all of them, with their functions, before it
-# confines itself; whoever asks imports only the declaration.
+# confines itself; the caller imports only the declaration.
 TASKS = (
     "importer.chat_template.render:RENDER",
     "importer.analysis:ANALYSE",
@@ -27,9 +27,9 @@ class Task(Generic[Q, A]):
 
     ``name``      its place in ``TASKS``.
     ``function``  ``module:function``, imported in the child alone.
-    ``question``, ``answer``  the dataclasses that cross.
+    ``question``, ``answer``  the dataclasses that cross the pipe.
     ``seconds``   of processor time for one call.
-    ``warm``      ``module:function`` that loads what is loaded late: nothing can be opened afterwards.
+    ``warm``      ``module:function`` that loads lazy modules and data: nothing can be opened afterwards.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Task(Generic[Q, A]):
 
 
 class SandboxReason(StrEnum):
-    """Which limit a text exceeded."""
+    """Reasons with the limit that a text exceeds."""
 
     TIME = "time"
     MEMORY = "memory"
@@ -51,6 +51,6 @@ class SandboxReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OverLimit:
-    """The text is too costly: the limit that it exceeded."""
+    """A text that is too costly, with the exceeded limit."""
 
     reason: Reason

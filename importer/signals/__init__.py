@@ -1,1 +1,1 @@
-"""Named facts read from a snapshot, each with its source and a quote."""
+"""Evidence from a snapshot: one reader a module, each fact with its rule, source and quote."""

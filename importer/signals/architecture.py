@@ -1,4 +1,4 @@
-"""``config.json``: its parts, model types and architectures; what else it says has modules of its own."""
+"""Parts, model types and architectures of ``config.json``; other readers build on them."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ def text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def model_type(snapshot: Snapshot) -> str | None:
-    """``model_type`` at the top, as it is written."""
+    """Return ``model_type`` at the top, in its own spelling."""
     return text(config_of(snapshot).get("model_type"))
 
 
 def model_types(snapshot: Snapshot) -> tuple[str, ...]:
-    """``model_type`` at the top and of the language model inside, lower case."""
+    """Return ``model_type`` at the top and of the nested language model, in lower case."""
     config = config_of(snapshot)
-    found = (config.get("model_type"), text_config(config).get("model_type"))
-    return tuple(dict.fromkeys(t.lower() for t in found if isinstance(t, str) and t))
+    types = (config.get("model_type"), text_config(config).get("model_type"))
+    return tuple(dict.fromkeys(t.lower() for t in types if isinstance(t, str) and t))
 
 
 def config_of(snapshot: Snapshot) -> Mapping[str, Any]:
-    """``config.json``, else the part of it that the Hub's own answer carries."""
+    """Return ``config.json``, else the part of it in the Hub's response."""
     config = snapshot.json(FILE)
     if config:
         return config
@@ -40,5 +40,5 @@ def config_of(snapshot: Snapshot) -> Mapping[str, Any]:
 
 
 def architectures(snapshot: Snapshot) -> tuple[str, ...]:
-    """Class names under ``architectures``."""
+    """Return the class names under ``architectures``."""
     return tuple(a for a in listed(config_of(snapshot).get("architectures")) if isinstance(a, str))

@@ -1,4 +1,4 @@
-"""Which engine family can load the model, and which one suits the machine."""
+"""Evidence for the backend: the engines that can load a model, and the one that suits the machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Known = Callable[[str], Abilities]
 
 
 class BackendReason(StrEnum):
-    """Why a model is for one engine or another."""
+    """Reasons for a backend."""
 
     MLX_WEIGHTS = "mlx-weights"
     MLX_IS_NATIVE = "mlx-is-native"
@@ -29,18 +29,18 @@ class BackendReason(StrEnum):
 def evidence(
     snapshot: Snapshot, platform: str, machine: Machine | None = None, able: Known = lambda _: UNKNOWN
 ) -> list[Evidence]:
-    """``platform`` is ``sys.platform``; weights in MLX's own quantisation decide, then who can load it.
+    """Return the evidence for the backend: MLX weights decide, then the engines that can load the model.
 
-    ``able`` tells of a backend what the version that would be written for can do.
+    ``platform`` is a value of ``sys.platform``. ``able`` returns the abilities of a backend's target version.
     """
     apple = _apple(snapshot, able)
     native = apple if platform == "darwin" else "vllm"
     facts = []
-    found = read(snapshot)
-    if found is not None and found.method == MLX:
-        reason = Reason(BackendReason.MLX_WEIGHTS, quote=found.quote)
-        facts.append(Evidence(Rule.FILES, "backend", apple, found.source, reason, found.quote))
-    elif machine is not None and (found is None or found.named):  # what is only half told decides nothing
+    quantised = read(snapshot)
+    if quantised is not None and quantised.method == MLX:
+        reason = Reason(BackendReason.MLX_WEIGHTS, quote=quantised.quote)
+        facts.append(Evidence(Rule.FILES, "backend", apple, quantised.source, reason, quantised.quote))
+    elif machine is not None and (quantised is None or quantised.named):  # an unnamed method decides nothing
         facts += _instead(snapshot, machine, able, native, apple if native == "vllm" else "vllm")
     kind = BackendReason.MLX_IS_NATIVE if native == apple else BackendReason.VLLM_SERVES
     where = "this machine" if machine is None else machine.name
@@ -48,16 +48,18 @@ def evidence(
 
 
 def takers(snapshot: Snapshot, machine: Machine, able: Known) -> dict[str, LoadVerdict]:
-    """Return the engines that could take the model, each with what is known; none that is known to fail."""
+    """Return the engines that could load the model with their verdicts; engines known to fail are absent."""
     apple = _apple(snapshot, able)
-    asked = {name: fits(snapshot, able(name), machine) for name in ("vllm", apple)}
+    verdicts = {name: fits(snapshot, able(name), machine) for name in ("vllm", apple)}
     return {
-        name: found for name, found in asked.items() if found.can or (name == "vllm" and found.can is None)
+        name: verdict
+        for name, verdict in verdicts.items()
+        if verdict.can or (name == "vllm" and verdict.can is None)
     }
 
 
 def _apple(snapshot: Snapshot, able: Known) -> str:
-    """mlx-vlm for a model that sees, unless only mlx-lm has its type: then it reads text alone."""
+    """Return ``mlx-vlm`` for a model with other inputs than text, unless only mlx-lm has its type."""
     if not sees(snapshot):
         return "mlx"
     texts_only = serves(snapshot, able("mlx-vlm")).can is False and serves(snapshot, able("mlx")).can
@@ -65,9 +67,9 @@ def _apple(snapshot: Snapshot, able: Known) -> str:
 
 
 def _instead(snapshot: Snapshot, machine: Machine, able: Known, native: str, other: str) -> list[Evidence]:
-    """Return the other engine, where the machine's own is known to fail and the other is known to do.
+    """Return evidence for ``other``, where ``native`` is known to fail and ``other`` is known to work.
 
-    An engine that fails on this device alone stays: documents are written for other machines too.
+    An engine that fails on this device alone stays: documents serve other machines too.
     """
     refusal = fits(snapshot, able(native), machine)
     if refusal.can is not False or not fits(snapshot, able(other), machine).can:

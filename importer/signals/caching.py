@@ -1,8 +1,8 @@
-"""What vLLM does by itself with prompts and their cache: prefixes, chunks, what the cache holds.
+"""vLLM's defaults for prompts and their cache: prefix caching, chunked prefill, dtype of the KV cache.
 
-Said, and not written: these are the engine's own defaults (``is_prefix_caching_supported`` and its neighbour
-in ``vllm/config/model.py``), and no file of a model says that they are wrong for it. What the cache holds is
-written for a version that does not see it by itself.
+These facts are shown and not written to the document: they are the engine's own defaults
+(``is_prefix_caching_supported`` and its neighbour in ``vllm/config/model.py``). The dtype of the cache is
+written for a version that does not detect it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FULL = ("attention", "full_attention")
 
 
 class CacheReason(StrEnum):
-    """What is in force of prompts and their cache."""
+    """Reasons for the settings of prompts and their cache."""
 
     SCALES_TO_SET = "scales-to-set"
     SCALES_TAKEN = "scales-taken"
@@ -32,22 +32,20 @@ class CacheReason(StrEnum):
 
 
 def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evidence]:
-    """Return the settings as they will be in force; nothing where the version or the architecture is not
-    known.
-    """
+    """Return the settings in force; empty where the version or the architecture is unknown."""
     return [*_prompts(snapshot, able, machine), *_cache(snapshot, able)]
 
 
 def _cache(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
-    """Of a checkpoint with scales for a quantised KV cache, which vLLM sees by itself, old versions aside."""
-    found = quantisation.read(snapshot)
-    if able.engine != "vllm" or found is None or found.cache is None or not found.named:
+    """Return the dtype of the KV cache of a checkpoint with scales for it; old versions need it set."""
+    quantised = quantisation.read(snapshot)
+    if able.engine != "vllm" or quantised is None or quantised.cache is None or not quantised.named:
         return []
-    if found.method == "compressed-tensors" and not able.takes_kv_scheme:
-        reason = Reason(CacheReason.SCALES_TO_SET, cache=found.cache, engine=able.label)
-        return [Evidence(Rule.CONFIG, CACHE, found.cache, found.source, reason)]
-    reason = Reason(CacheReason.SCALES_TAKEN, cache=found.cache, engine=able.label)
-    return [Evidence(Rule.ENGINE, CACHE, found.cache, able.label, reason)]
+    if quantised.method == "compressed-tensors" and not able.takes_kv_scheme:
+        reason = Reason(CacheReason.SCALES_TO_SET, cache=quantised.cache, engine=able.label)
+        return [Evidence(Rule.CONFIG, CACHE, quantised.cache, quantised.source, reason)]
+    reason = Reason(CacheReason.SCALES_TAKEN, cache=quantised.cache, engine=able.label)
+    return [Evidence(Rule.ENGINE, CACHE, quantised.cache, able.label, reason)]
 
 
 def _prompts(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evidence]:
@@ -67,7 +65,7 @@ def _prompts(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evid
 
 
 def attends(snapshot: Snapshot, able: Abilities) -> str | None:
-    """``decoder``, ``hybrid``, ``attention_free`` or ``encoder_decoder``, as vLLM sorts them."""
+    """Return vLLM's kind: ``decoder``, ``hybrid``, ``attention_free`` or ``encoder_decoder``."""
     named = next((a for a in architectures(snapshot) if a in able.architectures), None)
     if named is None:
         return None

@@ -1,7 +1,7 @@
-"""What the model card recommends: its YAML header, its prose, its examples.
+"""Sampling values that the model card recommends: in its YAML header, its prose and its examples.
 
-A recommendation counts where the words around it recommend. Two that differ, with nothing to tell them
-apart, are no value: the finding is shown as it is.
+A value counts where the words around it recommend. Two values that differ without a reason to prefer one
+give no value: the evidence shows both.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ADVISING = re.compile(
     r" (?:param\w*|settings?|config\w*|values?))\b",
     re.IGNORECASE,
 )
-# An example that answers: a call, a request or a command line with sampling in it, and no training.
+# An example of generation: a call, a request or a command line with sampling values, and no training.
 CALL = re.compile(
     r"\b(?:SamplingParams|GenerationConfig|generate|create|pipeline|pipe|chat|llm|model)\s?\("
     r'|"messages"\s?:|^PARAMETER\s|\s--temp\b',
@@ -49,7 +49,7 @@ TRAINS = re.compile(r"\b(?:TrainingArguments|Trainer|lm_eval|num_fewshot|learnin
 
 
 class CardReason(StrEnum):
-    """What a card recommends."""
+    """Reasons from a model card."""
 
     HEADER = "header"
     RECOMMENDS = "recommends"
@@ -73,17 +73,17 @@ def evidence(snapshot: Snapshot) -> list[Evidence]:
 
 
 def _from_header(snapshot: Snapshot, text: str) -> Iterator[Evidence]:
-    """``inference.parameters``, with which the Hub's own widget asks."""
+    """Yield the values of ``inference.parameters``; the Hub's widget sends them."""
     card = snapshot.info.get("card") or _yaml(header(text))
     inference = card.get("inference") if isinstance(card, Mapping) else None
-    given = inference.get("parameters") if isinstance(inference, Mapping) else None
-    for theirs, value in given.items() if isinstance(given, Mapping) else ():
-        key = "repeat_penalty" if theirs == "repetition_penalty" else str(theirs)
-        said = usable(key, value)
-        if said is not None and key != "max_tokens":
-            quote = f"inference.parameters.{key}: {said}"
+    parameters = inference.get("parameters") if isinstance(inference, Mapping) else None
+    for name, value in parameters.items() if isinstance(parameters, Mapping) else ():
+        key = "repeat_penalty" if name == "repetition_penalty" else str(name)
+        number = usable(key, value)
+        if number is not None and key != "max_tokens":
+            quote = f"inference.parameters.{key}: {number}"
             reason = Reason(CardReason.HEADER, quote=quote)
-            yield Evidence(Rule.CARD_HEADER, f"parameters.{key}", said, FILE, reason, quote)
+            yield Evidence(Rule.CARD_HEADER, f"parameters.{key}", number, FILE, reason, quote)
 
 
 def _yaml(text: str) -> Any:
@@ -96,10 +96,10 @@ def _yaml(text: str) -> Any:
 
 
 def _advice(block: Block) -> list[Advice]:
-    """Return the values in a block, if it or what stands above it recommends."""
+    """Return the values in a block, if it or the text above it recommends."""
     above = [h[:SHORT] for h in block.headings]
-    telling = next((h for h in reversed(above) if MEASURED.search(h) or ADVISING.search(h)), "")
-    if MEASURED.search(telling):
+    nearest = next((h for h in reversed(above) if MEASURED.search(h) or ADVISING.search(h)), "")
+    if MEASURED.search(nearest):
         return []
     around = [b[:SHORT] for b in block.before]
     advised = any(ADVISING.search(h) for h in (block.title, *above)) or any(ADVICE.search(b) for b in around)
@@ -108,16 +108,16 @@ def _advice(block: Block) -> list[Advice]:
         return _example(block.text, mode, advised)
     if block.kind == "row":
         return _row(block, mode, advised)
-    found: list[Advice] = []
+    advice: list[Advice] = []
     for sentence in card_advice.sentences(block.text):
         if advised or ADVICE.search(sentence):
-            found += _scoped(card_advice.read(sentence, mode), (*above, *around))
+            advice += _scoped(card_advice.read(sentence, mode), (*above, *around))
         mode = mode_of(sentence) or mode
-    return found
+    return advice
 
 
 def _example(text: str, mode: Mode | None, advised: bool) -> list[Advice]:
-    """Return one example: its call, or bare settings under words that recommend them."""
+    """Return the values of one example: a call, or bare settings under words that recommend them."""
     if TRAINS.search(text) or not (advised or CALL.search(text)):
         return []
     mode = mode_of(text) or mode
@@ -125,46 +125,42 @@ def _example(text: str, mode: Mode | None, advised: bool) -> list[Advice]:
 
 
 def _row(block: Block, mode: Mode | None, advised: bool) -> list[Advice]:
-    """Return a row with a parameter in each column, or one parameter with a column for each way of
-    answering.
-    """
+    """Return the values of a row: a parameter in each column, or one parameter with a column a mode."""
     cells = [c.strip() for c in block.text.split("|")]
     if not (advised or any(ADVISING.search(c) for c in block.columns)):
         return []
-    found: list[Advice] = []
+    advice: list[Advice] = []
     label = cells[0][:SHORT]
     for column, cell in zip(block.columns[1:MOST_COLUMNS], cells[1:], strict=False):
         of_column = list(card_advice.values(f"{column} = {cell}"))
         of_row = list(card_advice.values(f"{label} = {cell}"))
         words = label if of_column else column
         if not MEASURED.search(words):
-            who, scope, quote = mode_of(words) or mode, scope_of(words), card_advice.quoted(block.text)
-            found += [Advice(v.key, v.number, quote, who, scope) for v in of_column or of_row]
-    return found
+            its_mode, scope, quote = mode_of(words) or mode, scope_of(words), card_advice.quoted(block.text)
+            advice += [Advice(v.key, v.number, quote, its_mode, scope) for v in of_column or of_row]
+    return advice
 
 
-def _scoped(found: Sequence[Advice], around: Sequence[str]) -> Iterator[Advice]:
-    """Yield where a sentence does not say what for, the nearest words around it that do count."""
-    said = [s for words in reversed(around) if (s := scope_of(words)) != "plain"]
-    scope: Scope = said[0] if said else "plain"
-    for one in found:
+def _scoped(advice: Sequence[Advice], around: Sequence[str]) -> Iterator[Advice]:
+    """Yield the advice; where a sentence names no scope, with the scope of the nearest words around it."""
+    scopes = [s for words in reversed(around) if (s := scope_of(words)) != "plain"]
+    scope: Scope = scopes[0] if scopes else "plain"
+    for one in advice:
         yield replace(one, scope=scope) if one.scope == "plain" else one
 
 
-def _facts(found: Iterable[Advice], rule: Rule) -> Iterator[Evidence]:
+def _facts(advice: Iterable[Advice], rule: Rule) -> Iterator[Evidence]:
     grouped: dict[tuple[str, Mode | None], list[Advice]] = {}
-    for one in found:
+    for one in advice:
         if usable(one.key, one.value) is not None:
             grouped.setdefault((one.key, one.mode), []).append(one)
-    for (key, mode), said in grouped.items():
-        yield _fact(key, mode, said, rule)
+    for (key, mode), group in grouped.items():
+        yield _fact(key, mode, group, rule)
 
 
-def _fact(key: str, mode: Mode | None, said: Sequence[Advice], rule: Rule) -> Evidence:
-    """Return one value for one key and way of answering; several that differ become a finding without a
-    value.
-    """
-    chosen = _meant(said)
+def _fact(key: str, mode: Mode | None, group: Sequence[Advice], rule: Rule) -> Evidence:
+    """Return one value for one key and mode; values that differ become evidence without a value."""
+    chosen = _widest_scope(group)
     values = list(dict.fromkeys(usable(key, a.value) for a in chosen))
     place = f"parameters.{key}" if mode is None else f"{MODES_KEY}.{mode}.{key}"
     quote, example = chosen[0].quote, rule is Rule.CARD_EXAMPLE
@@ -177,10 +173,10 @@ def _fact(key: str, mode: Mode | None, said: Sequence[Advice], rule: Rule) -> Ev
     return Evidence(Rule.CARD_UNCLEAR, f"parameters.{key}", values, FILE, reason, quote)
 
 
-def _meant(said: Sequence[Advice]) -> Sequence[Advice]:
-    """Return what is said for general use, else what is said without a purpose, else all."""
+def _widest_scope(group: Sequence[Advice]) -> Sequence[Advice]:
+    """Return the advice for general use, else the advice without a purpose, else all."""
     for scope in ("general", "plain"):
-        found = [a for a in said if a.scope == scope]
-        if found:
-            return found
-    return said
+        in_scope = [a for a in group if a.scope == scope]
+        if in_scope:
+            return in_scope
+    return group

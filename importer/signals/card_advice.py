@@ -1,6 +1,6 @@
-"""What one sentence, row or code example advises: sampling values, for which way of answering.
+"""Sampling values in one sentence, row or code example of a card, each with its mode and scope.
 
-Read conservatively: a range, a bound, an alternative or a negation is no value.
+The reading is conservative: a range, a bound, an alternative or a negation is no value.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NAME = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = r"(?P<number>-?(?:\d{1,3}(?:,\d{3})+|\d{1,7}(?:\.\d{1,6})?|\.\d{1,6}))(?![\d%]|\.\d)"
-# Between a name and its number stand signs and small words, and perhaps what it is for.
+# Between a name and its number stand signs and small words, and perhaps the purpose.
 SET_TO = re.compile(
     r"(?: for [^.,;:()|=]{1,60}? (?=is |to |of |will ))?"
     r"(?:[\s:=|('\"]|(?:of|is|to|at|be|set|will|should|equals?|values?|parameters?|about|a|the)(?![\w-])){0,12}"
@@ -38,8 +38,8 @@ SET_TO = re.compile(
 )
 # Behind a number: another one, so that it was a range or a choice.
 RANGE = re.compile(r"\s{0,3}(?:-|–|—|~|to|and|or|/|,|, or)\s{0,3}\.?\d", re.IGNORECASE)
-# A range, and the one of its values that is meant.
-MEANT = re.compile(
+# A range, and the recommended value of it.
+CHOSEN_OF_RANGE = re.compile(
     rf"[^.;()]{{0,40}}?[\d.]{{1,6}}\s?(?:-|–|to|and)\s?[\d.]{{1,6}}[^.;()\d]{{0,20}}"
     rf"\((?=[^()]{{0,40}}(?:recommend|default|prefer|suggest))[^()\d]{{0,30}}{_NUMBER}[^()\d]{{0,30}}\)",
     re.IGNORECASE,
@@ -99,12 +99,12 @@ SENTENCE = re.compile(r"(?<!e\.g)(?<!i\.e)(?<!etc)(?<!\bvs)[.!?;](?:\s+|$)(?!\d)
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """One value that is advised.
+    """One recommended value.
 
-    ``mode``   the way of answering it is for; ``None`` for any.
-    ``scope``  whether it is said to be for general use, for a special task, or neither.
+    ``mode``   thinking or non-thinking; ``None`` for any.
+    ``scope``  whether the text names general use, a special task, or neither.
     ``quote``  the words.
-    ``clear``  False where two ways of answering are named and which one is meant cannot be told.
+    ``clear``  False where the text names two modes and does not assign the value to one of them.
     """
 
     key: str
@@ -116,7 +116,7 @@ class Advice:
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Yield a block's sentences; a full stop inside a number or after *e.g.* ends none."""
+    """Yield a block's sentences; a full stop inside a number or after *e.g.* is no end."""
     start = 0
     for end in SENTENCE.finditer(text):
         yield text[start : end.end()].strip()
@@ -125,40 +125,40 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def mode_of(text: str) -> Mode | None:
-    """Return the one way of answering that the words name."""
+    """Return the one mode that the words name, else ``None``."""
     alone = ALONE.fullmatch(text[:80])
     if alone is not None:
         return "non_thinking" if alone["no"] else "thinking"
-    found = {_mode(m) for m in _modes(text)}
-    return found.pop() if len(found) == 1 else None
+    modes = {_mode(m) for m in _modes(text)}
+    return modes.pop() if len(modes) == 1 else None
 
 
 def scope_of(text: str) -> Scope:
-    """Return whether the words speak of general use or of special tasks."""
+    """Return the scope of the words: general use, a special task or neither."""
     if GENERAL.search(text):
         return "general"
     return "special" if SPECIAL.search(MODE.sub(" ", text)) else "plain"
 
 
 def read(sentence: str, mode: Mode | None = None) -> list[Advice]:
-    """Return the values that one sentence advises; ``mode`` holds where it names none itself."""
+    """Return the values that one sentence recommends; ``mode`` is the default for a sentence without one."""
     if MEASURED.search(sentence) or (IF.search(sentence) and not MODE.search(sentence)):
         return []
-    found = list(values(sentence))
+    settings = list(values(sentence))
     modes = [(m.start(), _mode(m)) for m in _modes(sentence)]
     if BOTH.search(sentence):
         mode = None
     scope = scope_of(sentence)
-    told = _assigned([value.place for value in found], modes, mode)
+    assigned = _assigned([value.place for value in settings], modes, mode)
     return [
-        Advice(value.key, value.number, quoted(sentence), who, scope, clear)
-        for value, (who, clear) in zip(found, told, strict=True)
+        Advice(value.key, value.number, quoted(sentence), its_mode, scope, clear)
+        for value, (its_mode, clear) in zip(settings, assigned, strict=True)
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A parameter that is set to a number: where the number stands, and the words that set it."""
+    """A parameter that is set to a number: the number's offset, and the words that set it."""
 
     place: int
     key: str
@@ -180,17 +180,17 @@ def values(sentence: str) -> Iterator[Value]:
                 yield Value(name.start(), "temperature", 0.0, name[0])
             continue
         key = next(k for k, _ in NAMES if name[k])
-        found = SET_TO.match(bare, name.end())
-        if found is None or RANGE.match(bare, found.end()):
-            found = MEANT.match(bare, name.end())
-        while found is not None:
-            words = sentence[name.start() : found.end()]
-            yield Value(found.start("number"), key, float(found["number"].replace(",", "")), words)
-            found = AGAIN.match(bare, found.end())
+        match = SET_TO.match(bare, name.end())
+        if match is None or RANGE.match(bare, match.end()):
+            match = CHOSEN_OF_RANGE.match(bare, name.end())
+        while match is not None:
+            words = sentence[name.start() : match.end()]
+            yield Value(match.start("number"), key, float(match["number"].replace(",", "")), words)
+            match = AGAIN.match(bare, match.end())
 
 
 def quoted(text: str, longest: int = 160) -> str:
-    """Return the words as evidence shows them."""
+    """Return the text on one line, shortened to ``longest`` characters."""
     words = " ".join(text.split())
     return words if len(words) <= longest else f"{words[: longest - 1].rstrip()}…"
 
@@ -199,16 +199,16 @@ def _modes(text: str) -> list[re.Match[str]]:
     return [] if BOTH.search(text) else list(MODE.finditer(text))
 
 
-def _mode(found: re.Match[str]) -> Mode:
-    return "thinking" if found["thinking"] else "non_thinking"
+def _mode(match: re.Match[str]) -> Mode:
+    return "thinking" if match["thinking"] else "non_thinking"
 
 
 def _assigned(
     places: Sequence[int], modes: Sequence[tuple[int, Mode]], default: Mode | None
 ) -> list[tuple[Mode | None, bool]]:
-    """For each value its mode, and whether that is clear.
+    """Return the mode of each value, and whether the mode is clear.
 
-    Where two modes are named, each must stand before its values, or each behind its own.
+    Where the text names two modes, each must stand before its values, or each behind its own.
     """
     named = {m for _, m in modes}
     if len(named) < 2:

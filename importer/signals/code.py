@@ -1,6 +1,6 @@
-"""Code that a repository brings: its files with their hashes, and whether an engine starts without it.
+"""Code of a repository: its files with their hashes, and whether an engine starts without it.
 
-Nothing here runs or reads it; an engine runs it only on the user's word.
+Nothing here runs or reads the code; an engine runs it only with the user's consent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MODULE = re.compile(r"[\w-]+\.py", re.ASCII)
 
 
 class CodeReason(StrEnum):
-    """What is known of a repository's code."""
+    """Reasons about a repository's code."""
 
     NAMED = "named"
     UNLISTED = "unlisted"
@@ -42,7 +42,7 @@ class CodeReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A class to be loaded: as what (``AutoConfig`` …), from which module, of which repository."""
+    """A class to load: its part (``AutoConfig`` …), its module, its repository and the file that names it."""
 
     part: str
     module: str
@@ -52,28 +52,26 @@ class Named:
 
 def named(snapshot: Snapshot) -> list[Named]:
     """Return every class under ``auto_map``, and the module that mlx-lm loads by ``model_file``."""
-    found = [n for place in PLACES for n in _auto_map(snapshot, place)]
+    classes = [n for place in PLACES for n in _auto_map(snapshot, place)]
     module = config_of(snapshot).get("model_file")
     if isinstance(module, str) and MODULE.fullmatch(module):
-        found.append(Named("model_file", module.removesuffix(".py"), None, FILE))
-    return list(dict.fromkeys(found))
+        classes.append(Named("model_file", module.removesuffix(".py"), None, FILE))
+    return list(dict.fromkeys(classes))
 
 
 def _auto_map(snapshot: Snapshot, place: str) -> Iterator[Named]:
     settings = config_of(snapshot) if place == FILE else snapshot.json(place)
-    told = settings.get("auto_map")
-    for part, classes in told.items() if isinstance(told, Mapping) else ():
+    auto_map = settings.get("auto_map")
+    for part, classes in auto_map.items() if isinstance(auto_map, Mapping) else ():
         for text in classes if isinstance(classes, list) else [classes]:
             match = CLASS.fullmatch(text) if isinstance(text, str) else None
             if match:
                 yield Named(str(part), match["module"].replace(".", "/"), match["repo"], place)
 
 
-def files(snapshot: Snapshot, wanted: list[Named]) -> dict[str, str | None]:
-    """Return the files that the classes lie in, and those beside them, which they may import, with their
-    hashes.
-    """
-    own = [f"{n.module}.py" for n in wanted if n.repo is None]
+def files(snapshot: Snapshot, classes: list[Named]) -> dict[str, str | None]:
+    """Return the files of the classes and the files beside them, with their hashes."""
+    own = [f"{n.module}.py" for n in classes if n.repo is None]
     listed = {f.path: f.hash for f in snapshot.files if f.path.endswith(".py")}
     folders = {path.rpartition("/")[0] for path in own}
     beside = sorted(p for p in listed if p.rpartition("/")[0] in folders)
@@ -81,15 +79,15 @@ def files(snapshot: Snapshot, wanted: list[Named]) -> dict[str, str | None]:
 
 
 def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
-    """Return the files under ``code``, with whose they are and whether they are needed."""
-    wanted = named(snapshot)
-    if not wanted:
+    """Return the files under ``code``, with their repositories and whether the engine needs them."""
+    classes = named(snapshot)
+    if not classes:
         return []
-    listed = files(snapshot, wanted)
-    places = dict.fromkeys(n.source for n in wanted)
-    parts = tuple(dict.fromkeys(n.part for n in wanted))
-    what = Reason(CodeReason.NAMED, places=tuple(places), parts=parts)
-    reasons = [what, *_absent(snapshot, listed), *_elsewhere(wanted), need(snapshot, able, wanted)]
+    listed = files(snapshot, classes)
+    places = dict.fromkeys(n.source for n in classes)
+    parts = tuple(dict.fromkeys(n.part for n in classes))
+    listing = Reason(CodeReason.NAMED, places=tuple(places), parts=parts)
+    reasons = [listing, *_absent(snapshot, listed), *_elsewhere(classes), need(snapshot, able, classes)]
     return [Evidence(Rule.CONFIG, KEY, listed, next(iter(places)), reason) for reason in reasons]
 
 
@@ -99,36 +97,36 @@ def _absent(snapshot: Snapshot, listed: Mapping[str, str | None]) -> Iterator[Re
         yield Reason(CodeReason.UNLISTED, files=absent)
 
 
-def _elsewhere(wanted: list[Named]) -> Iterator[Reason]:
-    repos = tuple(dict.fromkeys(n.repo for n in wanted if n.repo is not None))
+def _elsewhere(classes: list[Named]) -> Iterator[Reason]:
+    repos = tuple(dict.fromkeys(n.repo for n in classes if n.repo is not None))
     if repos:
         yield warning(Reason(CodeReason.ELSEWHERE, repos=repos))
 
 
-def need(snapshot: Snapshot, able: Abilities, wanted: list[Named]) -> Reason:
-    """Return whether the engine starts without it."""
+def need(snapshot: Snapshot, able: Abilities, classes: list[Named]) -> Reason:
+    """Return the reason why the engine needs the code, or starts without it."""
     if able.engine in MLX_ENGINES:
-        parts = [n.part for n in wanted if n.part in ("model_file", "AutoTokenizer")]
-        told = model_type(snapshot)
-        own = told is not None and able.remapped.get(told, told) in able.model_types
+        parts = [n.part for n in classes if n.part in ("model_file", "AutoTokenizer")]
+        type_name = model_type(snapshot)
+        own = type_name is not None and able.remapped.get(type_name, type_name) in able.model_types
         if "model_file" in parts or not own:
             return Reason(CodeReason.NEEDED, engine=able.label)
-        return Reason(CodeReason.OWN_TYPE, engine=able.label, model_type=told)
+        return Reason(CodeReason.OWN_TYPE, engine=able.label, model_type=type_name)
     if not able.model_types:
         return Reason(CodeReason.NOT_KNOWN, engine=able.engine or able.label)
-    lacking = tuple(_lacking(snapshot, able, wanted))
+    lacking = tuple(_lacking(snapshot, able, classes))
     if lacking:
         return Reason(CodeReason.LACKING, engine=able.label, parts=lacking)
     return Reason(CodeReason.NOT_NEEDED, engine=able.label)
 
 
-def _lacking(snapshot: Snapshot, able: Abilities, wanted: list[Named]) -> Iterator[Reason]:
-    told = model_type(snapshot)
-    parts = {n.part for n in wanted}
-    if told not in able.model_types and "AutoConfig" in parts:
-        yield Reason(CodeReason.CONFIGURATION, model_type=str(told))
+def _lacking(snapshot: Snapshot, able: Abilities, classes: list[Named]) -> Iterator[Reason]:
+    type_name = model_type(snapshot)
+    parts = {n.part for n in classes}
+    if type_name not in able.model_types and "AutoConfig" in parts:
+        yield Reason(CodeReason.CONFIGURATION, model_type=str(type_name))
     served = any(a in able.architectures for a in architectures(snapshot))
     if not served and any(p.startswith("AutoModel") for p in parts):
         yield Reason(CodeReason.MODEL)
-    if "AutoTokenizer" in parts and told not in able.tokenizer_types:
+    if "AutoTokenizer" in parts and type_name not in able.tokenizer_types:
         yield Reason(CodeReason.TOKENIZER)

@@ -1,4 +1,4 @@
-"""All evidence on a snapshot: one reader a line."""
+"""All evidence on a snapshot: one line for each reader."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from importer.signals.kind import KindFinding
 from importer.signals.wire_formats import translate
 
 PARSERS = ("tool_parser", "reasoning_parser")
-NAMED_FOR = "vllm"  # the engine whose parser names the tables hold
+NAMED_FOR = "vllm"  # the engine with the parser names of the tables
 
 
 class GatherReason(StrEnum):
-    """What becomes of a parser's name on another engine."""
+    """Reasons for a parser's name on another engine."""
 
     RENAMED = "renamed"
 
@@ -52,11 +52,10 @@ def collect(
     able: backend.Known = lambda _: UNKNOWN,
     template: str | None = None,
 ) -> list[Evidence]:
-    """Return facts that hold for every engine; parsers are named as the tables name them.
+    """Return the facts that hold for every engine; parsers have their names in the tables.
 
-    ``machine``, of which ``platform`` is the operating system, is what the document is for; ``able`` tells of
-    each backend what it could load there.
-    ``template`` says where the studied template is from, if it is not the model's own.
+    ``machine`` is the target device, ``platform`` its operating system. ``able`` returns the abilities of a
+    backend. ``template`` names the source of the analyzed template, if it is not the model's own.
     """
     return [
         *kind.evidence,
@@ -78,9 +77,10 @@ def for_engine(
     able: Abilities | None = None,
     machine: Machine = Machine("cpu"),  # noqa: B008 - it cannot change
 ) -> list[Evidence]:
-    """Return the same facts with parsers under the engine's own names, and what speaks only for this engine.
+    """Return the same facts with the engine's own parser names, and the facts of this engine alone.
 
-    ``parsers`` is the engine's registry: field to names and their classes; ``able`` what its version can do.
+    ``parsers`` is the engine's registry: field to names and their classes. ``able`` holds the abilities of
+    its version.
     """
     able = able or Abilities(engine)
     named = [

@@ -1,7 +1,7 @@
-"""How long a context the model has, as the engine's version derives it from ``config.json``.
+"""The model's context length, derived from ``config.json`` by the rule of the engine's version.
 
-vLLM's rule is ``_get_and_verify_max_len`` in ``vllm/config/model.py``; what differs between versions is in
-their abilities. For engines without a rule of their own the newest of vLLM's tells the model's length.
+vLLM's rule is ``_get_and_verify_max_len`` in ``vllm/config/model.py``; the versions differ in their
+abilities. For engines without a rule of their own, vLLM's newest rule applies.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from importer.signals.architecture import FILE, config_of, text_config
 from importer.signals.engine_capabilities import Abilities
 from importer.signals.evidence import Evidence, Rule
 
-# Where no version's own list is known.
+# For versions without a known list of their own.
 KEYS = (
     "max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length",
     "max_target_positions", "max_sequence_length", "max_seq_length", "seq_len",
 )  # fmt: skip
 SCALED = frozenset({"su", "longrope", "llama3", "yarn", "deepseek_yarn", "deepseek_llama_scaling"})
-DECIDES = "model_max_length"  # where a config has it, it is heard alone
+DECIDES = "model_max_length"  # where a config has it, it decides alone
 LARGEST = 100_000_000  # tokens; tokenizer files write 1e30 for "no limit"
 ORIGINAL = "original_max_position_embeddings"
 ASSUMED = 2048  # by vLLM, for a config that names no length
@@ -33,11 +33,11 @@ TOKENIZER, CARD = "tokenizer_config.json", "README.md"
 YARN = re.compile(r"\byarn\b", re.IGNORECASE)
 FACTOR = re.compile(r"\bfactor\W{1,6}(\d{1,4}(?:\.\d{1,4})?)")
 STRETCHED = re.compile(r"\b" + ORIGINAL + r"\W{1,6}(\d{1,9})")
-NEAR, MOST_EXAMPLES = 200, 50  # characters around the word, and how often it is looked at
+NEAR, MOST_EXAMPLES = 200, 50  # characters around the word, and its occurrences that are read
 
 
 class LengthReason(StrEnum):
-    """What bears on the length of a context."""
+    """Reasons for a context length."""
 
     NAMED = "named"
     BY_CLASS = "by-class"
@@ -53,7 +53,7 @@ class LengthReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """Tokens, why that many, the words of the config they rest on, and what has to be said of them."""
+    """A length in tokens, its reason, the quote of the config and further notes."""
 
     tokens: int
     reason: Reason
@@ -67,20 +67,18 @@ class Length:
 
 
 def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
-    """Return the length, and a reason for each thing that bears on it; the tokenizer's is shown as
-    unheard.
-    """
-    found = derive(snapshot, able)
-    if found is None:
+    """Return the length with all its reasons; the tokenizer's length is shown and decides nothing."""
+    length = derive(snapshot, able)
+    if length is None:
         return []
-    rule = Rule.CONFIG if found.named else Rule.ENGINE
-    reasons = [found.reason, *found.notes, *_window(snapshot), *_card(snapshot, found)]
-    facts = [Evidence(rule, "max_model_len", found.tokens, FILE, r, found.quote) for r in reasons]
-    return [*facts, *_tokenizer(snapshot, found)]
+    rule = Rule.CONFIG if length.named else Rule.ENGINE
+    reasons = [length.reason, *length.notes, *_window(snapshot), *_card(snapshot, length)]
+    facts = [Evidence(rule, "max_model_len", length.tokens, FILE, r, length.quote) for r in reasons]
+    return [*facts, *_tokenizer(snapshot, length)]
 
 
 def derive(snapshot: Snapshot, able: Abilities) -> Length | None:
-    """Return the length that the engine comes to by itself; ``None`` where it cannot be told."""
+    """Return the length that the engine derives by itself; ``None`` where it is unknown."""
     config = config_of(snapshot)
     text = text_config(config)
     base = _named(text, able) or _named(config, able) or _assumed(snapshot, able)
@@ -93,25 +91,23 @@ def derive(snapshot: Snapshot, able: Abilities) -> Length | None:
 
 
 def _named(config: Mapping[str, Any], able: Abilities) -> Length | None:
-    """Return the smallest of the lengths that a config names or its class has, unless there is one that
-    decides.
-    """
+    """Return the length under ``DECIDES``, else the smallest that the config names or its class has."""
     by_class = _defaults(config, able)
-    found: dict[str, int] = {}
+    lengths: dict[str, int] = {}
     for key in able.context_keys or KEYS:
         value = _count(config.get(key)) or by_class.get(key)
         if value is not None:
-            found[key] = value
-    if not found:
+            lengths[key] = value
+    if not lengths:
         return None
-    key = DECIDES if DECIDES in found else min(found, key=found.__getitem__)
+    key = DECIDES if DECIDES in lengths else min(lengths, key=lengths.__getitem__)
     if _count(config.get(key)) is not None:
-        quote = f"{key}: {found[key]}"
-        return Length(found[key], Reason(LengthReason.NAMED, file=FILE, quote=quote), quote)
+        quote = f"{key}: {lengths[key]}"
+        return Length(lengths[key], Reason(LengthReason.NAMED, file=FILE, quote=quote), quote)
     model_type = str(config.get("model_type"))
     return Length(
-        found[key],
-        Reason(LengthReason.BY_CLASS, file=FILE, key=key, model_type=model_type, tokens=found[key]),
+        lengths[key],
+        Reason(LengthReason.BY_CLASS, file=FILE, key=key, model_type=model_type, tokens=lengths[key]),
     )
 
 
@@ -128,28 +124,30 @@ def _assumed(snapshot: Snapshot, able: Abilities) -> Length | None:
 
 def _ropes(text: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yield the settings of the rotary embedding: one map, or one for each kind of layer."""
-    told = next((t for k in ("rope_parameters", "rope_scaling") if isinstance(t := text.get(k), Mapping)), {})
-    inner = [v for v in told.values() if isinstance(v, Mapping)]
-    if inner and len(inner) == sum(v is not None for v in told.values()):
+    settings = next(
+        (t for k in ("rope_parameters", "rope_scaling") if isinstance(t := text.get(k), Mapping)), {}
+    )
+    inner = [v for v in settings.values() if isinstance(v, Mapping)]
+    if inner and len(inner) == sum(v is not None for v in settings.values()):
         yield from inner
-    elif told:
-        yield told
+    elif settings:
+        yield settings
 
 
 def _kind(rope: Mapping[str, Any]) -> str:
-    told = rope.get("rope_type", rope.get("type"))
-    return {"su": "longrope", "mrope": "default"}.get(str(told), str(told))
+    name = rope.get("rope_type", rope.get("type"))
+    return {"su": "longrope", "mrope": "default"}.get(str(name), str(name))
 
 
 def _scaled(base: Length, ropes: list[Mapping[str, Any]], able: Abilities) -> Length:
     unscaled = able.unscaled_ropes or SCALED
     tokens, factor, notes = base.tokens, 1.0, list[Reason]()
     for rope in ropes:
-        kind, told = _kind(rope), _factor(rope.get("factor"))
-        if kind in unscaled and told not in (None, 1.0):
-            notes.append(Reason(LengthReason.IN_IT_ALREADY, rope=kind, factor=told))
-        elif kind not in unscaled and told is not None:
-            factor = told
+        kind, rope_factor = _kind(rope), _factor(rope.get("factor"))
+        if kind in unscaled and rope_factor not in (None, 1.0):
+            notes.append(Reason(LengthReason.IN_IT_ALREADY, rope=kind, factor=rope_factor))
+        elif kind not in unscaled and rope_factor is not None:
+            factor = rope_factor
         original = _count(rope.get(ORIGINAL))
         if kind == "yarn" and able.yarn_from_original and kind not in unscaled and original is not None:
             tokens = original
@@ -161,36 +159,34 @@ def _scaled(base: Length, ropes: list[Mapping[str, Any]], able: Abilities) -> Le
     return replace(base, notes=(*base.notes, *dict.fromkeys(notes)))
 
 
-def _long(text: Mapping[str, Any], found: Length, ropes: list[Mapping[str, Any]], able: Abilities) -> Length:
-    """LongRoPE: vLLM starts with the original length, so that short prompts keep their quality."""
+def _long(text: Mapping[str, Any], length: Length, ropes: list[Mapping[str, Any]], able: Abilities) -> Length:
+    """Return the original length for LongRoPE: vLLM starts with it to keep the quality of short prompts."""
     original = _count(text.get(ORIGINAL)) or _defaults(text, able).get(ORIGINAL)
     if original is None or all(_kind(rope) != "longrope" for rope in ropes):
-        return found
-    note, quote = Reason(LengthReason.LONGROPE, tokens=found.tokens), f"{ORIGINAL}: {original}"
-    if found.named:
+        return length
+    note, quote = Reason(LengthReason.LONGROPE, tokens=length.tokens), f"{ORIGINAL}: {original}"
+    if length.named:
         return Length(original, Reason(LengthReason.NAMED, file=FILE, quote=quote), quote, (note,))
     return Length(original, Reason(LengthReason.ORIGINAL, key=ORIGINAL, tokens=original), "", (note,))
 
 
 def _window(snapshot: Snapshot) -> Iterator[Reason]:
-    """Yield a sliding window limits how far layers look back, and no engine's length."""
+    """Yield a note on the sliding window: it limits the attention of layers, and no engine's length."""
     text = text_config(config_of(snapshot))
     window = _count(text.get("sliding_window"))
     if window is not None and text.get("use_sliding_window") is not False:
         yield Reason(LengthReason.WINDOW, tokens=window)
 
 
-def _card(snapshot: Snapshot, found: Length) -> Iterator[Reason]:
-    """Yield what the card tells how to stretch; never switched on here, since it changes short prompts
-    too.
-    """
-    told = next((t for t in _told(snapshot.texts.get(CARD, "")) if t > found.tokens), None)
-    if told is not None:
-        yield Reason(LengthReason.STRETCHABLE, tokens=told)
+def _card(snapshot: Snapshot, length: Length) -> Iterator[Reason]:
+    """Yield the length that the card stretches to; importer never sets it, since short prompts change too."""
+    stretched = next((t for t in _stretched_lengths(snapshot.texts.get(CARD, "")) if t > length.tokens), None)
+    if stretched is not None:
+        yield Reason(LengthReason.STRETCHABLE, tokens=stretched)
 
 
-def _told(card: str) -> Iterator[int]:
-    """Lengths by the settings of YaRN in a card's examples: factor by original length."""
+def _stretched_lengths(card: str) -> Iterator[int]:
+    """Yield the lengths by YaRN's settings in a card's examples: factor times original length."""
     for match in islice(YARN.finditer(card), MOST_EXAMPLES):
         near = card[max(0, match.start() - NEAR) : match.end() + NEAR]
         factor, original = FACTOR.search(near), STRETCHED.search(near)
@@ -198,11 +194,13 @@ def _told(card: str) -> Iterator[int]:
             yield min(int(float(factor[1]) * int(original[1])), LARGEST)
 
 
-def _tokenizer(snapshot: Snapshot, found: Length) -> Iterator[Evidence]:
-    told = _count(snapshot.json(TOKENIZER).get("model_max_length"))
-    if told is not None and told != found.tokens:
-        reason = Reason(LengthReason.TOKENIZER, file=TOKENIZER, tokens=told)
-        yield Evidence(Rule.TOKENIZER, "max_model_len", told, TOKENIZER, reason, f"model_max_length: {told}")
+def _tokenizer(snapshot: Snapshot, length: Length) -> Iterator[Evidence]:
+    tokens = _count(snapshot.json(TOKENIZER).get("model_max_length"))
+    if tokens is not None and tokens != length.tokens:
+        reason = Reason(LengthReason.TOKENIZER, file=TOKENIZER, tokens=tokens)
+        yield Evidence(
+            Rule.TOKENIZER, "max_model_len", tokens, TOKENIZER, reason, f"model_max_length: {tokens}"
+        )
 
 
 def _count(value: object) -> int | None:

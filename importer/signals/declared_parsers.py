@@ -1,4 +1,7 @@
-"""Parsers that bear the name of the model type: lfm2 for lfm2, nemotron_v3 for nemotron_h."""
+"""Parsers that a tokenizer's configuration declares, and parsers with the name of the model type.
+
+Examples of the latter: lfm2 for lfm2, nemotron_v3 for nemotron_h.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +19,17 @@ FILE = "tokenizer_config.json"
 
 
 class ClaimReason(StrEnum):
-    """What a repository claims of its parsers."""
+    """Reasons for parsers that a repository declares."""
 
     TOOL_PARSER_TYPE = "tool-parser-type"
     RESPONSE_TEMPLATE = "response-template"
 
 
 def declared_parsers(snapshot: Snapshot, engine: str) -> list[Evidence]:
-    """``tool_parser_type`` is mlx-lm's own name; ``response_template`` is what vLLM's ``hf`` parsers read.
+    """Return the parsers that ``tokenizer_config.json`` declares.
 
-    The latter is heard last: ``hf`` refuses required and named tool choice, so a parser made for the format
-    is better wherever one reads it.
+    ``tool_parser_type`` holds mlx-lm's own name; vLLM's ``hf`` parsers read ``response_template``. The latter
+    has the lowest precedence: ``hf`` rejects required and named tool choice.
     """
     facts = []
     config = snapshot.json(FILE)
@@ -46,12 +49,12 @@ def declared_parsers(snapshot: Snapshot, engine: str) -> list[Evidence]:
 
 
 def _fields(template: object) -> str:
-    """Return the template as text to look into: its fields are named in it at varying depth."""
+    """Return the template as text to search: its fields stand at varying depth."""
     return "" if template is None else str(template)
 
 
 class KinReason(StrEnum):
-    """What a model type says of parsers."""
+    """Reasons for parsers by the model type."""
 
     NAMED = "named"
 
@@ -59,10 +62,10 @@ class KinReason(StrEnum):
 def model_type_match(
     snapshot: Snapshot, parsers: Mapping[str, Mapping[str, str]], *, thinks: bool
 ) -> list[Evidence]:
-    """Return a tool parser of exactly the type's name; a reasoning parser of its name or its line.
+    """Return a tool parser of exactly the type's name, and a reasoning parser of its name or its line.
 
-    ``parsers`` is the target engine's registry: field to names and their classes; ``thinks`` says that the
-    template shows reasoning, without which a type says nothing of it: one type has thinking and other models.
+    ``parsers`` is the target engine's registry: field to names and their classes. ``thinks`` is whether the
+    template shows reasoning; one model type has thinking and other models.
     """
     facts = []
     tools = parsers.get("tool_parser", {})
@@ -80,14 +83,12 @@ def model_type_match(
 
 
 def exact(model_type: str, names: Iterable[str]) -> str | None:
-    """Return the parser whose name is the type, punctuation aside."""
+    """Return the parser with the name of the type, punctuation aside."""
     return next((n for n in names if _plain(n) == _plain(model_type) != ""), None)
 
 
 def of_line(model_type: str, names: Mapping[str, str]) -> str | None:
-    """Return the only parser of the type's line, unless its version differs; where a line has several,
-    none.
-    """
+    """Return the only parser of the type's line, unless its version differs; ``None`` for several."""
     line = [n for n in names if _stem(n) == _stem(model_type) != ""]
     if len({names[n] for n in line}) != 1:
         return None
@@ -105,5 +106,5 @@ def _stem(name: str) -> str:
 
 
 def _number(name: str) -> str:
-    found = re.search(r"[0-9]+", name)
-    return found[0] if found else ""
+    match = re.search(r"[0-9]+", name)
+    return match[0] if match else ""

@@ -1,4 +1,4 @@
-"""What one version of an engine can load and does by itself; ``engines.abilities`` reads the files."""
+"""Abilities of one engine version and the machine it runs on; ``engines.abilities`` reads the files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Kind = Literal["cpu", "cuda", "rocm", "metal"]
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What an engine is to run on: kind of device, NVIDIA's compute capability (89 for 8.9), name."""
+    """The target device of an engine: its kind, NVIDIA's compute capability (89 for 8.9), its name."""
 
     kind: Kind
     capability: int | None = None
@@ -20,28 +20,28 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """Empty where nothing is known: an absent name says nothing then.
+    """What one version of an engine can load and does by default; an empty field is unknown.
 
-    ``architectures``      that it serves itself, with what is special: ``hybrid``, ``image:1``, ``audio?``.
+    ``architectures``      that it serves itself, with their traits: ``hybrid``, ``image:1``, ``audio?``.
     ``removed``            architectures that it served up to a version.
-    ``model_types``        whose configuration it (or its transformers) knows without code of a repository.
-    ``tokenizer_types``    model types whose tokenizer it knows without code of a repository.
-    ``remapped``           model types that it takes for another (mlx).
-    ``methods``            quantisation method to the least compute capability, 0 where none is said.
-    ``deprecated``         methods that it refuses unless it is told to allow them.
+    ``model_types``        with a configuration that it (or its transformers) has without a repository's code.
+    ``tokenizer_types``    model types with a tokenizer that it has without a repository's code.
+    ``remapped``           model types that it loads as another (mlx).
+    ``methods``            quantisation method to the least compute capability, 0 where there is no bound.
+    ``deprecated``         methods that it rejects without a flag that allows them.
     ``schemes``            scheme of compressed-tensors to the least compute capability.
     ``formats``            of compressed-tensors that it reads (mlx).
-    ``fp8_types``          model types whose FP8 weights it turns into its own (mlx).
+    ``fp8_types``          model types with FP8 weights that it converts to its own (mlx).
     ``processors``         ``method/scheme`` to why it does not run on processors; empty where it does.
     ``refused``            ``method/scheme`` to why it runs on no device.
     ``context_keys``       keys of a config that name a context length.
     ``lengths``            model type to the lengths its class has under keys that the config lacks.
-    ``unscaled_ropes``     kinds of rope whose factor is in the length already.
+    ``unscaled_ropes``     kinds of rope with a factor that the length already contains.
     ``yarn_from_original`` whether YaRN's factor multiplies the original length.
-    ``mtp_types``, ``mtp_architectures``  for which it drafts with the model's own heads.
-    ``drafts_on_processors``  whether it drafts there at all.
-    ``prefix_caching``     way of attending to whether it is on by itself.
-    ``takes_kv_scheme``    the scheme of compressed-tensors for the KV cache is in force by itself.
+    ``mtp_types``, ``mtp_architectures``  that it drafts for with the model's own heads.
+    ``drafts_on_processors``  whether it drafts on CPUs at all.
+    ``prefix_caching``     class of attention to whether prefix caching is on by default.
+    ``takes_kv_scheme``    whether it applies the scheme of compressed-tensors for the KV cache by default.
     """
 
     engine: str = ""
@@ -70,11 +70,11 @@ class Abilities:
 
     @property
     def label(self) -> str:
-        """Engine and version, for sentences."""
+        """Return engine and version for messages."""
         return f"{self.engine} {self.version}" if self.version else self.engine or "the engine"
 
     def traits(self, architectures: tuple[str, ...]) -> tuple[str, ...]:
-        """Return what is special of the first architecture that it serves."""
+        """Return the traits of the first architecture that it serves."""
         return next((self.architectures[a] for a in architectures if a in self.architectures), ())
 
 

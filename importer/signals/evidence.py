@@ -1,4 +1,4 @@
-"""Rules: by which reader a fact was found, in the order in which facts are heard."""
+"""Evidence: a fact with its rule, source, reason and quote; the rules stand in their precedence."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Status = Literal["user", "proved", "declared", "vendor", "table", "engine-defaul
 
 
 class Rule(StrEnum):
-    """Every rule; the first one that speaks on a decision is heard.
+    """All rules in their precedence: the first rule with evidence on a key decides.
 
-    ``status``        what a decision gets that rests on it; ``None``: it is only shown, and decides nothing.
+    ``status``        of a decision by it; ``None``: the evidence is only shown and decides nothing.
     ``rank``          its place in this order.
-    ``names_parsers`` whether it claims a tool parser or a reasoning parser.
+    ``names_parsers`` whether it declares a tool parser or a reasoning parser.
     """
 
     status: Status | None
@@ -36,14 +36,14 @@ class Rule(StrEnum):
     KIND_TAG = "kind-tag", "vendor"
     KIND_MODEL_TYPE = "kind-model-type", "table"
     KIND_DEFAULT = "kind-default", "table"
-    FIT = "fit", "engine-default"  # what the memory of the device asks for
+    FIT = "fit", "engine-default"  # what the memory of the device requires
     GENERATION_CONFIG = "generation-config", "vendor"
     CONFIG = "config", "vendor"
     CARD_HEADER = "card-header", "vendor"
     CARD = "card", "vendor"
     CARD_EXAMPLE = "card-example", "vendor"
-    FILES = "files", "vendor"  # which files the repository lists
-    GIVEN_TEMPLATE = "given-template", "declared", True
+    FILES = "files", "vendor"  # the listed files of the repository
+    TEMPLATE_OVERRIDE = "given-template", "declared", True
     REPOSITORY_CLAIM = "repository-claim", "declared", True
     MODEL_TYPE = "model-type", "table", True
     FAMILY_TABLE = "family-table", "table", True
@@ -55,7 +55,7 @@ class Rule(StrEnum):
     RESPONSE_TEMPLATE = "response-template", "declared", True
     SAMPLING_TABLE = "sampling-table", "table"
     GENERATION_CONFIG_IMPLIED = "generation-config-implied", "vendor"
-    GENERATION_CONFIG_USUAL = "generation-config-usual", "vendor"  # for the way that is not the document's
+    GENERATION_CONFIG_USUAL = "generation-config-usual", "vendor"  # for the mode that is not the document's
     END_TOKENS = "end-tokens", "vendor"
     END_OF_TURN = "end-of-turn", "vendor"
     MACHINE = "machine", "engine-default"
@@ -72,7 +72,7 @@ class Rule(StrEnum):
 
 
 class Source(StrEnum):
-    """What facts are read from that is no file, table or engine; files go by their names."""
+    """Sources of facts other than files, tables and engines; a file is named by its path."""
 
     TEMPLATE = "the chat template"
     LISTING = "the listed files"
@@ -84,7 +84,7 @@ class Source(StrEnum):
 
 
 class Severity(StrEnum):
-    """What a reviewer must not miss: a reason around the reason."""
+    """Severity of a reason, kept as a reason around the reason."""
 
     WARNING = "warning"
 
@@ -93,12 +93,12 @@ class Severity(StrEnum):
 class Evidence:
     """One fact.
 
-    ``rule``    which reader found it; ``Rule`` has them in the order in which they are heard.
-    ``key``     the decision it speaks on: ``kind``, ``tool_parser``, ``parameters.temperature`` …
-    ``value``   a JSON value; ``None`` says *known to have none*.
-    ``source``  the file, table or tag it was read from, else a ``Source``.
-    ``reason``  what it says, as a kind with fields.
-    ``quote``   the words it rests on, short and verbatim.
+    ``rule``    kind of evidence; ``Rule`` has them in their precedence.
+    ``key``     key of the decision: ``kind``, ``tool_parser``, ``parameters.temperature`` …
+    ``value``   a JSON value; ``None`` means *known to have none*.
+    ``source``  the file, table or tag of the fact, else a ``Source``.
+    ``reason``  a kind with fields.
+    ``quote``   the words of the source, short and verbatim.
     """
 
     rule: Rule
@@ -110,10 +110,10 @@ class Evidence:
 
 
 def warning(reason: Reason) -> Reason:
-    """Return the same reason, marked as one that a reviewer must not miss."""
+    """Return the reason, marked as a warning."""
     return Reason(Severity.WARNING, reason=reason)
 
 
 def is_warning(reason: Reason) -> bool:
-    """Return whether a reason tells of something that will go wrong."""
+    """Return whether the reason is marked as a warning."""
     return reason.kind is Severity.WARNING

@@ -1,6 +1,6 @@
-"""What a model's name says: its family, the family's parsers and sampling values.
+"""Evidence from a model's name and model type: the family, its parsers and its sampling values.
 
-A name only claims. The template, read by the engine's own parsers, is heard before it.
+A name is weak evidence. The proof with the template has precedence over it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SAMPLING_SOURCE = "inference_defaults.json"
 
 
 class ModelNameReason(StrEnum):
-    """What a name or a model type says by the tables."""
+    """Reasons from the tables for a name or a model type."""
 
     FAMILY = "family"
     PARSER = "parser"
@@ -31,27 +31,27 @@ class ModelNameReason(StrEnum):
 
 
 def match(table: Table, name: str) -> Match | None:
-    """Return the table's row for a name in any spelling, or ``None``."""
+    """Return the match of a table's row with a name in any spelling, or ``None``."""
     return table.find(normalise(name))
 
 
 def match_names(names: Iterable[str], table: Table | None = None) -> list[dict[str, Any]]:
-    """Return what the tables alone say of each name, without files and network."""
+    """Return the tables' values for each name, without files and network."""
     table = table or parser_table()
     return [_line(name, match(table, name)) for name in names]
 
 
 def evidence(snapshot: Snapshot, ignore_name: bool = False) -> list[Evidence]:
-    """Claims from the model's name, from the models it was made from, and from its ``model_type``.
+    """Return evidence from the model's name, then from its base models, then from its ``model_type``.
 
-    Each says only what those before it left open. ``ignore_name`` leaves ``model_type`` alone to speak.
+    Each adds only keys that the ones before it lack. With ``ignore_name`` only ``model_type`` counts.
     """
     facts: list[Evidence] = []
     if not ignore_name:
         facts += from_name(own_name(snapshot))
         for base in base_models(snapshot):
-            facts += _unsaid(facts, from_name(base, Rule.BASE_MODEL_FAMILY))
-    return facts + _unsaid(facts, _from_type(snapshot))
+            facts += _of_other_keys(facts, from_name(base, Rule.BASE_MODEL_FAMILY))
+    return facts + _of_other_keys(facts, _from_type(snapshot))
 
 
 def own_name(snapshot: Snapshot) -> str:
@@ -62,36 +62,40 @@ def own_name(snapshot: Snapshot) -> str:
 
 
 def base_models(snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the models this one says it was made from: the card's ``base_model``, then ``_name_or_path``."""
+    """Return the declared base models: the card's ``base_model``, then ``_name_or_path``."""
     card = snapshot.info.get("card")
     listed = card.get("base_model") if isinstance(card, Mapping) else None
     listed = listed if isinstance(listed, list) else [listed]
     path = config_of(snapshot).get("_name_or_path")
-    found = [b for b in (*listed, path) if isinstance(b, str) and b.strip()]
-    return tuple(dict.fromkeys(b for b in found if normalise(b) != normalise(own_name(snapshot))))
+    names = [b for b in (*listed, path) if isinstance(b, str) and b.strip()]
+    return tuple(dict.fromkeys(b for b in names if normalise(b) != normalise(own_name(snapshot))))
 
 
 def from_name(name: str, rule: Rule = Rule.FAMILY_TABLE) -> list[Evidence]:
-    """Return what the tables say of one name; ``rule`` tells whose name it is."""
+    """Return the tables' evidence for one name; ``rule`` distinguishes own name and base model."""
     facts = []
-    found = match(parser_table(), name)
-    if found is not None and (rule is Rule.FAMILY_TABLE or found.kind == "chat"):
-        facts += _claims(found, name, rule)
+    row_match = match(parser_table(), name)
+    if row_match is not None and (rule is Rule.FAMILY_TABLE or row_match.kind == "chat"):
+        facts += _claims(row_match, name, rule)
     sampling = sampling_table().find(normalise(name))
     return facts if sampling is None else facts + _sampling(sampling, name)
 
 
-def _claims(found: Match, name: str, rule: Rule) -> list[Evidence]:
-    base, family = None if rule is Rule.FAMILY_TABLE else name, found.row.label
+def _claims(row_match: Match, name: str, rule: Rule) -> list[Evidence]:
+    base, family = None if rule is Rule.FAMILY_TABLE else name, row_match.row.label
     reason = Reason(ModelNameReason.FAMILY, base=base, family=family)
-    facts = [Evidence(rule, "family", family, SOURCE, reason, found.quote)]
-    bare = found.kind == "base" and found.row.kind == "chat"
-    note = found.row.notes if not bare and found.row.notes and found.kind == found.row.kind else None
-    for key, parser in found.parsers.items():
+    facts = [Evidence(rule, "family", family, SOURCE, reason, row_match.quote)]
+    bare = row_match.kind == "base" and row_match.row.kind == "chat"
+    note = (
+        row_match.row.notes
+        if not bare and row_match.row.notes and row_match.kind == row_match.row.kind
+        else None
+    )
+    for key, parser in row_match.parsers.items():
         reason = Reason(
             ModelNameReason.PARSER, base=base, family=family, field=key, parser=parser, note=note, bare=bare
         )
-        facts.append(Evidence(rule, key, parser, SOURCE, reason, found.quote))
+        facts.append(Evidence(rule, key, parser, SOURCE, reason, row_match.quote))
     return facts
 
 
@@ -114,7 +118,7 @@ def _of_row(
 
 
 def _from_type(snapshot: Snapshot) -> list[Evidence]:
-    """Claims from a ``model_type`` that one family has for itself."""
+    """Return evidence from a ``model_type`` that only one family has."""
     for model_type in model_types(snapshot):
         row = parser_table().find_type(model_type)
         if row is not None:
@@ -128,17 +132,17 @@ def _from_type(snapshot: Snapshot) -> list[Evidence]:
     return []
 
 
-def _unsaid(heard: list[Evidence], more: list[Evidence]) -> list[Evidence]:
-    keys = {e.key for e in heard}
+def _of_other_keys(facts: list[Evidence], more: list[Evidence]) -> list[Evidence]:
+    keys = {e.key for e in facts}
     return [e for e in more if e.key not in keys]
 
 
-def _line(name: str, found: Match | None) -> dict[str, Any]:
+def _line(name: str, row_match: Match | None) -> dict[str, Any]:
     sampling = sampling_table().find(normalise(name))
-    parsers = {} if found is None else found.parsers
+    parsers = {} if row_match is None else row_match.parsers
     return {
         "model_id": name,
-        "family": None if found is None else found.row.label,
+        "family": None if row_match is None else row_match.row.label,
         "tool_parser": parsers.get("tool_parser"),
         "reasoning_parser": parsers.get("reasoning_parser"),
         "sampling": {} if sampling is None else dict(sampling.values),

@@ -1,7 +1,7 @@
-"""What kind of model a repository holds: architecture, files, name and tags, heard together.
+"""The kind of model in a repository, by its architecture, files, name and tags.
 
-Architecture, files and name are strong facts, heard in this order. The Hub's tags are often wrong or
-missing: they are heard only where no strong fact speaks and nothing says that the model chats.
+Architecture, files and name are strong facts, in this precedence. The Hub's tags are often wrong or
+missing: they count only without a strong fact and without evidence for a chat model.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from importer.signals.tables import parser_table
 
 
 class NotChat(StrEnum):
-    """Kinds of models that nobody chats with."""
+    """Kinds of models that are not for chat."""
 
     EMBEDDING = "embedding"
     RERANKER = "reranker"
@@ -33,7 +33,7 @@ class NotChat(StrEnum):
 
 
 class KindRemedy(StrEnum):
-    """What to import, or to serve with, instead."""
+    """Remedies for a model that cannot be imported."""
 
     DRAFTED = "drafted"
     OTHER_ENGINE = "other-engine"
@@ -43,7 +43,7 @@ class KindRemedy(StrEnum):
 
 NOT_CHAT = frozenset(kind.value for kind in NotChat)
 
-# Parts of class names that tell the kind; the first kind that fits is meant.
+# Parts of class names that show the kind; the first kind that fits wins.
 _ARCHITECTURES = {
     "draft": "eagle(?!2) speculator medusa dflash mtpmodel draft",
     "reward": "reward",
@@ -94,12 +94,12 @@ _TEMPLATE_FILES = ("chat_template.jinja", "chat_template.json", "additional_chat
 
 
 class KindReason(StrEnum):
-    """What says which kind of model it is."""
+    """Reasons for the kind of a model."""
 
     ARCHITECTURE = "architecture"
     KEY = "key"
     FILE = "file"
-    NAME_SAYS_KIND = "name-says-kind"
+    KIND_BY_NAME = "name-says-kind"
     TAG = "tag"
     TEMPLATE = "template"
     MODEL_TYPE = "model-type"
@@ -124,7 +124,7 @@ class KindFinding:
     made_from: str | None = None
 
     def error(self, repo: str) -> RepositoryError | None:
-        """Return why no document can be made, or ``None``."""
+        """Return the error for a kind without a document, or ``None``."""
         if self.kind == "gguf-only":
             original = Reason(KindRemedy.ORIGINAL)
             if self.made_from:
@@ -138,7 +138,7 @@ class KindFinding:
 
 
 def find_kind(snapshot: Snapshot, ignore_name: bool = False) -> KindFinding:
-    """Return the kind of model. What is missing is no fact; ``ignore_name`` leaves out id, card and tags."""
+    """Return the kind of model; ``ignore_name`` leaves out id, card and tags."""
     strong = [*_from_architecture(snapshot), *_from_files(snapshot)]
     weak: list[Evidence] = []
     if not ignore_name:
@@ -181,18 +181,18 @@ def _from_files(snapshot: Snapshot) -> Iterator[Evidence]:
 
 
 def _from_name(snapshot: Snapshot) -> Iterator[Evidence]:
-    found = match(parser_table(), own_name(snapshot))
-    if found is not None and found.kind != "chat":
-        reason = Reason(KindReason.NAME_SAYS_KIND, of=found.kind)
-        yield _fact(Rule.KIND_NAME, found.kind, "parser_defaults.json", reason, found.quote)
+    row_match = match(parser_table(), own_name(snapshot))
+    if row_match is not None and row_match.kind != "chat":
+        reason = Reason(KindReason.KIND_BY_NAME, of=row_match.kind)
+        yield _fact(Rule.KIND_NAME, row_match.kind, "parser_defaults.json", reason, row_match.quote)
 
 
 def _from_tags(snapshot: Snapshot) -> Iterator[Evidence]:
     info = snapshot.info
     tags = info.get("tags")
-    told = [("pipeline_tag", info.get("pipeline_tag")), ("library_name", info.get("library_name"))]
-    told += [("tags", tag) for tag in tags] if isinstance(tags, (list, tuple)) else []
-    for source, tag in told:
+    fields = [("pipeline_tag", info.get("pipeline_tag")), ("library_name", info.get("library_name"))]
+    fields += [("tags", tag) for tag in tags] if isinstance(tags, (list, tuple)) else []
+    for source, tag in fields:
         if isinstance(tag, str) and tag in _TAGS:
             yield _fact(Rule.KIND_TAG, _TAGS[tag], source, Reason(KindReason.TAG, field=source, tag=tag), tag)
 
@@ -217,10 +217,10 @@ def _chats(snapshot: Snapshot, ignore_name: bool) -> Iterator[Evidence]:
     if words:
         quote = words.group().strip("-")
         yield _fact(Rule.KIND_NAME, "chat", Source.NAME, Reason(KindReason.NAME_HAS_WORD, word=quote), quote)
-    found = match(parser_table(), own_name(snapshot))
-    if found is not None and found.kind == "chat" and found.parsers:
-        reason = Reason(KindReason.FAMILY, family=found.row.label)
-        yield _fact(Rule.KIND_NAME, "chat", "parser_defaults.json", reason, found.quote)
+    row_match = match(parser_table(), own_name(snapshot))
+    if row_match is not None and row_match.kind == "chat" and row_match.parsers:
+        reason = Reason(KindReason.FAMILY, family=row_match.row.label)
+        yield _fact(Rule.KIND_NAME, "chat", "parser_defaults.json", reason, row_match.quote)
 
 
 def _template_place(snapshot: Snapshot) -> str | None:
@@ -233,16 +233,14 @@ def _template_place(snapshot: Snapshot) -> str | None:
     for path in ("tokenizer_config.json", "processor_config.json"):
         if snapshot.json(path).get("chat_template"):
             return path
-    told = snapshot.info.get("config")
-    inside = told.get("tokenizer_config") if isinstance(told, dict) else None
-    told_template = isinstance(inside, dict) and inside.get("chat_template")
-    return Source.HUB if told_template else None
+    config = snapshot.info.get("config")
+    inside = config.get("tokenizer_config") if isinstance(config, dict) else None
+    template = isinstance(inside, dict) and inside.get("chat_template")
+    return Source.HUB if template else None
 
 
 def _without_template(snapshot: Snapshot) -> tuple[str, tuple[Evidence, ...]]:
-    """Return a tokenizer's settings without any template are a base model's; without them nothing is
-    known.
-    """
+    """Return ``base`` where the tokenizer's settings have no template; ``chat`` where nothing is known."""
     file = "tokenizer_config.json"
     if snapshot.json(file):
         reason = Reason(KindReason.NO_TEMPLATE, file=file)

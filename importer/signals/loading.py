@@ -1,6 +1,6 @@
-"""Whether an engine's version can load a model: its architecture, its weights, on a kind of device.
+"""Verdicts on whether an engine's version can load a model: architecture and weights, on a kind of device.
 
-Only what the engine's own sources or a trial show counts as known; ``None`` says that nothing does.
+Only the engine's own sources and trials count as knowledge; ``None`` is unknown.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from importer.signals.quantisation import MLX, Quantised, read
 MLX_ENGINES = ("mlx", "mlx-vlm", "vllm-mlx")
 # Names that vLLM resolves to another before it looks a method up.
 ALIASES = {"auto-round": "inc", "autoround": "inc", "intel/auto-round": "inc"}
-# The methods in which vLLM keeps ModelOpt's algorithms apart.
+# vLLM's own methods for ModelOpt's algorithms.
 MODELOPT = {
     "nvfp4": "modelopt_fp4",
     "nvfp4a16": "modelopt_fp4",
@@ -32,7 +32,7 @@ EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_expe
 
 
 class LoadReason(StrEnum):
-    """What an engine's version makes of a model's architecture and weights."""
+    """Reasons why an engine's version can load a model, or cannot."""
 
     TOGETHER = "together"
     DEPRECATED = "deprecated"
@@ -60,9 +60,11 @@ class LoadReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LoadVerdict:
-    """``can`` is ``None`` where it is not known; ``reason`` is ``None`` where there is nothing to say.
+    """Whether an engine can load a model.
 
-    ``here`` tells a refusal that another device would not share.
+    ``can``     ``None`` where it is unknown.
+    ``reason``  ``None`` where there is nothing to report.
+    ``here``    whether a rejection holds for this device alone.
     """
 
     can: bool | None
@@ -71,39 +73,43 @@ class LoadVerdict:
 
 
 def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evidence]:
-    """Return what the chosen engine makes of architecture and weights, as reasons of the decisions they
-    concern.
-    """
+    """Return the engine's verdicts on architecture and weights, as evidence for their keys."""
     facts = []
     served = serves(snapshot, able)
     if served.reason is not None:
-        facts.append(Evidence(Rule.ENGINE, "backend", able.engine, able.label, _told(served, served.reason)))
-    found = read(snapshot)
-    if found is not None:
-        verdict = loads(found, snapshot, able, machine)
+        facts.append(
+            Evidence(Rule.ENGINE, "backend", able.engine, able.label, _marked(served, served.reason))
+        )
+    quantised = read(snapshot)
+    if quantised is not None:
+        verdict = loads(quantised, snapshot, able, machine)
         if verdict.reason is not None:
-            reason = _told(verdict, verdict.reason)
-            facts.append(Evidence(Rule.ENGINE, "quantization", found.method, able.label, reason))
-        if ALIASES.get(found.method, found.method) in able.deprecated:
-            reason = Reason(LoadReason.DEPRECATED, engine=able.label, method=found.method)
+            reason = _marked(verdict, verdict.reason)
+            facts.append(Evidence(Rule.ENGINE, "quantization", quantised.method, able.label, reason))
+        if ALIASES.get(quantised.method, quantised.method) in able.deprecated:
+            reason = Reason(LoadReason.DEPRECATED, engine=able.label, method=quantised.method)
             facts.append(Evidence(Rule.ENGINE, ALLOW, True, able.label, reason))
     return facts
 
 
-def _told(verdict: LoadVerdict, reason: Reason) -> Reason:
-    """Return a refusal is a warning."""
+def _marked(verdict: LoadVerdict, reason: Reason) -> Reason:
+    """Return the reason, marked as a warning where the verdict is a rejection."""
     return warning(reason) if verdict.can is False else reason
 
 
 def fits(snapshot: Snapshot, able: Abilities, machine: Machine) -> LoadVerdict:
-    """Return both together: the first that says no, else the first that does not know, else yes."""
-    found = read(snapshot)
-    asked = [serves(snapshot, able)]
-    asked += [loads(found, snapshot, able, machine)] if found is not None else []
-    refused = next((v for v in asked if v.can is False), None)
-    unsure = next((v for v in asked if v.can is None), None)
-    said = tuple(v.reason for v in asked if v.reason is not None)
-    return refused or unsure or LoadVerdict(True, Reason(LoadReason.TOGETHER, reasons=said) if said else None)
+    """Return the verdict on architecture and weights: the first rejection, else unknown, else yes."""
+    quantised = read(snapshot)
+    verdicts = [serves(snapshot, able)]
+    verdicts += [loads(quantised, snapshot, able, machine)] if quantised is not None else []
+    refused = next((v for v in verdicts if v.can is False), None)
+    unsure = next((v for v in verdicts if v.can is None), None)
+    reasons = tuple(v.reason for v in verdicts if v.reason is not None)
+    return (
+        refused
+        or unsure
+        or LoadVerdict(True, Reason(LoadReason.TOGETHER, reasons=reasons) if reasons else None)
+    )
 
 
 def serves(snapshot: Snapshot, able: Abilities) -> LoadVerdict:
@@ -115,114 +121,122 @@ def serves(snapshot: Snapshot, able: Abilities) -> LoadVerdict:
         return LoadVerdict(None)
     if any(a in able.architectures for a in named):
         return LoadVerdict(True)
-    gone = next((a for a in named if a in able.removed), None)
-    if gone is not None:
-        last = able.removed[gone]
-        return LoadVerdict(False, Reason(LoadReason.REMOVED, engine=able.label, architecture=gone, last=last))
+    removed = next((a for a in named if a in able.removed), None)
+    if removed is not None:
+        last = able.removed[removed]
+        return LoadVerdict(
+            False, Reason(LoadReason.REMOVED, engine=able.label, architecture=removed, last=last)
+        )
     return LoadVerdict(None, Reason(LoadReason.NOT_ITS_OWN, engine=able.label, architecture=named[0]))
 
 
 def _serves_mlx(snapshot: Snapshot, able: Abilities) -> LoadVerdict:
-    told = model_type(snapshot)
-    if not able.model_types or told is None or config_of(snapshot).get("model_file"):
+    type_name = model_type(snapshot)
+    if not able.model_types or type_name is None or config_of(snapshot).get("model_file"):
         return LoadVerdict(None)
-    if able.remapped.get(told, told) in able.model_types:
+    if able.remapped.get(type_name, type_name) in able.model_types:
         return LoadVerdict(True)
-    return LoadVerdict(False, Reason(LoadReason.NO_MODEL_TYPE, engine=able.label, model_type=told))
+    return LoadVerdict(False, Reason(LoadReason.NO_MODEL_TYPE, engine=able.label, model_type=type_name))
 
 
-def loads(found: Quantised, snapshot: Snapshot, able: Abilities, machine: Machine) -> LoadVerdict:
-    """Return whether the engine reads weights that are quantised so."""
+def loads(quantised: Quantised, snapshot: Snapshot, able: Abilities, machine: Machine) -> LoadVerdict:
+    """Return whether the engine reads weights with this quantisation."""
     if able.engine in MLX_ENGINES:
-        return _loads_mlx(found, snapshot, able)
-    if found.method == MLX:
+        return _loads_mlx(quantised, snapshot, able)
+    if quantised.method == MLX:
         return LoadVerdict(False, Reason(LoadReason.MLX_WEIGHTS, engine=able.engine))
     if not able.methods:
         return LoadVerdict(None)
-    method = ALIASES.get(found.method, found.method)
+    method = ALIASES.get(quantised.method, quantised.method)
     if method not in able.methods:
-        return LoadVerdict(False, Reason(LoadReason.NO_METHOD, engine=able.label, method=found.method))
-    if found.key in able.refused:
-        why = able.refused[found.key]
+        return LoadVerdict(False, Reason(LoadReason.NO_METHOD, engine=able.label, method=quantised.method))
+    if quantised.key in able.refused:
+        why = able.refused[quantised.key]
         return LoadVerdict(
-            False, Reason(LoadReason.REFUSED, engine=able.label, quantisation=found.label, words=why)
+            False, Reason(LoadReason.REFUSED, engine=able.label, quantisation=quantised.label, words=why)
         )
-    if not found.named:
+    if not quantised.named:
         return LoadVerdict(False, Reason(LoadReason.NOT_NAMED, engine=able.label))
     if machine.kind == "cpu":
-        return _on_processors(found, snapshot, able)
-    return _on_cards(found, method, able, machine)
+        return _on_processors(quantised, snapshot, able)
+    return _on_cards(quantised, method, able, machine)
 
 
-def _on_processors(found: Quantised, snapshot: Snapshot, able: Abilities) -> LoadVerdict:
+def _on_processors(quantised: Quantised, snapshot: Snapshot, able: Abilities) -> LoadVerdict:
     experts = any(key in text_config(config_of(snapshot)) for key in EXPERTS)
-    key = next((k for k in _trials(found, experts) if k in able.processors), None)
+    key = next((k for k in _trials(quantised, experts) if k in able.processors), None)
     if key is None:
-        return LoadVerdict(None, Reason(LoadReason.NOT_TRIED, engine=able.label, quantisation=found.label))
+        return LoadVerdict(
+            None, Reason(LoadReason.NOT_TRIED, engine=able.label, quantisation=quantised.label)
+        )
     why = able.processors[key]
     if why:
         reason = Reason(
-            LoadReason.TRIAL_FAILED, engine=able.label, quantisation=found.label, words=why,
-            needs=needs(found, able),
+            LoadReason.TRIAL_FAILED, engine=able.label, quantisation=quantised.label, words=why,
+            needs=needs(quantised, able),
         )  # fmt: skip
         return LoadVerdict(False, reason, here=True)
-    return LoadVerdict(True, Reason(LoadReason.ON_PROCESSORS, engine=able.label, quantisation=found.label))
+    return LoadVerdict(
+        True, Reason(LoadReason.ON_PROCESSORS, engine=able.label, quantisation=quantised.label)
+    )
 
 
-def _trials(found: Quantised, experts: bool) -> Iterator[str]:
+def _trials(quantised: Quantised, experts: bool) -> Iterator[str]:
     if experts:
-        yield f"{found.key}/experts"
-    yield found.key
+        yield f"{quantised.key}/experts"
+    yield quantised.key
 
 
-def _on_cards(found: Quantised, method: str, able: Abilities, machine: Machine) -> LoadVerdict:
+def _on_cards(quantised: Quantised, method: str, able: Abilities, machine: Machine) -> LoadVerdict:
     if machine.kind != "cuda":
         return LoadVerdict(None)
-    least = _least(found, method, able)
+    least = _least(quantised, method, able)
     if machine.capability is not None and machine.capability < least:
         reason = Reason(
-            LoadReason.TOO_OLD_A_CARD, engine=able.label, quantisation=found.label, least=least / 10,
+            LoadReason.TOO_OLD_A_CARD, engine=able.label, quantisation=quantised.label, least=least / 10,
             device=machine.name, capability=machine.capability / 10,
         )  # fmt: skip
         return LoadVerdict(False, reason, here=True)
-    return LoadVerdict(True, Reason(LoadReason.DETECTED, engine=able.label, needs=needs(found, able)))
+    return LoadVerdict(True, Reason(LoadReason.DETECTED, engine=able.label, needs=needs(quantised, able)))
 
 
-def needs(found: Quantised, able: Abilities) -> Reason:
-    """Return the NVIDIA cards that can."""
-    least = _least(found, ALIASES.get(found.method, found.method), able)
+def needs(quantised: Quantised, able: Abilities) -> Reason:
+    """Return the reason that names the NVIDIA cards with kernels for the weights."""
+    least = _least(quantised, ALIASES.get(quantised.method, quantised.method), able)
     return Reason(LoadReason.NEEDS_CARD, least=least / 10 if least > 1 else None)
 
 
-def _least(found: Quantised, method: str, able: Abilities) -> int:
-    """Of compressed-tensors and ModelOpt the scheme decides too; fp8 has kernels of several demands."""
-    scheme = found.scheme or ""
+def _least(quantised: Quantised, method: str, able: Abilities) -> int:
+    """Return the least compute capability (89 for 8.9), by method and, where it counts, by scheme."""
+    scheme = quantised.scheme or ""
     method = MODELOPT.get(scheme, method) if method == "modelopt" else method
     by_scheme = able.schemes.get(scheme, able.schemes.get("fp8", 0) if scheme.startswith("fp8-") else 0)
     return max(able.methods.get(method, 0), by_scheme if method == "compressed-tensors" else 0)
 
 
-def _loads_mlx(found: Quantised, snapshot: Snapshot, able: Abilities) -> LoadVerdict:
-    if found.method == MLX:
+def _loads_mlx(quantised: Quantised, snapshot: Snapshot, able: Abilities) -> LoadVerdict:
+    if quantised.method == MLX:
         return LoadVerdict(True, Reason(LoadReason.MLX_READS, engine=able.engine))
     if not able.methods:
         return LoadVerdict(None)
-    if found.method not in able.methods:
+    if quantised.method not in able.methods:
         return LoadVerdict(
-            False, Reason(LoadReason.DOES_NOT_READ, engine=able.label, quantisation=found.label)
+            False, Reason(LoadReason.DOES_NOT_READ, engine=able.label, quantisation=quantised.label)
         )
-    if found.method == "compressed-tensors" and able.formats and found.form not in able.formats:
-        return LoadVerdict(False, Reason(LoadReason.NOT_THE_FORMAT, engine=able.label, format=found.form))
-    if found.method == "modelopt" and able.engine == "mlx" and found.scheme not in NVFP4:
-        return LoadVerdict(False, Reason(LoadReason.NVFP4_ONLY, engine=able.label, scheme=found.scheme))
-    if found.method == "fp8" and able.engine == "mlx":
-        return _fp8_mlx(found, snapshot, able)
-    return LoadVerdict(True, Reason(LoadReason.CONVERTED, engine=able.label, quantisation=found.label))
+    if quantised.method == "compressed-tensors" and able.formats and quantised.form not in able.formats:
+        return LoadVerdict(False, Reason(LoadReason.NOT_THE_FORMAT, engine=able.label, format=quantised.form))
+    if quantised.method == "modelopt" and able.engine == "mlx" and quantised.scheme not in NVFP4:
+        return LoadVerdict(False, Reason(LoadReason.NVFP4_ONLY, engine=able.label, scheme=quantised.scheme))
+    if quantised.method == "fp8" and able.engine == "mlx":
+        return _fp8_mlx(quantised, snapshot, able)
+    return LoadVerdict(True, Reason(LoadReason.CONVERTED, engine=able.label, quantisation=quantised.label))
 
 
-def _fp8_mlx(found: Quantised, snapshot: Snapshot, able: Abilities) -> LoadVerdict:
-    told = str(model_type(snapshot))
-    if able.remapped.get(told, told) in able.fp8_types:
-        reason = Reason(LoadReason.MADE_WHOLE, engine=able.label, quantisation=found.label, model_type=told)
+def _fp8_mlx(quantised: Quantised, snapshot: Snapshot, able: Abilities) -> LoadVerdict:
+    type_name = str(model_type(snapshot))
+    if able.remapped.get(type_name, type_name) in able.fp8_types:
+        reason = Reason(
+            LoadReason.MADE_WHOLE, engine=able.label, quantisation=quantised.label, model_type=type_name
+        )
         return LoadVerdict(True, reason)
-    return LoadVerdict(None, Reason(LoadReason.FP8_NOT_KNOWN, engine=able.label, model_type=told))
+    return LoadVerdict(None, Reason(LoadReason.FP8_NOT_KNOWN, engine=able.label, model_type=type_name))

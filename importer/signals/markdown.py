@@ -1,6 +1,6 @@
-"""A model card's text in blocks: paragraphs, list items, tables and code, each with what stands above it.
+"""A model card's text in blocks: paragraphs, list items, tables and code, each with its headings.
 
-One pass over the lines, and bounded work on each: a card is somebody else's text.
+One pass over the lines, with bounded work on each: a card is untrusted text.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 LONGEST = 4000  # characters of a block that are read
-DEEPEST = 20  # items within each other; what stands further out introduces nothing
+DEEPEST = 20  # items within each other; items further out introduce nothing
 HEADING = re.compile(r" {0,3}(#{1,6})\s+(.+)")
 QUOTED = re.compile(r"(?:\s{0,3}>)+ ?(?:\[!\w{1,20}\])?")  # a note or a warning is read like the rest
 FENCE = re.compile(r"\s*(`{3,}|~{3,})")
@@ -45,24 +45,24 @@ class Block:
 
 @dataclass(slots=True)
 class _Reader:
-    """Where the pass has come to."""
+    """State of the pass over the lines."""
 
     title: str = ""
     headings: list[tuple[int, str]] = field(default_factory=list)
-    above: list[tuple[int, str]] = field(default_factory=list)  # depth and text of what introduces
+    above: list[tuple[int, str]] = field(default_factory=list)  # depth and text of the introducing blocks
     lines: list[str] = field(default_factory=list)
     kind: Kind = "text"
     depth: int = 0
     columns: tuple[str, ...] = ()  # of the table that is being read
 
     def block(self, kind: Kind, text: str) -> Block:
-        """Return a block at this place."""
+        """Return a block at the current place."""
         columns = self.columns if kind == "row" else ()
         headings = tuple(h for _, h in self.headings)
         return Block(kind, text, self.title, headings, tuple(t for _, t in self.above), columns)
 
     def head(self, level: int, text: str) -> None:
-        """A heading: it ends all that stood under others of its level."""
+        """Add a heading; it ends the headings of its level and below."""
         self.headings = [h for h in self.headings if h[0] < level]
         self.above = []
         if self.title:
@@ -70,7 +70,7 @@ class _Reader:
         self.title = self.title or text
 
     def close(self) -> Iterator[Block]:
-        """Yield the lines gathered so far as one block, which may introduce what follows."""
+        """Yield the lines gathered so far as one block; it may introduce the next ones."""
         if not self.lines:
             return
         text = plain(" ".join(self.lines)[:LONGEST])
@@ -114,15 +114,15 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def _code(lines: Iterator[str], fence: str) -> str:
-    found: list[str] = []
+    code_lines: list[str] = []
     room = LONGEST
     for line in lines:
         if line.strip().startswith(fence) and not line.strip(" \t" + fence[0]):
             break
         if room > 0:
-            found.append(line[:room])
+            code_lines.append(line[:room])
             room -= len(line) + 1
-    return "\n".join(found)
+    return "\n".join(code_lines)
 
 
 def cells(line: str) -> tuple[str, ...]:
@@ -149,12 +149,12 @@ def plain(text: str) -> str:
 
 
 def without_comments(text: str) -> str:
-    """HTML comments cut out; an unclosed one hides the rest."""
-    kept, start = [], 0
+    """Return the text without HTML comments; an unclosed comment hides the rest."""
+    parts, start = [], 0
     while (opened := text.find("<!--", start)) >= 0:
-        kept.append(text[start:opened])
+        parts.append(text[start:opened])
         closed = text.find("-->", opened)
         if closed < 0:
-            return "".join(kept)
+            return "".join(parts)
         start = closed + 3
-    return "".join((*kept, text[start:]))
+    return "".join((*parts, text[start:]))

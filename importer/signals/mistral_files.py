@@ -1,7 +1,8 @@
-"""Mistral's own files beside the Hub's usual ones: which of both an engine is to read.
+"""Mistral's own files beside the Hub's usual ones, and the form that an engine reads.
 
-vLLM chooses by the files that lie there (``consolidated*.safetensors``, ``params.json``, ``tekken.json``),
-each version by other ones, and a copy on disk lacks the second set of weights. So the document says it.
+vLLM chooses by the files in the directory (``consolidated*.safetensors``, ``params.json``, ``tekken.json``),
+each version by other files, and a copy on disk lacks the second set of weights. So the document names the
+form.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ OTHER_TOKENIZER = re.compile(r"tokenizer\.json|tokenizer\.model|vocab\.json")
 
 
 class FormReason(StrEnum):
-    """Why the files of one form are to be read."""
+    """Reasons for the form of the files to read."""
 
     ONLY_OWN_TOKENIZER = "only-own-tokenizer"
     BOTH_TOKENIZERS = "both-tokenizers"
@@ -36,7 +37,7 @@ class FormReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Forms:
-    """Which files of each form are there: Mistral's own (``own_…``) and the usual."""
+    """The files of each form that the repository has: Mistral's own (``own_…``) and the usual."""
 
     own_config: bool
     own_weights: bool
@@ -47,12 +48,12 @@ class Forms:
 
     @property
     def own(self) -> bool:
-        """Return whether any of Mistral's own files is there."""
+        """Return whether the repository has any of Mistral's own files."""
         return self.own_weights or self.own_tokenizer or (self.own_config and not self.config)
 
 
 def forms(snapshot: Snapshot) -> Forms:
-    """By the names of the listed files."""
+    """Return the forms by the names of the listed files."""
     paths = [f.path for f in snapshot.files]
 
     def some(shape: re.Pattern[str]) -> bool:
@@ -69,21 +70,21 @@ def forms(snapshot: Snapshot) -> Forms:
 
 
 def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
-    """For vLLM the form of each, where a repository has any of Mistral's own files; else nothing."""
-    found = forms(snapshot)
-    if able.engine != "vllm" or not found.own:
+    """Return the forms for vLLM, where a repository has any of Mistral's own files; else nothing."""
+    present = forms(snapshot)
+    if able.engine != "vllm" or not present.own:
         return []
     facts = []
-    if found.own_tokenizer and not found.tokenizer:
+    if present.own_tokenizer and not present.tokenizer:
         facts.append(_fact(MODE, "mistral", FormReason.ONLY_OWN_TOKENIZER))
-    elif found.own_tokenizer:
+    elif present.own_tokenizer:
         facts.append(_fact(MODE, "hf", FormReason.BOTH_TOKENIZERS))
-    own = found.own_config and (found.own_weights or not found.weights)
-    if own and not (found.config and found.weights):
-        lacking = FormReason.NO_OTHER_WEIGHTS if found.config else FormReason.NO_CONFIG
+    own = present.own_config and (present.own_weights or not present.weights)
+    if own and not (present.config and present.weights):
+        lacking = FormReason.NO_OTHER_WEIGHTS if present.config else FormReason.NO_CONFIG
         facts.append(_fact(CONFIG, "mistral", lacking))
-        facts += [_fact(LOAD, "mistral", FormReason.ONLY_OWN_WEIGHTS)] * found.own_weights
-    elif found.config and found.weights and (found.own_config or found.own_weights):
+        facts += [_fact(LOAD, "mistral", FormReason.ONLY_OWN_WEIGHTS)] * present.own_weights
+    elif present.config and present.weights and (present.own_config or present.own_weights):
         facts.append(_fact(CONFIG, "hf", FormReason.BOTH_FORMS))
         facts.append(_fact(LOAD, "safetensors", FormReason.BOTH_WEIGHTS))
     return facts

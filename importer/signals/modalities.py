@@ -1,4 +1,4 @@
-"""What a model takes beside text: images, video, audio."""
+"""Inputs of a model other than text: images, video, audio."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ USUAL = 999  # vLLM's own, in every version since 0.14.1
 
 
 class InputReason(StrEnum):
-    """What shows that a model takes more than text."""
+    """Reasons for a model's inputs other than text."""
 
     KEY = "key"
     FILE = "file"
@@ -40,8 +40,8 @@ class InputReason(StrEnum):
 
 
 def read(snapshot: Snapshot) -> dict[str, Reason]:
-    """Return each modality with what shows it; empty for a model of text."""
-    found: dict[str, Reason] = {}
+    """Return each modality with its reason; empty for a model of text."""
+    shown: dict[str, Reason] = {}
     config = config_of(snapshot)
     parts = [
         config,
@@ -53,35 +53,35 @@ def read(snapshot: Snapshot) -> dict[str, Reason]:
             k.endswith("_config") and part[k] is None for part in parts for k in part if shape.fullmatch(k)
         )
         if keys and not absent:
-            shown = max(keys, key=lambda k: k.endswith("_config"))
-            found[name] = Reason(InputReason.KEY, file="config.json", key=shown)
+            clearest = max(keys, key=lambda k: k.endswith("_config"))
+            shown[name] = Reason(InputReason.KEY, file="config.json", key=clearest)
     for path, name in FILES.items():
-        if found and snapshot.has(path):
-            found.setdefault(name, Reason(InputReason.FILE, file=path))
-    return {name: found[name] for name in NAMES if name in found} or _from_processor(snapshot)
+        if shown and snapshot.has(path):
+            shown.setdefault(name, Reason(InputReason.FILE, file=path))
+    return {name: shown[name] for name in NAMES if name in shown} or _from_processor(snapshot)
 
 
 def _from_processor(snapshot: Snapshot) -> dict[str, Reason]:
-    """Return what the processor's settings say, for a config that says nothing."""
+    """Return the modalities by the processor's settings, for a config without any."""
     settings = snapshot.json(PROCESSOR)
-    told = {"image": "image_processor_type", "audio": "feature_extractor_type"}
+    keys = {"image": "image_processor_type", "audio": "feature_extractor_type"}
     return {
         name: Reason(InputReason.KEY, file=PROCESSOR, key=key)
-        for name, key in told.items()
+        for name, key in keys.items()
         if isinstance(settings.get(key), str)
     }
 
 
 def sees(snapshot: Snapshot) -> bool:
-    """Return whether mlx-vlm is the engine for it on MLX: images, video or sound go in."""
+    """Return whether the model has inputs other than text; mlx-vlm is then its engine on MLX."""
     return bool(read(snapshot))
 
 
 def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
-    """Return what goes in beside text, and how many of each vLLM lets one request hold.
+    """Return the inputs other than text, and vLLM's limit of each for one request.
 
-    Where the engine's version has the architecture, its own names count: it may take video where a config
-    speaks of images only.
+    Where the engine's version has the architecture, its own names count: it may accept video where a config
+    has keys for images only.
     """
     shown = read(snapshot)
     if not shown:
@@ -97,12 +97,13 @@ def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
 
 
 def _of_engine(traits: tuple[str, ...], shown: Container[str]) -> dict[str, int | None]:
-    """``image``, ``image:1`` and ``audio?`` among what is special of an architecture, in our order.
+    """Return the modalities with their limits among an architecture's traits, in the order of ``NAMES``.
 
-    A question mark stands at what only some of its models take; there the files count.
+    Examples: ``image``, ``image:1``, ``audio?``. A question mark: only some of its models have the input, so
+    the files count.
     """
-    told = dict(trait.partition(":")[::2] for trait in traits)
-    found = {
-        name.removesuffix("?"): most for name, most in told.items() if name[-1] != "?" or name[:-1] in shown
+    limits = dict(trait.partition(":")[::2] for trait in traits)
+    modalities = {
+        name.removesuffix("?"): most for name, most in limits.items() if name[-1] != "?" or name[:-1] in shown
     }
-    return {name: int(found[name]) if found[name] else None for name in NAMES if name in found}
+    return {name: int(modalities[name]) if modalities[name] else None for name in NAMES if name in modalities}

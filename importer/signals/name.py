@@ -10,24 +10,40 @@ _VERSION = re.compile(r"\.#(?![a-z])")
 _LOOSE = {"-": "-?", ".": "[.-]", "#": "[0-9]+", "~": r"(?:\.[0-9]+|-[0-9])", "_": "-"}
 _BETWEEN_DIGITS = re.compile(r"(?<=[0-9#])-(?=[0-9#])")
 _JUNCTION = re.compile(r"(?<=[a-z])(?=[0-9#])|(?<=[0-9#])(?=[a-z])")
+_PREFIX = re.compile(
+    r"^(?:(?:[a-z][a-z0-9+.-]*:/+|(?:www\.)?(?:huggingface\.co|hf\.co|hf-mirror\.com)/+"
+    r"|(?:api/)?models/+(?=[^/]+/+[^/])))+"
+)
+_INNER_PATH = re.compile(r"/(?:tree|blob|resolve|raw|commits?|discussions|snapshots)/.*$")
+_CACHE_FOLDER = re.compile(r"(?:^|/)models--([^/]+?)--([^/]+)")
+# Suffixes of quantisers and converters; ``_bare`` removes one after another.
+_SUFFIXES = r"""
+    [wqa]?[1-8](?:\.[0-9]+)?-?(?:bits?|bpw)
+    (?:mx|nv)?fp[468](?:-?e[45]m[123])? fp(?:16|32) bf16 f(?:16|32) nf4 nvfp4a16 mxint[48]
+    int[2-8](?:-?int[48])?(?:-?mix)?
+    w[2-8]a(?:4|8|16)(?:-?fp8)? w-(?:mx)?fp[48](?:-a-(?:bf16|fp(?:8|16)))? kv8? kv-?(?:cache-?)?fp8 h[68]
+    q[2-8](?:-[01k](?:-(?:xs|s|m|l|xl))?)? iq[1-4]-(?:xxs|xs|s|m|nl|xl) gs?(?:32|64|128) (?:32|64|128)g a?sym
+    awq gptq gptqmodel gguf ggml exl[23] hqq aqlm quip bnb eetq auto-?round torchao quark marlin modelopt
+    compressed(?:-tensors)? qat(?:-mobile)? qad ud imat(?:rix)? i1 dwq dynamic static per-?tensor per-?channel
+    block(?:wise)? quanti[sz]ed quant mixed
+    mlx onnx openvino ov coreml safetensors llamafile ct2? trtllm tensorrt(?:-llm)? hf [0-9]{5}-of-[0-9]{5}
+"""
+_LONGEST = 60  # characters; no suffix has more
+_SUFFIX = re.compile(rf"[-.](?:{'|'.join(_SUFFIXES.split())})$")
 
 
 def length(pattern: str) -> int:
-    """Return how much of a name the pattern spells out, a wildcard digit half; longer patterns are asked
-    first.
-    """
+    """Return the length that orders patterns, longest first: 2 a character, 1 a wildcard digit."""
     bare = pattern.rpartition("/")[2]
     return 2 * sum(c.isalnum() for c in bare) + bare.count("#")
 
 
 def search(pattern: str, name: str) -> str | None:
-    """Return the part of the normalised ``name`` that the pattern (without organisation) covers, or
-    ``None``.
-    """
+    """Return the part of the normalised ``name`` that the pattern (no organisation) covers, or ``None``."""
     if not _possible(pattern, name):
         return None
-    found = _compiled(pattern).search(name)
-    return found.group() if found else None
+    match = _compiled(pattern).search(name)
+    return match.group() if match else None
 
 
 @lru_cache(maxsize=2048)
@@ -37,7 +53,7 @@ def words(pattern: str) -> tuple[str, ...]:
 
 
 def _possible(pattern: str, name: str) -> bool:
-    """Return a quick look that spares compiling most patterns."""
+    """Return whether the pattern might match; a quick check that spares compiling most patterns."""
     compact = _compact(name)
     return all(word in compact for word in words(pattern))
 
@@ -60,32 +76,9 @@ def _part(part: str) -> str:
     return f"{start}{body}{end}"
 
 
-_PREFIX = re.compile(
-    r"^(?:(?:[a-z][a-z0-9+.-]*:/+|(?:www\.)?(?:huggingface\.co|hf\.co|hf-mirror\.com)/+"
-    r"|(?:api/)?models/+(?=[^/]+/+[^/])))+"
-)
-_INNER_PATH = re.compile(r"/(?:tree|blob|resolve|raw|commits?|discussions|snapshots)/.*$")
-_CACHE_FOLDER = re.compile(r"(?:^|/)models--([^/]+?)--([^/]+)")
-
-# What quantisers and converters put at the end of a name; taken off one after another.
-_SUFFIXES = r"""
-    [wqa]?[1-8](?:\.[0-9]+)?-?(?:bits?|bpw)
-    (?:mx|nv)?fp[468](?:-?e[45]m[123])? fp(?:16|32) bf16 f(?:16|32) nf4 nvfp4a16 mxint[48]
-    int[2-8](?:-?int[48])?(?:-?mix)?
-    w[2-8]a(?:4|8|16)(?:-?fp8)? w-(?:mx)?fp[48](?:-a-(?:bf16|fp(?:8|16)))? kv8? kv-?(?:cache-?)?fp8 h[68]
-    q[2-8](?:-[01k](?:-(?:xs|s|m|l|xl))?)? iq[1-4]-(?:xxs|xs|s|m|nl|xl) gs?(?:32|64|128) (?:32|64|128)g a?sym
-    awq gptq gptqmodel gguf ggml exl[23] hqq aqlm quip bnb eetq auto-?round torchao quark marlin modelopt
-    compressed(?:-tensors)? qat(?:-mobile)? qad ud imat(?:rix)? i1 dwq dynamic static per-?tensor per-?channel
-    block(?:wise)? quanti[sz]ed quant mixed
-    mlx onnx openvino ov coreml safetensors llamafile ct2? trtllm tensorrt(?:-llm)? hf [0-9]{5}-of-[0-9]{5}
-"""
-_LONGEST = 60  # characters; no suffix has more
-_SUFFIX = re.compile(rf"[-.](?:{'|'.join(_SUFFIXES.split())})$")
-
-
 @dataclass(frozen=True, slots=True)
 class Name:
-    """``org`` is empty where none was given; both are lower case with ``-`` between words."""
+    """Organisation (or empty) and name of a model, both in lower case with ``-`` between words."""
 
     org: str
     name: str
@@ -93,7 +86,7 @@ class Name:
 
 @lru_cache(maxsize=8192)
 def normalise(text: str) -> Name:
-    """Organisation and bare name in a reference of any form; never raises, twice is the same as once.
+    """Return organisation and bare name of a reference in any form; never raises, idempotent.
 
     Strips scheme, host, revision, query and inner paths, then suffixes of quantisation and file format one
     after another, as long as something is left. Of a local path the last folder counts.
@@ -105,7 +98,7 @@ def normalise(text: str) -> Name:
 
 
 def joined(name: Name) -> str:
-    """``org/name``, or the name alone."""
+    """Return ``org/name``, or the name alone."""
     return f"{name.org}/{name.name}" if name.org else name.name
 
 
@@ -131,8 +124,8 @@ def _clean(text: str) -> str:
 def _bare(text: str) -> str:
     text = _clean(text)
     end = len(text)
-    while (found := _SUFFIX.search(text, max(0, end - _LONGEST), end)) is not None:
-        begun = found.start()
+    while (match := _SUFFIX.search(text, max(0, end - _LONGEST), end)) is not None:
+        begun = match.start()
         while begun and text[begun - 1] in "-.":
             begun -= 1
         if not begun:
@@ -142,7 +135,7 @@ def _bare(text: str) -> str:
 
 
 def is_suffix(word: str) -> bool:
-    """Return whether ``word`` says only how the weights are stored."""
+    """Return whether ``word`` is a suffix for quantisation or file format."""
     return _SUFFIX.fullmatch(f"-{word}") is not None
 
 

@@ -1,6 +1,6 @@
-"""How the weights are quantised: method, scheme, bits, and what that says of the KV cache.
+"""Quantisation of the weights: method, scheme, bits, and the dtype of the KV cache.
 
-A scheme is named as engines and re-uploads name it: ``w4a16`` (weights in 4 bits, the rest in 16),
+A scheme has the name that engines and re-uploads use: ``w4a16`` (weights in 4 bits, the rest in 16),
 ``w8a8-int8``, ``fp8-block``, ``nvfp4``, ``mxfp4``.
 """
 
@@ -18,7 +18,7 @@ from importer.signals.architecture import FILE, config_of, text_config
 from importer.signals.evidence import Evidence, Rule
 
 MODELOPT_FILE = "hf_quant_config.json"
-NAME = re.compile(r"[A-Za-z0-9][\w.+-]{0,63}", re.ASCII)  # how a method or an algorithm is written
+NAME = re.compile(r"[A-Za-z0-9][\w.+-]{0,63}", re.ASCII)  # spelling of a method or an algorithm
 MLX = "mlx"
 # ModelOpt's algorithms, and the scheme that each is.
 ALGORITHMS = {
@@ -32,10 +32,12 @@ ALGORITHMS = {
 }
 QUARK = {"fp8_e4m3": "fp8", "fp4": "mxfp4", "int4": "w4a16", "uint4": "w4a16", "int8": "w8a8-int8"}
 BITS = re.compile(r"^(?:w|nvfp|mxfp|fp|int|nf|affine-)(\d+)")
+CACHES = ("kv_cache_scheme", "kv_cache_quant_algo")
+Scheme = tuple[str | None, int | None]  # scheme, group size
 
 
 class QuantReason(StrEnum):
-    """How the files say that weights are quantised."""
+    """Reasons for a quantisation."""
 
     METHOD = "method"
     SCHEME = "scheme"
@@ -43,13 +45,13 @@ class QuantReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Quantised:
-    """What the files say of it.
+    """The quantisation that the files declare.
 
-    ``method``  as ``quant_method`` has it, lower case; ``mlx`` for MLX's own.
-    ``scheme``  see above; ``None`` where the method has one only, or none can be told.
-    ``cache``   what the KV cache is to hold, as vLLM names it: ``fp8``, ``nvfp4``.
+    ``method``  value of ``quant_method`` in lower case; ``mlx`` for MLX's own.
+    ``scheme``  see above; ``None`` where the method has only one, or the scheme is unknown.
+    ``cache``   dtype of the KV cache in vLLM's words: ``fp8``, ``nvfp4``.
     ``form``    the format of compressed-tensors.
-    ``named``   whether ``quant_method`` stands in the files, by which vLLM recognises it.
+    ``named``   whether the files have ``quant_method``; vLLM recognises the quantisation by it.
     """
 
     method: str
@@ -63,46 +65,50 @@ class Quantised:
 
     @property
     def bits(self) -> int | None:
-        """Bits of a weight, by the scheme."""
-        found = BITS.match(self.scheme or "")
-        return int(found[1]) if found else None
+        """Return the bits of a weight, by the scheme."""
+        match = BITS.match(self.scheme or "")
+        return int(match[1]) if match else None
 
     @property
     def key(self) -> str:
-        """``method/scheme``, by which trials are listed."""
+        """Return ``method/scheme``, the key of trials."""
         return f"{self.method}/{self.scheme}"
 
     @property
     def label(self) -> str:
-        """For sentences: ``awq (w4a16)``."""
+        """Return the name for messages, such as ``awq (w4a16)``."""
         return self.method if self.scheme in (None, self.method) else f"{self.method} ({self.scheme})"
 
 
 def evidence(snapshot: Snapshot) -> list[Evidence]:
-    """Return the method, and the scheme with what it means."""
-    found = read(snapshot)
-    if found is None:
+    """Return evidence for the method and for the scheme."""
+    quantised = read(snapshot)
+    if quantised is None:
         return []
-    reason = Reason(QuantReason.METHOD, file=found.source, quote=found.quote)
-    facts = [Evidence(Rule.CONFIG, "quantization", found.method, found.source, reason, found.quote)]
-    if found.scheme is not None:
-        means = Reason(QuantReason.SCHEME, file=found.source, bits=found.bits, group=found.group)
+    reason = Reason(QuantReason.METHOD, file=quantised.source, quote=quantised.quote)
+    facts = [
+        Evidence(Rule.CONFIG, "quantization", quantised.method, quantised.source, reason, quantised.quote)
+    ]
+    if quantised.scheme is not None:
+        means = Reason(QuantReason.SCHEME, file=quantised.source, bits=quantised.bits, group=quantised.group)
         facts.append(
-            Evidence(Rule.CONFIG, "quantization_scheme", found.scheme, found.source, means, found.quote)
+            Evidence(
+                Rule.CONFIG, "quantization_scheme", quantised.scheme, quantised.source, means, quantised.quote
+            )
         )
     return facts
 
 
 def read(snapshot: Snapshot) -> Quantised | None:
-    """Return the first block that names a method, MLX's own before all; ``None`` where weights are whole."""
+    """Return the quantisation of the first block that names a method, MLX's first; ``None`` without any."""
     for block in _blocks(snapshot):
-        found = _mlx(block)
-        if found is not None:
-            return found
+        quantised = _mlx(block)
+        if quantised is not None:
+            return quantised
     for block in _blocks(snapshot):
-        found = _named(block)
-        if found is not None:
-            return found
+        quantised = _named(block)
+        if quantised is not None:
+            return quantised
     return _modelopt_file(snapshot)
 
 
@@ -115,7 +121,7 @@ def _blocks(snapshot: Snapshot) -> Iterator[Mapping[str, Any]]:
 
 
 def _mlx(block: Mapping[str, Any]) -> Quantised | None:
-    """mlx-lm writes group size and bits, and no method."""
+    """Return MLX's quantisation: mlx-lm writes group size and bits, and no method."""
     size, bits = _count(block.get("group_size")), _count(block.get("bits"))
     if "quant_method" in block or size is None or bits is None:
         return None
@@ -126,12 +132,12 @@ def _mlx(block: Mapping[str, Any]) -> Quantised | None:
 
 
 def _named(block: Mapping[str, Any]) -> Quantised | None:
-    told = block.get("quant_method")
-    if told is None:
+    name = block.get("quant_method")
+    if name is None:
         return _modelopt(block, FILE, named=False) if _producer(block) == "modelopt" else None
-    if not (isinstance(told, str) and NAME.fullmatch(told)):
+    if not (isinstance(name, str) and NAME.fullmatch(name)):
         return None
-    method, quote = told.lower().replace("compressed_tensors", "compressed-tensors"), f"quant_method: {told}"
+    method, quote = name.lower().replace("compressed_tensors", "compressed-tensors"), f"quant_method: {name}"
     if method.startswith("modelopt"):
         return _modelopt(block, FILE, quote, method) or Quantised(method, None, FILE, quote)
     scheme, group = SCHEMES.get(method, _only)(block)
@@ -141,7 +147,7 @@ def _named(block: Mapping[str, Any]) -> Quantised | None:
 
 
 def _modelopt_file(snapshot: Snapshot) -> Quantised | None:
-    """ModelOpt's own file, which vLLM reads where ``config.json`` has no block."""
+    """Return the quantisation in ModelOpt's own file; vLLM reads it where ``config.json`` has no block."""
     data = snapshot.json(MODELOPT_FILE)
     named = _producer(data) == "modelopt" or bool(
         mapping(data.get("quantization")).get("modelopt_quant_config")
@@ -162,17 +168,11 @@ def _modelopt(
     return Quantised(method, scheme, source, quote, _count(inner.get("group_size")), cache, named=named)
 
 
-CACHES = ("kv_cache_scheme", "kv_cache_quant_algo")
-
-
-def _cache(told: object) -> str | None:
-    """``FP8`` or a scheme of eight or four bits in floating point, under vLLM's names."""
-    if isinstance(told, Mapping) and told.get("type") == "float":
-        return {8: "fp8", 4: "nvfp4"}.get(_count(told.get("num_bits")) or 0)
-    return {"FP8": "fp8", "NVFP4": "nvfp4"}.get(told.upper()) if isinstance(told, str) else None
-
-
-Scheme = tuple[str | None, int | None]  # scheme, group size
+def _cache(value: object) -> str | None:
+    """Return vLLM's name of the cache's dtype, for ``FP8`` or a scheme of 8 or 4 bits in floating point."""
+    if isinstance(value, Mapping) and value.get("type") == "float":
+        return {8: "fp8", 4: "nvfp4"}.get(_count(value.get("num_bits")) or 0)
+    return {"FP8": "fp8", "NVFP4": "nvfp4"}.get(value.upper()) if isinstance(value, str) else None
 
 
 def _only(_block: Mapping[str, Any]) -> Scheme:
@@ -180,12 +180,12 @@ def _only(_block: Mapping[str, Any]) -> Scheme:
 
 
 def _micro(block: Mapping[str, Any]) -> Scheme:
-    """Return the OCP's microscaling formats: a scale for each 32 values."""
+    """Return the scheme of an OCP microscaling format: a scale for each 32 values."""
     return str(block["quant_method"]).lower(), 32
 
 
 def _integer(block: Mapping[str, Any]) -> Scheme:
-    """AWQ, GPTQ and AutoRound: bits, group size, and what few kernels take."""
+    """Return the scheme of AWQ, GPTQ and AutoRound: bits, group size, and options that few kernels accept."""
     bits = _count(block.get("bits")) or _count(block.get("w_bit"))
     group = _count(block.get("group_size")) or _count(block.get("q_group_size"))
     if bits is None:
@@ -218,24 +218,22 @@ def _quark(block: Mapping[str, Any]) -> Scheme:
 
 
 def _torchao(block: Mapping[str, Any]) -> Scheme:
-    told = mapping(mapping(block.get("quant_type")).get("default")).get("_type", block.get("quant_type"))
-    named = isinstance(told, str) and NAME.fullmatch(told)
-    return (str(told).lower().removesuffix("config") if named else None), None
+    name = mapping(mapping(block.get("quant_type")).get("default")).get("_type", block.get("quant_type"))
+    named = isinstance(name, str) and NAME.fullmatch(name)
+    return (str(name).lower().removesuffix("config") if named else None), None
 
 
 def _compressed(block: Mapping[str, Any]) -> Scheme:
     groups = [g for g in mapping(block.get("config_groups")).values() if isinstance(g, Mapping)]
-    found = [s for s in (_tensors(g, g.get("format") or block.get("format")) for g in groups) if s]
+    group_schemes = [s for s in (_tensors(g, g.get("format") or block.get("format")) for g in groups) if s]
     sizes = [n for g in groups if (n := _count(mapping(g.get("weights")).get("group_size")))]
-    schemes = tuple(dict.fromkeys(found))
+    schemes = tuple(dict.fromkeys(group_schemes))
     mixed = "mixed" if schemes else None
     return schemes[0] if len(schemes) == 1 else mixed, max(sizes, default=None)
 
 
 def _tensors(group: Mapping[str, Any], form: object) -> str | None:
-    """Return one group of compressed-tensors: kinds and bits of weights and of what they are multiplied
-    with.
-    """
+    """Return the scheme of one group of compressed-tensors, by kinds and bits of weights and activations."""
     weights, inputs = mapping(group.get("weights")), group.get("input_activations")
     bits, size = _count(weights.get("num_bits")), _count(weights.get("group_size"))
     if bits is None:

@@ -1,4 +1,4 @@
-"""Sampling values the vendor published in ``generation_config.json``, and what of it is no such value."""
+"""Evidence from ``generation_config.json``: sampling values, limits of length, and unusable values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KEYS = (
     ("presence_penalty", "presence_penalty"),
     ("frequency_penalty", "frequency_penalty"),
 )
-# What transformers does and the engines do not, each with the value that asks for nothing.
+# Settings of transformers that the engines lack, each with its neutral value.
 OTHERS = {
     "num_beams": 1, "typical_p": 1, "epsilon_cutoff": 0, "eta_cutoff": 0, "no_repeat_ngram_size": 0,
     "encoder_repetition_penalty": 1, "diversity_penalty": 0, "num_beam_groups": 1, "penalty_alpha": 0,
@@ -34,35 +34,33 @@ LENGTHS = (("max_new_tokens", GenerationReason.NEW_TOKENS), ("max_length", Gener
 
 
 def evidence(snapshot: Snapshot) -> list[Evidence]:
-    """Return one fact per value that is a number in range; zero is a value, null is not, a count is whole."""
+    """Return one fact for each number in range; zero is a value, null is not, a count is whole."""
     data = snapshot.json(FILE)
     return [*_greedy(data), *_values(data), *_implied(data), *_lengths(data), *_others(data)]
 
 
 def _greedy(data: Mapping[str, Any]) -> Iterator[Evidence]:
-    """``do_sample: false`` is greedy decoding, whatever temperature stands beside it."""
+    """Yield temperature 0 for ``do_sample: false``: greedy decoding, with any temperature beside it."""
     if data.get("do_sample") is False:
         yield _fact("parameters.temperature", 0, "do_sample: false")
 
 
 def _values(data: Mapping[str, Any]) -> Iterator[Evidence]:
-    for theirs, ours in KEYS:
-        given = data.get(theirs)
-        if not is_number(given):
+    for source_key, key in KEYS:
+        value = data.get(source_key)
+        if not is_number(value):
             continue
-        said, quote = usable(ours, given), f"{theirs}: {given}"
-        if said is not None:
-            yield _fact(f"parameters.{ours}", said, quote)
+        number, quote = usable(key, value), f"{source_key}: {value}"
+        if number is not None:
+            yield _fact(f"parameters.{key}", number, quote)
         else:
             reason = Reason(GenerationReason.UNUSABLE, file=FILE, quote=quote[:60])
-            key = f"parameters.{ours}"
-            yield Evidence(Rule.GENERATION_CONFIG_UNUSABLE, key, None, FILE, reason, quote[:60])
+            place = f"parameters.{key}"
+            yield Evidence(Rule.GENERATION_CONFIG_UNUSABLE, place, None, FILE, reason, quote[:60])
 
 
 def _implied(data: Mapping[str, Any]) -> Iterator[Evidence]:
-    """Yield sampling without a temperature is sampling at 1: the library's default, heard after the
-    tables.
-    """
+    """Yield temperature 1 for sampling without one: the library's default, below the tables in precedence."""
     if data.get("do_sample") is True and not is_number(data.get("temperature")):
         quote = "do_sample: true"
         reason = Reason(GenerationReason.IMPLIED, file=FILE, quote=quote)
@@ -71,11 +69,13 @@ def _implied(data: Mapping[str, Any]) -> Iterator[Evidence]:
 
 def _lengths(data: Mapping[str, Any]) -> Iterator[Evidence]:
     for key, kind in LENGTHS:
-        said = usable("max_tokens", data.get(key))
-        if said is not None:
-            quote = f"{key}: {said}"
+        tokens = usable("max_tokens", data.get(key))
+        if tokens is not None:
+            quote = f"{key}: {tokens}"
             reason = Reason(kind, file=FILE, quote=quote)
-            yield Evidence(Rule.GENERATION_CONFIG_LENGTH, "parameters.max_tokens", said, FILE, reason, quote)
+            yield Evidence(
+                Rule.GENERATION_CONFIG_LENGTH, "parameters.max_tokens", tokens, FILE, reason, quote
+            )
 
 
 def _others(data: Mapping[str, Any]) -> Iterator[Evidence]:

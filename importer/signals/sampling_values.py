@@ -1,4 +1,4 @@
-"""Sampling values under the document's names: which there are, and what makes sense as one."""
+"""Sampling values under the document's names, and their ranges."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 
 MODES_KEY = "sampling_modes"
 
-# The lowest and the highest value that the engines take; what is open at its low end has True behind.
+# The lowest and the highest value that the engines accept, and whether the low end is excluded.
 RANGES: dict[str, tuple[float, float, bool]] = {
     "temperature": (0, 2, False),
     "top_p": (0, 1, True),
@@ -23,7 +23,7 @@ WHOLE = ("top_k", "max_tokens")
 
 
 class GenerationReason(StrEnum):
-    """What a generation config says."""
+    """Reasons from a generation config."""
 
     VALUE = "value"
     UNUSABLE = "unusable"
@@ -34,7 +34,7 @@ class GenerationReason(StrEnum):
 
 
 def usable(key: str, value: Any) -> float | None:
-    """Return the value where it is a number in range, a whole one where a count is meant; else ``None``."""
+    """Return the value if it is a number in range, and whole for a count; else ``None``."""
     if key not in RANGES or not is_number(value):
         return None
     low, high, is_open = RANGES[key]
@@ -44,7 +44,7 @@ def usable(key: str, value: Any) -> float | None:
 
 
 def is_number(value: Any) -> TypeGuard[float]:
-    """Return a finite number; JSON's true is none."""
+    """Return whether the value is a finite number; JSON's true is none."""
     if isinstance(value, float):
         return math.isfinite(value)
     return isinstance(value, int) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""Heads for multi-token prediction: whether the weights hold what the config says, and who drafts with it."""
+"""Heads for multi-token prediction: whether weights hold them, and whether the engine drafts with them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ KEY = "engine_args.speculative_config"
 KEYS = ("mtp_num_hidden_layers", "num_nextn_predict_layers")
 INDEX = "model.safetensors.index.json"
 TOKENS = 1
-AS_TRAINED = ("fp8", "mxfp4", "mxfp8")  # quantisations in which vendors publish the original
-# How families name the tensors and files of these heads; others append layers behind the last.
+AS_TRAINED = ("fp8", "mxfp4", "mxfp8")  # quantisations of vendors' original models
+# Names of the tensors and files of these heads; other families append layers behind the last.
 NAMED = re.compile(r"(?:^|[._/-])(?:mtp|nextn|eh_proj)(?:[._/-]|$)|(?:^|\.)mtp_\w+\.", re.IGNORECASE)
 
 
 class DraftReason(StrEnum):
-    """Why heads for multi-token prediction draft, or do not."""
+    """Reasons why heads for multi-token prediction draft, or do not."""
 
     NOT_OF_THIS_TYPE = "not-of-this-type"
     NOT_ON_PROCESSORS = "not-on-processors"
@@ -41,7 +41,7 @@ class DraftReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Heads:
-    """How many, and the words of the config that say so."""
+    """The number of heads, and the quote of the config."""
 
     count: int
     quote: str
@@ -58,11 +58,11 @@ def read(config: Mapping[str, object]) -> Heads | None:
 
 
 def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evidence]:
-    """Return the setting for vLLM, or the reason why there is none."""
-    found = read(config_of(snapshot))
-    if found is None or able.engine != "vllm":
+    """Return the setting for vLLM, or evidence of its absence."""
+    heads = read(config_of(snapshot))
+    if heads is None or able.engine != "vllm":
         return []
-    quote = found.quote
+    quote = heads.quote
     if not _drafts(snapshot, able):
         reason = Reason(DraftReason.NOT_OF_THIS_TYPE, quote=quote, engine=able.label)
         return [Evidence(Rule.ENGINE, KEY, None, able.label, reason, quote)]
@@ -85,7 +85,7 @@ def _drafts(snapshot: Snapshot, able: Abilities) -> bool:
 
 
 def holds(snapshot: Snapshot) -> tuple[bool | None, Reason]:
-    """Return whether the weights hold the heads, and how that is known; re-uploads often leave them out."""
+    """Return whether the weights hold the heads, with the reason; re-uploads often leave them out."""
     named = next(
         (f.path for f in snapshot.files if f.path.endswith(".safetensors") and NAMED.search(f.path)), None
     )
@@ -101,13 +101,13 @@ def holds(snapshot: Snapshot) -> tuple[bool | None, Reason]:
     made_from = next(iter(base_models(snapshot)), None)
     if made_from is not None:
         return None, Reason(DraftReason.MADE_FROM, base=made_from, file=INDEX)
-    found = quantisation.read(snapshot)
-    if found is not None and found.method not in AS_TRAINED:
-        return None, Reason(DraftReason.QUANTISED_LATER, method=found.method, file=INDEX)
+    quantised = quantisation.read(snapshot)
+    if quantised is not None and quantised.method not in AS_TRAINED:
+        return None, Reason(DraftReason.QUANTISED_LATER, method=quantised.method, file=INDEX)
     return True, Reason(DraftReason.AS_TRAINED)
 
 
 def _behind_the_last(tensor: str, layers: int | None) -> bool:
-    """``model.layers.61.…`` of a model with 61 layers."""
+    """Return whether the tensor lies behind the last layer, such as ``model.layers.61.…`` of 61 layers."""
     number = re.search(r"(?:^|\.)layers\.(\d{1,4})\.", tensor)
     return number is not None and layers is not None and int(number[1]) >= layers

@@ -1,7 +1,7 @@
-"""Where an answer ends: the end tokens that the files list, and the one that the template itself writes.
+"""End tokens of answers: those that the files list, and the end of turn that the template writes.
 
-An engine stops at ``eos_token_id`` of the generation config (of config.json where there is none) and at the
-tokenizer's ``eos_token``. A template whose end of turn is neither gives answers that never end.
+An engine stops at ``eos_token_id`` of the generation config (of config.json without one) and at the
+tokenizer's ``eos_token``. A template with another end of turn gives answers that never end.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from importer.signals.sampling import FILE as GENERATION
 
 CONFIG = "config.json"
 TOKENIZER = "tokenizer_config.json"
-MOST = 32  # end tokens that are believed
+MOST = 32  # end tokens that are read
 
 
 class StopReason(StrEnum):
-    """Where answers end."""
+    """Reasons for end tokens and stop words."""
 
     LISTED = "listed"
     END_OF_TURN = "end-of-turn"
@@ -32,7 +32,7 @@ class StopReason(StrEnum):
 
 
 def evidence(snapshot: Snapshot, study: TemplateAnalysis | None) -> list[Evidence]:
-    """Return the end tokens as a fact, and a stop word where the template's end of turn is none of them."""
+    """Return the end tokens, and a stop word where the template's end of turn is not among them."""
     tokens = vocabulary.read(snapshot)
     known = {t.content: t for t in tokens.tokens}
     texts = {t.id: t.content for t in tokens.tokens if t.id is not None}
@@ -63,7 +63,7 @@ def _shown(ids: Iterable[int], texts: Mapping[int, str]) -> tuple[str | Reason, 
 
 
 def _listed(snapshot: Snapshot) -> tuple[str, list[int]]:
-    """Return the file that engines hear, and its ids: the generation config's alone, where there is one."""
+    """Return the file that engines read, and its ids: the generation config's alone, if it exists."""
     for path in (GENERATION, CONFIG):
         data = snapshot.json(path)
         if data:
@@ -74,7 +74,7 @@ def _listed(snapshot: Snapshot) -> tuple[str, list[int]]:
 
 
 def _ids(data: Mapping[str, Any]) -> list[int]:
-    """``eos_token_id``, one or several, also under ``text_config``."""
+    """Return the ids under ``eos_token_id``, one or several, also under ``text_config``."""
     inner = data.get("text_config")
     for place in (data, inner if isinstance(inner, Mapping) else {}):
         value = place.get("eos_token_id")
@@ -85,14 +85,12 @@ def _ids(data: Mapping[str, Any]) -> list[int]:
 
 
 def _is_missing(turn: Token, ids: Sequence[int], texts: Mapping[int, str]) -> bool:
-    """Return whether no list has it; where an id without a text might be it, that is not known."""
+    """Return whether no list has the token; False where an id without a text might be the token."""
     return turn.id not in ids and (turn.id is not None or all(i in texts for i in ids))
 
 
 def _turns(study: TemplateAnalysis, known: Mapping[str, Token]) -> list[Token]:
-    """Return what ends a turn, or begins the next: special tokens that stand in nothing a model writes
-    before.
-    """
+    """Return the special tokens that end a turn, or begin the next, and stand in no completion."""
     inside = [s.completion for s in study.samples]
     ends = [study.end_of_turn] if study.end_of_turn else study.next_turns
     tokens = [known[end] for end in ends if end in known]

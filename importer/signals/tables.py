@@ -1,8 +1,8 @@
-"""The two tables: which parsers a family has, and which sampling values its vendor recommends.
+"""The two tables: the parsers of each family, and the sampling values that its vendor recommends.
 
-Both have LocalAI's shape (``families`` and ``patterns``), so LocalAI reads them too: in the parser table
-every value of a row is a string or null, lists are words with blanks between; in the sampling table every
-value of a row is a number, and what is more stands beside ``families``. docs/tables.md describes every key.
+Both have LocalAI's shape (``families`` and ``patterns``), so LocalAI reads them too. In the parser table
+each value of a row is a string or null, and lists are words with blanks between. In the sampling table each
+value of a row is a number; all other fields stand beside ``families``. docs/tables.md describes every key.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ _SIZE = re.compile(
 _PARAMETERS = re.compile(r"[0-9][bm]\Z")
 _SIZE_PART = re.compile(r"[-*]a?(?:#\.)?#[bm]")
 
-# What a model is for is asked first, then who trained it further, then what it was made from.
+# Order of the rows: by the purpose of a model, then by its fine-tune, then by its base model.
 _TURN = {"base": 1, "fine-tune": 2, "family": 3}
 
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """What the parser table says of one family.
+    """One family's row of the parser table.
 
     ``family``   its pattern, see ``importer.signals.name``.
-    ``parsers``  a name, ``None`` (known to have none); a missing key is not known.
-    ``kind``     ``chat`` unless the row says otherwise.
+    ``parsers``  a name, or ``None`` (known to have none); a missing key is unknown.
+    ``kind``     ``chat`` by default.
     ``role``     ``family``, or ``fine-tune`` where the name usually stands beside the name of its base model.
-    ``chat``     words one of which is in every name of a chat model; a size without one says base model.
+    ``chat``     words; each name of a chat model has one of them, a size without one marks a base model.
     ``exclude``  words that a name of this family does not have.
     ``types``    values of ``model_type`` that only this family has.
     """
@@ -62,26 +62,26 @@ class TableRow:
 
     @property
     def label(self) -> str:
-        """Return the family's name for people: the pattern without organisation, sizes and wildcards."""
+        """Return the family's name for messages: the pattern without organisation, sizes and wildcards."""
         return _SIZE_PART.sub("", self.family.rpartition("/")[2]).replace("*", "-").replace("#", "x")
 
     @property
     def turn(self) -> tuple[int, int, bool, str]:
-        """Return rows are asked in ascending order of this: what for, who, then the longest pattern first."""
+        """Return the sort key of rows: purpose and role, then the longest pattern first."""
         first = _TURN[self.role] if self.kind == "chat" else _TURN.get(self.kind, 0)
         return first, -pattern.length(self.family), "/" not in self.family, self.family
 
     def covers(self, name: Name) -> str | None:
-        """Return the part of the name that the row recognises, unless an excluded word is there."""
-        found = _search(self.family, name)
-        if found is None or any(pattern.search(word, name.name) for word in self.exclude):
+        """Return the part of the name that the row recognises; ``None`` for a name with an excluded word."""
+        part = _search(self.family, name)
+        if part is None or any(pattern.search(word, name.name) for word in self.exclude):
             return None
-        return found
+        return part
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A row that covers a name, read for this very name: it may say less than the row does."""
+    """A row that covers a name, with the kind and the parsers for this name."""
 
     row: TableRow
     kind: str
@@ -91,7 +91,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The parser table, its rows in the order in which they are asked."""
+    """The parser table, its rows in their precedence."""
 
     rows: tuple[TableRow, ...]
 
@@ -104,11 +104,11 @@ class Table:
         return None
 
     def find_type(self, model_type: str) -> TableRow | None:
-        """Return the row that claims a ``model_type`` for itself."""
+        """Return the row of the only family with this ``model_type``."""
         return next((row for row in self.rows if model_type in row.types), None)
 
     def without(self, families: Collection[str]) -> Table:
-        """Return the table as it was before these rows were known."""
+        """Return the table without the rows of these families."""
         return Table(tuple(r for r in self.rows if r.family not in families))
 
 
@@ -137,7 +137,7 @@ _STAND_IN: ContextVar[Table | None] = ContextVar("stand-in", default=None)
 
 
 def parser_table() -> Table:
-    """Return the parser table in force: the shipped one, or the one that stands in for it."""
+    """Return the parser table in force: the stand-in, else the shipped one."""
     return stand_in() or shipped()
 
 
@@ -154,7 +154,7 @@ def shipped() -> Table:
 
 @contextmanager
 def standing_in(table: Table) -> Iterator[None]:
-    """Another table in place of the shipped one, to measure what a row is worth."""
+    """Use another table in place of the shipped one, to measure the worth of a row."""
     token = _STAND_IN.set(table)
     try:
         yield
@@ -216,10 +216,10 @@ def _read(row: TableRow, name: Name, quote: str) -> Match:
         return Match(row, row.kind, row.parsers, quote)
     words = words_of(name.name)
     sized = any(_PARAMETERS.search(word) for word in words)  # an alias or a folder has no size
-    if sized and all(_says_size_only(word) for word in words_of(name.name.replace(quote, "-", 1))):
+    if sized and all(_is_size(word) for word in words_of(name.name.replace(quote, "-", 1))):
         return Match(row, "base", dict.fromkeys(PARSERS), quote)
     return Match(row, row.kind, {}, quote)
 
 
-def _says_size_only(word: str) -> bool:
+def _is_size(word: str) -> bool:
     return is_suffix(word) or _SIZE.fullmatch(word) is not None

@@ -1,4 +1,4 @@
-"""What the rendered template shows by itself: a known wire format, and whether and how it thinks."""
+"""Evidence from the rendered template: a known wire format of tool calls, and the reasoning block."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from importer.signals.wire_formats import WireFormat, block_parser, format_of, h
 
 
 class ShownReason(StrEnum):
-    """What a rendered template shows."""
+    """Reasons from a rendered template."""
 
     NO_TEMPLATE = "no-template"
     MADE_FOR = "made-for"
@@ -27,7 +27,7 @@ class ShownReason(StrEnum):
 
 
 def evidence(study: TemplateAnalysis | None, source: str | None = None) -> list[Evidence]:
-    """Claims by format, under vLLM's parser names; what shows nothing is said as a note without a claim.
+    """Return evidence by wire format, under vLLM's parser names; a note without a value for unknown formats.
 
     ``source`` names a template that is not the model's own.
     """
@@ -39,33 +39,33 @@ def evidence(study: TemplateAnalysis | None, source: str | None = None) -> list[
     return [replace(fact, source=source or Source.TEMPLATE) for fact in facts]
 
 
-def given_by(given: TemplateOverride, backend: str) -> list[Evidence]:
-    """Return what a template of ours says by its name: the parser that it was written for."""
-    if given.name not in CONVENTIONS:
+def from_override(override: TemplateOverride, backend: str) -> list[Evidence]:
+    """Return the parser that one of importer's own templates was written for, by the template's name."""
+    if override.name not in CONVENTIONS:
         return []
-    parser = CONVENTIONS[given.name].parsers[backend]
-    reason = Reason(ShownReason.MADE_FOR, convention=given.name, parser=parser)
-    return [Evidence(Rule.GIVEN_TEMPLATE, "tool_parser", parser, given.source, reason)]
+    parser = CONVENTIONS[override.name].parsers[backend]
+    reason = Reason(ShownReason.MADE_FOR, convention=override.name, parser=parser)
+    return [Evidence(Rule.TEMPLATE_OVERRIDE, "tool_parser", parser, override.source, reason)]
 
 
 def _note(key: str, reason: Reason, quote: str = "") -> Evidence:
-    """Return what a template shows that names no parser."""
+    """Return evidence from the template that names no parser."""
     return Evidence(Rule.TEMPLATE, key, None, Source.TEMPLATE, reason, quote)
 
 
-def _calls(study: TemplateAnalysis, sample: Sample | None, found: WireFormat | None) -> Evidence:
+def _calls(study: TemplateAnalysis, sample: Sample | None, wire_format: WireFormat | None) -> Evidence:
     if sample is None:
-        told = instructed(study.tools_prompt)
-        asked = None if told is None else told.name
-        reason = Reason(ShownReason.NO_CALLS, problem=study.problems.get("one-call"), asked=asked)
-        if told is None:
+        instructed_format = instructed(study.tools_prompt)
+        format_name = None if instructed_format is None else instructed_format.name
+        reason = Reason(ShownReason.NO_CALLS, problem=study.problems.get("one-call"), asked=format_name)
+        if instructed_format is None:
             return _note("tool_parser", reason)
-        parser, quote = told.parsers["vllm"][0], study.tools_prompt[:160]
+        parser, quote = instructed_format.parsers["vllm"][0], study.tools_prompt[:160]
         return Evidence(Rule.TEMPLATE_INSTRUCTIONS, "tool_parser", parser, Source.TEMPLATE, reason, quote)
     quote = sample.completion[:160]
-    if found is None:
+    if wire_format is None:
         return _note("tool_parser", Reason(ShownReason.UNKNOWN_CALLS), quote)
-    reason, parser = Reason(ShownReason.CALLS, format=found.name), found.parsers["vllm"][0]
+    reason, parser = Reason(ShownReason.CALLS, format=wire_format.name), wire_format.parsers["vllm"][0]
     return Evidence(Rule.TEMPLATE_FORMAT, "tool_parser", parser, Source.TEMPLATE, reason, quote)
 
 

@@ -1,8 +1,8 @@
-"""Wire formats by their markers: which format a rendered call is in, and which parsers are made for it.
+"""Wire formats by their markers: the format of a rendered call, and the parsers made for it.
 
-A format is recognised in what the template *wrote* for a known call, never in the template's text, so
-spelling and spacing of the Jinja do not matter. Where an engine is installed its own parsers are asked
-and this list only chooses among those that read the template.
+A format is recognised in the *rendered* text of a known call, never in the template's source, so spelling
+and spacing of the Jinja do not matter. Where an engine is installed, the proof runs its own parsers and
+this list only chooses among those that read the template.
 
 Source of the parsers and their formats: vLLM 0.32 ``vllm/tool_parsers`` and mlx-lm 0.32
 ``mlx_lm/tool_parsers``.
@@ -23,8 +23,8 @@ class WireFormat:
     ``marks``   all of them stand in a rendered call.
     ``parsers`` engine to the parsers made for it, the usual one first.
     ``starts``  the completion starts with one of these, for formats without markers.
-    ``turns``   all of them stand in the prompt: role markers tell apart who shares one format of calls.
-    ``thinks``  vLLM's reasoning parser of the models that write this format, where they think.
+    ``turns``   all of them stand in the prompt: role markers distinguish families with one format of calls.
+    ``thinks``  vLLM's reasoning parser of the models with this format, if they think.
     """
 
     name: str
@@ -51,18 +51,18 @@ def _format(
     thinks: str = "",
     turns: tuple[str, ...] = (),
 ) -> WireFormat:
-    """``vlm`` is said where mlx-vlm's name is not mlx-lm's; empty where it has none."""
+    """Return a format; ``vlm`` is mlx-vlm's name where it differs from mlx-lm's, empty where it has none."""
     named = {engine: tuple(names.split()) for engine, names in _by_engine(vllm, mlx, vlm).items()}
     return WireFormat(name, marks, named, starts, thinks, turns)
 
 
 def _by_engine(vllm: str, mlx: str, vlm: str | None) -> dict[str, str]:
-    """mlx-vlm took over mlx-lm's names, vllm-mlx vLLM's, as far as their registries have them."""
+    """Return the parser names by engine: mlx-vlm has mlx-lm's names by default, vllm-mlx has vLLM's."""
     names = {"vllm": vllm, "vllm-mlx": vllm, "mlx": mlx, "mlx-vlm": mlx if vlm is None else vlm}
     return {engine: name for engine, name in names.items() if name}
 
 
-# The first that fits wins: a format stands before every format whose marks are a part of its own.
+# The first that fits wins: a format stands before every format with fewer of its marks.
 FORMATS = (
     _format("kimi-xtml", "<|open|>call tool=", vllm="kimi_k3", mlx="kimi_k3", vlm="", thinks="kimi_k3"),
     _format("dsml-spaced", "<｜DSML｜ calls>", vllm="deepseek_v41", thinks="deepseek_v41"),
@@ -171,7 +171,7 @@ def format_of(prompt: str, completion: str) -> WireFormat | None:
 
 
 def instructed(text: str) -> WireFormat | None:
-    """Return the format whose call markers stand in a prompt that tells a model how to call."""
+    """Return the format with its call markers in a prompt that instructs a model how to call."""
     for known in FORMATS:
         markers = [m for m in known.marks if m[0] in "<[]"]
         if markers and not (known.starts or known.turns) and all(m in text for m in markers):
@@ -180,7 +180,7 @@ def instructed(text: str) -> WireFormat | None:
 
 
 def made_for(engine: str, parser: str) -> tuple[WireFormat, ...]:
-    """Return the formats a parser of ``engine`` is listed for."""
+    """Return the formats with this parser of ``engine``."""
     return tuple(f for f in FORMATS if parser in f.parsers.get(engine, ()))
 
 
@@ -194,17 +194,16 @@ def liberal(engine: str) -> frozenset[str]:
 def translate(
     key: str, parser: str, engine: str, other: str, known: Container[str] | None = None
 ) -> str | None:
-    """Return the parser of ``other`` that reads what ``parser`` of ``engine`` reads, where the lists know
-    one.
+    """Return the parser of ``other`` that reads the same formats as ``parser`` of ``engine``, or ``None``.
 
-    ``known`` are the names that the version of ``other`` has: the first of them, else the first of all, which
-    is then seen to be lacking.
+    ``known`` are the names that the version of ``other`` has. The first of them is returned, else the first
+    of all, and its absence shows later.
     """
     if key == "reasoning_parser":
         names = [b.parsers[other] for b in BLOCKS if b.parsers.get(engine) == parser and other in b.parsers]
     else:
         names = [name for f in made_for(engine, parser) for name in f.parsers.get(other, ())]
-        names.sort(key=parser.__ne__)  # the same name says the most
+        names.sort(key=parser.__ne__)  # the same name is the best match
     return next((name for name in names if known is None or name in known), names[0] if names else None)
 
 
@@ -263,9 +262,7 @@ BLOCKS = (
 
 
 def block_parser(opening: str, calls: WireFormat | None) -> str | None:
-    """Return the parser, of vLLM, for a block so opened: the one that goes with the calls, else the usual
-    one.
-    """
+    """Return vLLM's parser for a block with this opening marker: the calls' own one, else the usual one."""
     fitting = [
         b.parsers["vllm"] for b in BLOCKS if "vllm" in b.parsers and opening.strip().startswith(b.opening)
     ]
@@ -275,8 +272,6 @@ def block_parser(opening: str, calls: WireFormat | None) -> str | None:
 
 
 def has_own_block(calls: WireFormat) -> bool:
-    """Return whether models that write these calls think in a block of their own rather than in
-    ``<think>``.
-    """
+    """Return whether models with these calls think in a block of their own rather than in ``<think>``."""
     common = {b.parsers["vllm"] for b in BLOCKS if b.opening == "<think>" and "vllm" in b.parsers}
     return bool(calls.thinks) and calls.thinks not in common

@@ -145,7 +145,7 @@ def test_the_wait_is_told(server: HubServer) -> None:
     ],
 )
 def test_how_long_the_server_asks_to_wait(headers: dict[str, str], seconds: float | None) -> None:
-    assert client._asked_pause(headers) == seconds
+    assert client._requested_pause(headers) == seconds
 
 
 def test_a_file_that_never_arrives_whole(server: HubServer) -> None:

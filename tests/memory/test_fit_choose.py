@@ -175,7 +175,7 @@ def test_one_latent_vector_for_all_heads() -> None:
     made, decisions = fitted(DEEPSEEK, "8xh200", size)
     assert made.verdict == "fits"
     assert (decisions["tensor_parallel_size"].value, decisions["max_model_len"].value) == (8, 163840)
-    assert "KV cache 69 KiB per token" in made.says
+    assert "KV cache 69 KiB per token" in made.message
     assert fitted(DEEPSEEK, "8xh100-80g", size)[0].verdict == "too-large"
 
 
@@ -272,7 +272,7 @@ def test_on_processors_the_cache_is_bounded() -> None:
 def test_what_cannot_be_told_changes_nothing(config: dict[str, Any]) -> None:
     made, decisions = fitted(config, "rtx4090")
     assert made.verdict == "unknown"
-    assert made.says.startswith("not known what rtx4090 holds: ")
+    assert made.message.startswith("not known what rtx4090 holds: ")
     assert not set(decisions) & {"gpu_memory_utilization", "tensor_parallel_size"}
     assert made.to_json()["chosen"] == {}
 

@@ -153,7 +153,7 @@ def test_a_validation_runs_nothing_of_its_folder_and_hands_no_secret_on(
     for part in (
         "importlib.metadata",
         "parser_worker/__main__.py",
-        "guardian.py",
+        "supervisor.py",
         "mlx_lm server",
         "parser_worker/tokens.py",
     ):
@@ -161,7 +161,7 @@ def test_a_validation_runs_nothing_of_its_folder_and_hands_no_secret_on(
     for words, variables in children.values():
         assert "secret" not in variables, words
     engine = next(
-        v for w, v in children.values() if "mlx_lm server" in " ".join(w) and "guardian" not in " ".join(w)
+        v for w, v in children.values() if "mlx_lm server" in " ".join(w) and "supervisor" not in " ".join(w)
     )
     assert "OMP_NUM_THREADS=1" in engine
     assert "PYTHONPATH" not in engine

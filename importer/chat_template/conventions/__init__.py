@@ -1,6 +1,6 @@
-"""Templates of ours: conventions in which a model whose own template has no tools is offered some.
+"""Conventions: importer's own forms of tool calls, for models with a template without tools.
 
-A convention is a line here and a file of Jinja macros beside it; docs/template.md tells how to add one.
+A convention is a line here and a file of Jinja macros beside it; docs/template.md describes how to add one.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Convention:
-    """How tools, calls and results are put into plain turns.
+    """A form of tools, calls and results in plain turns.
 
-    ``parsers``  engine to the tool parser that reads the calls back; no other engine is offered it.
+    ``parsers``  engine to the tool parser that reads the calls; other engines cannot use the convention.
     """
 
     name: str
-    says: str
+    description: str
     parsers: Mapping[str, str]
 
 
-PYTHONIC = "importer_pythonic"  # a parser of ours, which vLLM loads as a plugin
+PYTHONIC = "importer_pythonic"  # importer's own parser, a plugin for vLLM
 CONVENTIONS: Mapping[str, Convention] = {
     c.name: c
     for c in (
@@ -36,5 +36,5 @@ CONVENTIONS: Mapping[str, Convention] = {
 
 
 def offered(backend: str) -> tuple[str, ...]:
-    """Return the conventions that an engine can read, the first to try first."""
+    """Return the conventions that an engine can read, the preferred one first."""
     return tuple(c.name for c in CONVENTIONS.values() if backend in c.parsers)

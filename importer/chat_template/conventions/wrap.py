@@ -1,4 +1,4 @@
-"""Dress a model's own template: a prelude folds tools, calls and results into turns that it has."""
+"""Wrap a model's own template: a prelude folds tools, calls and results into turns that it accepts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROUND = (
 
 
 class DressReason(StrEnum):
-    """Why a convention does not go with a model's own template."""
+    """Reasons why a convention cannot wrap a model's own template."""
 
     CHANGED = "changed"
     LOST = "lost"
@@ -39,11 +39,11 @@ class DressReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What a template takes, found by rendering.
+    """The turns that a template accepts, found by rendering.
 
-    ``system``  where it takes a system turn: as the first one, anywhere, or never.
-    ``strict``  it refuses two turns of one role, or a conversation that the assistant begins.
-    ``parts``   it takes content as a list of parts only.
+    ``system``  where it accepts a system turn: as the first one, anywhere, or never.
+    ``strict``  whether it refuses two turns of one role, or a conversation that the assistant begins.
+    ``parts``   whether it accepts content as a list of parts only.
     """
 
     system: Literal["first", "anywhere", "never"]
@@ -52,16 +52,16 @@ class Traits:
 
 
 def wrap(own: Template, convention: str, vocabulary: Vocabulary, renderer: Renders) -> str:
-    """Return the text of ``own`` behind a prelude that puts tools into its turns as ``convention`` has it.
+    """Return the text of ``own`` behind a prelude that puts tools into its turns, by ``convention``.
 
-    Raises UsageError("bad-value") for a template that does not show all that it is given.
+    Raises UsageError("bad-value") for a template that drops a part of the conversation.
     """
     bare = own.plain or own.text
-    bench = _Bench(vocabulary, renderer)
+    probe = _TraitProbe(vocabulary, renderer)
     try:
-        traits = bench.traits(bare)
+        traits = probe.traits(bare)
         text = compose(bare, convention, traits)
-        problem = bench.problem(text, bare, traits)
+        problem = probe.problem(text, bare, traits)
     except _HopelessError as error:
         problem = Reason(DressReason.REFUSED, words=error.reason)
     if problem is not None:
@@ -70,16 +70,16 @@ def wrap(own: Template, convention: str, vocabulary: Vocabulary, renderer: Rende
 
 
 def compose(bare: str, convention: str, traits: Traits) -> str:
-    """Prelude and template in one text; the prelude writes nothing, whatever the template begins with."""
+    """Return prelude and template in one text; the prelude itself writes nothing."""
     settings = {"system": f"'{traits.system}'", "strict": traits.strict, "parts": traits.parts}
     lines = [f"{{%- set dressed_{name} = {str(value).lower()} -%}}" for name, value in settings.items()]
-    prelude = "\n".join([_ours(convention), *lines, _ours("fold")])
-    # The last tag takes no more than its own line break away: what follows is the template's.
+    prelude = "\n".join([_convention_text(convention), *lines, _convention_text("fold")])
+    # The last tag removes only its own line break: the white space after it is the template's.
     return prelude.removesuffix("-%}") + "%}\n" + bare
 
 
 @cache
-def _ours(name: str) -> str:
+def _convention_text(name: str) -> str:
     return (
         files("importer.chat_template.conventions")
         .joinpath(f"{name}.jinja")
@@ -89,13 +89,13 @@ def _ours(name: str) -> str:
 
 
 def warm() -> None:
-    """Read our texts, before the sandbox closes all files."""
+    """Read the texts of all conventions, before the sandbox closes all files."""
     for name in ("fold", *CONVENTIONS):
-        _ours(name)
+        _convention_text(name)
 
 
 class _HopelessError(Exception):
-    """The template would do no better with any other conversation."""
+    """The template fails with every conversation."""
 
     def __init__(self, reason: Reason) -> None:
         super().__init__(reason.kind)
@@ -103,14 +103,14 @@ class _HopelessError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Bench:
-    """Renders conversations for their texts."""
+class _TraitProbe:
+    """Renders conversations to find the traits of a template."""
 
     vocabulary: Vocabulary
     renderer: Renders
 
     def traits(self, bare: str) -> Traits:
-        """Return what the template takes; it may refuse anything."""
+        """Return the traits of a template; it may refuse any conversation."""
         parts = not self._shows(bare, PLAIN) and self._shows(bare, PLAIN, parts=True)
         first = self._shows(bare, (SYSTEM, cases.ASK), parts)
         anywhere = first and self._shows(bare, (cases.ASK, REPLY, SYSTEM, cases.ASK_AGAIN), parts)
@@ -119,14 +119,12 @@ class _Bench:
         return Traits("anywhere" if anywhere else "first" if first else "never", strict, parts)
 
     def problem(self, text: str, bare: str, traits: Traits) -> Reason | None:
-        """Return what the dressed template loses of a round with a tool, or changes in a plain
-        conversation.
-        """
+        """Return the text that the wrapped template loses, or its change of a plain conversation, if any."""
         dressed = self._render(text, ROUND, traits.parts, TOOLS)
         if isinstance(dressed, RenderRefused):
             return Reason(DressReason.REFUSED, words=dressed.reason)
-        said = [turn.text for turn in ROUND] + [tool["function"]["description"] for tool in TOOLS]
-        lost = next((words for words in said if words not in dressed.text), None)
+        texts = [turn.text for turn in ROUND] + [tool["function"]["description"] for tool in TOOLS]
+        lost = next((words for words in texts if words not in dressed.text), None)
         if lost is not None:
             return Reason(DressReason.LOST, text=lost)
         if self._render(text, PLAIN, traits.parts) != self._render(bare, PLAIN, traits.parts):
