@@ -169,7 +169,7 @@ def validate(
     A probe that fails is no error: see ``Validated.passed``. Raises EngineError where the engine is missing
     or does not serve, with what it died of; HubError, DocumentError, UsageError("unknown-probe").
     """
-    from importer.app.validate import run_against, run_document, weights_of
+    from importer.app.validate import validate_against, validate_document
     from importer.validation.custom import named as probes_named
 
     store, stored = named(str(document), str(folder))
@@ -177,12 +177,13 @@ def validate(
     only = None if probes is None else probes_named(probes)
     name = server or engine or stored.backend
     if server is not None:
-        report = run_against(stored, server, model, ANYWHERE, key=api_key, progress=progress, probes=only)
+        report = validate_against(
+            stored, store, server, model, ANYWHERE, key=api_key, progress=progress, probes=only
+        )
     else:
-        weights = weights_of(stored, None, ANYWHERE, fetch=fetch, progress=progress)
-        report = run_document(stored, name, weights, ANYWHERE, port=port, progress=progress, probes=only)
-    # As it is now: a run takes minutes, and a review meanwhile stays.
-    store.amend(stored.name, lambda receipt: receipt.with_validation(report, stored.digest))
+        report = validate_document(
+            stored, store, name, ANYWHERE, fetch=fetch, port=port, progress=progress, probes=only
+        )
     return Validated(stored.name, name, report)
 
 
@@ -225,10 +226,10 @@ def export(
 
 
 @contextmanager
-def _session(given: ImportSession | None) -> Iterator[ImportSession]:
+def _session(session: ImportSession | None) -> Iterator[ImportSession]:
     """Return the caller's session, which stays open, or one for this call."""
-    if given is not None:
-        yield given
+    if session is not None:
+        yield session
     else:
         with ImportSession() as own:
             yield own

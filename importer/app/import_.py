@@ -153,13 +153,13 @@ def build_plan(decided: Decided, names: Names) -> Plan:
     if client:
         built.data["importer"]["client_sampling"] = client
     if adapter is not None:
-        decisions = _told(decisions, client, adapter.offers, engine)
+        decisions = _with_limits(decisions, client, adapter.offers, engine)
     check_document(built.data, request.preferences)
     made = {f.name: getattr(decided, f.name) for f in fields(decided)} | {"decisions": decisions}
     return Plan(**made, name=name, built=replace(built, heads=heads(attention(decisions))))
 
 
-def _told(
+def _with_limits(
     decisions: Mapping[str, Decision],
     client: Mapping[str, Any],
     offers: Collection[str],
@@ -170,21 +170,21 @@ def _told(
     """
     name = " ".join(str(engine[k]) for k in ("name", "version") if engine[k])
     sent = {key for one in client for key in (one, f"parameters.{one}")}
-    says = dict.fromkeys(sent, Reason(OfferReason.CLIENTS_SEND, engine=name))
+    reasons = dict.fromkeys(sent, Reason(OfferReason.CLIENTS_SEND, engine=name))
     if "stop" not in offers:
-        says["stopwords"] = Reason(OfferReason.NO_STOP_WORDS, engine=name)
+        reasons["stopwords"] = Reason(OfferReason.NO_STOP_WORDS, engine=name)
     return {
-        key: replace(d, why=(*d.why, says[key])) if key in says and d.value is not None else d
+        key: replace(d, why=(*d.why, reasons[key])) if key in reasons and d.value is not None else d
         for key, d in decisions.items()
     }
 
 
 def _beside(name: str, decided: Decided) -> dict[str, Any]:
     """Return what our own block says of a template beside the document."""
-    given, text = decided.request.template, decided.chat_template
-    if given is None or text is None:
+    override, text = decided.request.template, decided.chat_template
+    if override is None or text is None:
         return {}
-    return {template_file.KEY: template_file.entry(given.name, name, text)}
+    return {template_file.KEY: template_file.entry(override.name, name, text)}
 
 
 def _findings(decisions: Mapping[str, Decision], proof: Proof | None) -> dict[str, Any]:
@@ -193,8 +193,8 @@ def _findings(decisions: Mapping[str, Decision], proof: Proof | None) -> dict[st
     """
     if proof is None:
         return {}
-    told = {key: proof.streaming(key, decisions[key].value) for key in PARSERS}
-    streaming = {key: render(finding) for key, finding in told.items() if finding}
+    streaming_of = {key: proof.streaming(key, decisions[key].value) for key in PARSERS}
+    streaming = {key: render(finding) for key, finding in streaming_of.items() if finding}
     return {"streaming": streaming} if streaming else {}
 
 
@@ -245,15 +245,15 @@ def merge_plan(planned: Plan, store: Store, take: Take | None = None) -> Settled
     """
     path = store.path(planned.name)
     schema.check("document", planned.built.data, path)
-    theirs, old = to_text(planned.built), store.find(planned.name)
+    imported, old = to_text(planned.built), store.find(planned.name)
     if old is None:
-        return Settled(planned, take, planned, theirs)
+        return Settled(planned, take, planned, imported)
     base = _base(old)
     if old.model != planned.model or (base is None and old.digest != planned.digest):
         raise DocumentError("exists", path=path)
     wrote = old.receipt.base if old.receipt is not None else None
     earlier = {} if old.receipt is None else old.receipt.remarked
-    if base is None or wrote == theirs:
+    if base is None or wrote == imported:
         written = merge.Written(old.text, earlier)
         return _settled(planned, take, old.data, written, old, base)
     merged = Merge(base, old.data, planned.built.data, take)
@@ -261,7 +261,7 @@ def merge_plan(planned: Plan, store: Store, take: Take | None = None) -> Settled
         first, count = merged.conflicts[0].reason, len(merged.conflicts)
         raise DocumentError("conflict", path=path, count=count, first=first, conflicts=merged.conflicts)
     data = _derived(merged.data)
-    written = merge.write(old.text, data, wrote, theirs, path, earlier)
+    written = merge.write(old.text, data, wrote, imported, path, earlier)
     return _settled(planned, take, data, written, old, base, tuple(merged.conflicts))
 
 
@@ -296,8 +296,8 @@ def _derived(data: dict[str, Any]) -> dict[str, Any]:
         return data
     backend = data.get("backend")
     sent = get(backend).client_sampling(data) if backend in config.NAMES and runs(backend) else {}
-    ours = {k: v for k, v in block.items() if k != "client_sampling"}
-    return {**data, "importer": {**ours, **({"client_sampling": sent} if sent else {})}}
+    own = {k: v for k, v in block.items() if k != "client_sampling"}
+    return {**data, "importer": {**own, **({"client_sampling": sent} if sent else {})}}
 
 
 def write(settled: Settled, store: Store, review: ReviewEntry | None = None) -> Receipt:
@@ -307,20 +307,20 @@ def write(settled: Settled, store: Store, review: ReviewEntry | None = None) -> 
     store's lock. Raises what ``settle`` raises, and DocumentError: "changed" where the file is no longer the
     one that was settled, "exists" where a chat template lies there that a person has changed.
     """
-    found = merge_plan(settled.planned, store, settled.take)
-    plan, old = found.plan, found.old
+    current = merge_plan(settled.planned, store, settled.take)
+    plan, old = current.plan, current.old
     if plan.digest != settled.plan.digest:
         path = store.path(plan.name)
         raise DocumentError("changed", path=path, name=plan.name, now=plan.digest, seen=settled.plan.digest)
-    receipt = _receipt(found)
+    receipt = _receipt(current)
     if review is not None and receipt.state(plan.digest) in ("draft", "stale"):
         receipt = receipt.with_review(review, plan.built.data)
-    path, template = store.path(plan.name), template_file.meant(plan.built.data, plan.chat_template)
+    path, template = store.path(plan.name), template_file.named_template(plan.built.data, plan.chat_template)
     if template is not None:
         template_file.check_free(None if old is None else old.data, path, template)
     whole = template is None or template_file.holds(path, template)
-    if old is None or old.receipt is None or old.text != found.text or not whole:
-        store.write(found.text, receipt, template)
+    if old is None or old.receipt is None or old.text != current.text or not whole:
+        store.write(current.text, receipt, template)
         if old is not None and not template_file.named(plan.built.data):
             template_file.forget(old.data, path)
     elif old.receipt.to_text() != receipt.to_text():
@@ -332,12 +332,12 @@ def _receipt(settled: Settled) -> Receipt:
     """Return the plan's receipt with what the last one says and still holds."""
     remarks = [{"path": [*path], "text": text} for path, text in settled.remarks.items()]
     receipt, old = replace(settled.planned.receipt(), remarks=remarks), settled.old
-    kept = None if old is None else old.receipt
-    if old is None or kept is None:
+    last = None if old is None else old.receipt
+    if old is None or last is None:
         return replace(receipt, digest=settled.plan.digest)
-    receipt = replace(receipt.with_past(kept), digest=settled.plan.digest)
+    receipt = replace(receipt.with_past(last), digest=settled.plan.digest)
     if settled.plan.digest == old.digest:
-        receipt = replace(receipt, digest=kept.digest, imported_at=kept.imported_at)
-        return receipt.with_standing(kept)
+        receipt = replace(receipt, digest=last.digest, imported_at=last.imported_at)
+        return receipt.with_standing(last)
     edited = settled.base is not None and old.digest != digest(settled.base)
-    return receipt.with_standing(kept) if edited else receipt
+    return receipt.with_standing(last) if edited else receipt

@@ -72,19 +72,19 @@ def recalled(typed: Preferences, stored: StoredDocument | None) -> Preferences:
     backend, wrote = stored.data.get("backend"), receipt.wrote
     if wrote is not None and backend in config.NAMES and backend != wrote.get("backend"):
         earlier["backend"] = backend
-    kept = {key: value for key, value in earlier.items() if key not in typed.unset}
-    return Preferences({**_checked(kept), **typed.values}, typed.unset)
+    remaining = {key: value for key, value in earlier.items() if key not in typed.unset}
+    return Preferences({**_checked(remaining), **typed.values}, typed.unset)
 
 
 def written(document: Mapping[str, Any], wrote: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return what a person's file says, by the names of preferences, where the importer did not write the
     same.
     """
-    said, ours = dict(_said(document)), {} if wrote is None else dict(_said(wrote))
-    return {key: value for key, value in said.items() if not same(value, ours.get(key, ABSENT))}
+    settings, imported = dict(_settings_of(document)), {} if wrote is None else dict(_settings_of(wrote))
+    return {key: value for key, value in settings.items() if not same(value, imported.get(key, ABSENT))}
 
 
-def _said(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _settings_of(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     if document.get("backend") in config.NAMES:
         yield "backend", document["backend"]
     for key, value in _map(document, "parameters").items():

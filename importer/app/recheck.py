@@ -65,13 +65,13 @@ class Altered:
 
     def to_json(self) -> dict[str, Any]:
         """As ``--json`` prints it."""
-        said = {
+        members = {
             "key": self.key,
             "before": self.before,
             "after": self.after,
             "why": [render(reason) for reason in self.why],
         }
-        return said | ({"covered": False} if self.yours is None else self.yours.to_json())
+        return members | ({"covered": False} if self.yours is None else self.yours.to_json())
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class RecheckFinding:
         }
 
 
-GONE: Mapping[str, Any] = {"value": None, "why": (), "reasons": ()}  # a decision that nobody makes
+UNDECIDED: Mapping[str, Any] = {"value": None, "why": (), "reasons": ()}  # a decision that nobody makes
 
 
 def recheck(
@@ -162,8 +162,8 @@ def _plan(
     request: ImportRequest, receipt: Receipt, store: Store, bench: ImportSession, places: AllowedFolders
 ) -> Plan:
     """Under the name that the document has; a directory is where it was, wherever this process is."""
-    found = request if receipt.directory is None else replace(request, reference=receipt.directory)
-    decided = resolve_and_decide(found, bench, places)
+    request_here = request if receipt.directory is None else replace(request, reference=receipt.directory)
+    decided = resolve_and_decide(request_here, bench, places)
     return build_plan(replace(decided, request=replace(request, name=receipt.name)), Names(store))
 
 
@@ -171,8 +171,8 @@ def _conflicts(planned: Plan, store: Store) -> tuple[Conflict, ...]:
     try:
         merge_plan(planned, store)
     except DocumentError as error:
-        found = error.details.get("conflicts")
-        return tuple(found) if isinstance(found, list) else ()
+        conflicts = error.details.get("conflicts")
+        return tuple(conflicts) if isinstance(conflicts, list) else ()
     return ()
 
 
@@ -207,11 +207,11 @@ def _altered(
     target = _recorded(receipt)
     for key in dict.fromkeys((*receipt.decisions, *decided)):
         old = Side(
-            receipt.decisions.get(key, GONE),
+            receipt.decisions.get(key, UNDECIDED),
             [e for e in receipt.evidence if e["key"] == key], target, receipt.importer,
         )  # fmt: skip
         new = Side(
-            decided.get(key, GONE), [e for e in evidence if e["key"] == key], planned.target, __version__
+            decided.get(key, UNDECIDED), [e for e in evidence if e["key"] == key], planned.target, __version__
         )
         if same(old.value, new.value):
             why = _new_warnings(old.decision, planned.decisions.get(key))
@@ -227,10 +227,10 @@ def _why(decision: Decision | None) -> tuple[Reason, ...]:
 
 def _new_warnings(old: Mapping[str, Any], new: Decision | None) -> tuple[Reason, ...]:
     """Warnings that were not there. A receipt without kinds tells only whether there was any."""
-    found = tuple(reason for reason in _why(new) if is_warning(reason))
+    current = tuple(reason for reason in _why(new) if is_warning(reason))
     if "reasons" not in old:
-        return () if any(warnings(old)) else found
-    return tuple(reason for reason in found if reason.to_json() not in old["reasons"])
+        return () if any(warnings(old)) else current
+    return tuple(reason for reason in current if reason.to_json() not in old["reasons"])
 
 
 def _recorded(receipt: Receipt) -> Target:

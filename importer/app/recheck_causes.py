@@ -54,18 +54,18 @@ class Side:
 
     def proof(self) -> Mapping[str, Any] | None:
         """Return what the engine's parsers read, where they were asked."""
-        found = next((f for f in self.facts if f["rule"] == Rule.PROOF), None)
-        return found if found is not None and found["value"].get("asked") else None
+        proof = next((f for f in self.facts if f["rule"] == Rule.PROOF), None)
+        return proof if proof is not None and proof["value"].get("asked") else None
 
 
 def reasons(key: str, old: Side, new: Side, why: Sequence[Reason]) -> tuple[Reason, ...]:
     """Return what changed that this decision rests on, whose own reasons now are ``why``; never empty."""
-    found = [*_registries(key, old, new), *_proofs(old, new, why), *_facts(old, new)]
-    if not found and old.target.backend != new.target.backend:
-        found = [Reason(RecheckReason.BACKEND, backend=new.target.backend)]
-    if not found and not new.facts:
-        found = list(why[:1])
-    return tuple(found) or (_weighed(old, new),)
+    changes = [*_registries(key, old, new), *_proofs(old, new, why), *_facts(old, new)]
+    if not changes and old.target.backend != new.target.backend:
+        changes = [Reason(RecheckReason.BACKEND, backend=new.target.backend)]
+    if not changes and not new.facts:
+        changes = list(why[:1])
+    return tuple(changes) or (_weighed(old, new),)
 
 
 def _registries(key: str, old: Side, new: Side) -> Iterator[Reason]:
@@ -96,16 +96,16 @@ def _proofs(old: Side, new: Side, why: Sequence[Reason]) -> Iterator[Reason]:
 
 def _facts(old: Side, new: Side) -> Iterator[Reason]:
     """Yield what a file or a table says otherwise, says for the first time, or says no more."""
-    gone = _unmatched(old.facts, new.facts)
+    missing = _unmatched(old.facts, new.facts)
     for fact in _unmatched(new.facts, old.facts):
-        was = next((g for g in gone if (g["rule"], g["source"]) == (fact["rule"], fact["source"])), None)
+        was = next((g for g in missing if (g["rule"], g["source"]) == (fact["rule"], fact["source"])), None)
         if was is None:
             yield Reason(RecheckReason.NEW, says=fact["says"])
         else:
-            gone.remove(was)
+            missing.remove(was)
             now, then = _brief(fact, was)
             yield Reason(RecheckReason.CHANGED, source=fact["source"], now=now, then=then)
-    for fact in gone:
+    for fact in missing:
         yield Reason(RecheckReason.GONE, says=fact["says"])
 
 

@@ -44,17 +44,17 @@ class ImportSession(Closing):
 
     def analyse(self, question: Question) -> Analysis:
         """Return what the files say. Raises RepositoryError, UsageError("bad-value"), SandboxError."""
-        found = self.sandbox.call(ANALYSE, question, question.snapshot.label)
-        if isinstance(found, OverLimit):
-            raise too_costly(question.snapshot, found)
-        return found
+        analysis = self.sandbox.call(ANALYSE, question, question.snapshot.label)
+        if isinstance(analysis, OverLimit):
+            raise too_costly(question.snapshot, analysis)
+        return analysis
 
     def bind(self, bound: EngineQuestion) -> Facts:
         """Return the same for one engine. Raises RepositoryError, SandboxError."""
-        found = self.sandbox.call(FOR_ENGINE, bound, bound.snapshot.label)
-        if isinstance(found, OverLimit):
-            raise too_costly(bound.snapshot, found)
-        return found
+        facts = self.sandbox.call(FOR_ENGINE, bound, bound.snapshot.label)
+        if isinstance(facts, OverLimit):
+            raise too_costly(bound.snapshot, facts)
+        return facts
 
     def prove(
         self, study: TemplateAnalysis, tokens: Tokens, declared: bool, target: Target, python: Path

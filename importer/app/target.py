@@ -48,12 +48,12 @@ def bind(backend: str, version: str | None = None, *, ask: bool = True) -> Bound
     if version is None and installed is not None and installed.version in known:
         version = installed.version
     registry = registries.load(backend, version)
-    asked = installed if ask and installed is not None and installed.version == registry.version else None
+    provider = installed if ask and installed is not None and installed.version == registry.version else None
     parsers = {"tool_parser": registry.classes("tool"), "reasoning_parser": registry.classes("reasoning")}
     able = capabilities.load(backend, registry.version)
-    target = Target(backend, registry.version, parsers, asked is not None, runs(backend), able)
+    target = Target(backend, registry.version, parsers, provider is not None, runs(backend), able)
     target = replace(target, templates=offered(backend))
-    return BoundTarget(target, None if asked is None else asked.python)
+    return BoundTarget(target, None if provider is None else provider.python)
 
 
 def device_for(name: str | None, memory: int | None, backend: str) -> Device:
@@ -86,7 +86,7 @@ def platform_for(name: str | None) -> str:
     return sys.platform if kind == "cpu" else "darwin" if kind == "metal" else "linux"
 
 
-def with_template(target: Target, given: TemplateOverride) -> Target:
+def with_template(target: Target, override: TemplateOverride) -> Target:
     """Return the target with what the template brings: for vLLM a parser of ours.
 
     Raises UsageError("bad-value") for an engine that cannot be started with it.
@@ -96,10 +96,10 @@ def with_template(target: Target, given: TemplateOverride) -> Target:
     problem = None
     if not target.runs:
         problem = Reason(TargetReason.TEMPLATE_UNKNOWN, backend=target.backend)
-    elif given.name in CONVENTIONS and given.name not in target.templates:
+    elif override.name in CONVENTIONS and override.name not in target.templates:
         problem = Reason(TargetReason.CALLS_UNREAD, backend=target.backend, known=target.templates)
     if problem is not None:
-        raise UsageError("bad-value", setting=Setting.TEMPLATE, value=given.word, problem=problem)
+        raise UsageError("bad-value", setting=Setting.TEMPLATE, value=override.word, problem=problem)
     if target.backend != "vllm":
         return replace(target, templates=())
     tools = {**target.parsers["tool_parser"], PYTHONIC: "ImporterPythonicToolParser"}

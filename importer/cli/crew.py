@@ -39,8 +39,8 @@ def in_order(tasks: Iterable[Task], work: Callable[[Task], Result]) -> Iterator[
 
 
 def _work(queue: SimpleQueue[tuple[Future[Result], Task] | None], work: Callable[[Task], Result]) -> None:
-    while (given := queue.get()) is not None:
-        future, task = given
+    while (assignment := queue.get()) is not None:
+        future, task = assignment
         try:
             future.set_result(work(task))
         except BaseException as error:  # carried to the thread that waits for it

@@ -29,7 +29,7 @@ MOST_REMARKS = 20
 class _Remark(NamedTuple):
     """A problem with its line's number, and that line."""
 
-    says: str
+    problem: str
     line: str = ""
 
 
@@ -54,7 +54,7 @@ def edit(store: Store, path: Path) -> bool:
             remarks = _remarks_on(text)
             if not remarks:
                 break
-            _tell(remarks)
+            _print_remarks(remarks)
             answer = show.ask("Edit it again? [Y/n] ")
             if answer is None or answer.strip().lower() in {"n", "no"}:
                 show.note(f"Given up: {path} is as it was.")
@@ -123,7 +123,7 @@ def _remarks_on(text: str) -> list[_Remark]:
 
 
 def _with_remarks(text: str, remarks: Sequence[_Remark]) -> str:
-    above = [HEADING, *(r.says for r in remarks)] if remarks else []
+    above = [HEADING, *(r.problem for r in remarks)] if remarks else []
     return "".join(f"{REMARK}{line}\n" for line in above) + text
 
 
@@ -133,11 +133,11 @@ def _without_remarks(text: str) -> str:
     return "".join(lines[first:])
 
 
-def _tell(remarks: Sequence[_Remark]) -> None:
+def _print_remarks(remarks: Sequence[_Remark]) -> None:
     """Each problem, and below it the line that it stands on."""
     show.note("This cannot be saved as it is:")
     for remark in remarks:
-        show.note(f"  {remark.says}" + (f"\n      {remark.line[:200]}" if remark.line else ""))
+        show.note(f"  {remark.problem}" + (f"\n      {remark.line[:200]}" if remark.line else ""))
 
 
 def _replace(store: Store, path: Path, before: str, text: str) -> None:

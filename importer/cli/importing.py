@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
         show.note(summary.attention(warning))
     if not arguments.json:
         _show(planned, path)
-    _tell(arguments, settled)
+    _print_changes(arguments, settled)
     if arguments.explain:
         _explain(planned)
     if arguments.dry_run:
@@ -125,19 +125,19 @@ def _settled(arguments: argparse.Namespace, planned: Plan, store: Store) -> Sett
         raise
 
 
-def _tell(arguments: argparse.Namespace, settled: Settled) -> None:
+def _print_changes(arguments: argparse.Namespace, settled: Settled) -> None:
     """What is kept of earlier words and edits, and what the file's values become."""
     typed = request_from(arguments, arguments.reference).preferences.values
-    said = settled.planned.request.preferences.values
-    kept = [f"{key}={show.value(value)}" for key, value in said.items() if key not in typed]
+    preferences = settled.planned.request.preferences.values
+    remembered = [f"{key}={show.value(value)}" for key, value in preferences.items() if key not in typed]
     if (arguments.device, arguments.memory) == (None, None):
-        given = {"device": settled.planned.request.device, "memory": settled.planned.request.memory}
-        kept += [f"{key}={show.value(value)}" for key, value in given.items() if value is not None]
+        target = {"device": settled.planned.request.device, "memory": settled.planned.request.memory}
+        remembered += [f"{key}={show.value(value)}" for key, value in target.items() if value is not None]
     if arguments.template is None and settled.planned.request.template is not None:
         word = settled.planned.request.template.word
         show.note(f"As you said at an earlier import: --template {word}. --template none takes it back.")
-    if kept:
-        show.note(f"As you said at an earlier import: {', '.join(kept)}. --unset KEY takes it back.")
+    if remembered:
+        show.note(f"As you said at an earlier import: {', '.join(remembered)}. --unset KEY takes it back.")
     for title, changes in (("Your edit stays", settled.edits), ("Changes", settled.changes)):
         for change in changes:
             if change.path[0] not in BOOKKEEPING:
@@ -167,14 +167,14 @@ def _write(arguments: argparse.Namespace, settled: Settled, store: Store, review
 
 def error_line(reference: str | None, error: ImporterError) -> str:
     """Return the frozen line of --json for a failure."""
-    said = messages.error_json(error)
+    members = messages.error_json(error)
     conflicts = error.details.get("conflicts")
     if isinstance(conflicts, list):
-        said["conflicts"] = [conflict.to_json() for conflict in conflicts]
+        members["conflicts"] = [conflict.to_json() for conflict in conflicts]
     troubles = error.details.get("troubles")
     if isinstance(troubles, tuple):
-        said["troubles"] = [one.to_json(messages.text) for one in troubles]
-    return show.json_text({"schema": 1, "reference": reference, "error": said})
+        members["troubles"] = [one.to_json(messages.text) for one in troubles]
+    return show.json_text({"schema": 1, "reference": reference, "error": members})
 
 
 def approval_by_option() -> ReviewEntry:

@@ -54,12 +54,12 @@ class Journal:
         self._file.seek(0)
         whole = 0
         for line in iter(self._file.readline, b""):
-            said = _parsed(line)
-            if said is None:
+            answer = _parsed(line)
+            if answer is None:
                 break
             whole += len(line)
-            if "name" in said:
-                names.keep(said["name"], said["document"]["parameters"]["model"])
+            if "name" in answer:
+                names.keep(answer["name"], answer["document"]["parameters"]["model"])
             yield line.decode().rstrip("\n")
         self._file.truncate(whole)
 
@@ -78,14 +78,16 @@ class Journal:
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
     try:
-        said = json.loads(line) if line.endswith(b"\n") else None
+        parsed = json.loads(line) if line.endswith(b"\n") else None
     except ValueError:
         return None
-    return said if isinstance(said, dict) else None
+    return parsed if isinstance(parsed, dict) else None
 
 
 def _path(references: Sequence[str], arguments: argparse.Namespace) -> Path:
-    said = {k: v for k, v in vars(arguments).items() if k not in ("source", "json")}
+    options = {k: v for k, v in vars(arguments).items() if k not in ("source", "json")}
     around = {name: os.environ.get(name) for name in ENVIRONMENT}
-    what = json.dumps([__version__, references, str(Path.cwd()), said, around], default=str, sort_keys=True)
+    what = json.dumps(
+        [__version__, references, str(Path.cwd()), options, around], default=str, sort_keys=True
+    )
     return home() / "cache" / "bulk" / f"{hashlib.sha256(what.encode()).hexdigest()[:32]}.jsonl"

@@ -90,13 +90,13 @@ def decisions(chosen: Mapping[str, Any]) -> Table:
     return table(("decision", "value", "status", "why", "overruled"), rows)
 
 
-def fit(told: Mapping[str, Any]) -> Table:
+def fit(record: Mapping[str, Any]) -> Table:
     """Return what the model takes of one device, in GiB; ``told`` as receipts keep it."""
-    title = f"fit: {told['says']}"
-    if "estimate" not in told:
+    title = f"fit: {record['says']}"
+    if "estimate" not in record:
         return table((), (), title)
-    source = f"weights as the {told['weights']['source']} say: {told['weights']['why']}"
-    parts = [*told["estimate"]["terms"], {"part": "together", **told["estimate"]["total"], "why": source}]
+    source = f"weights as the {record['weights']['source']} say: {record['weights']['why']}"
+    parts = [*record["estimate"]["terms"], {"part": "together", **record["estimate"]["total"], "why": source}]
     rows = [
         (t["part"], *(f"{t[bound] / 2**30:.2f}" for bound in ("low", "likely", "high")), t["why"])
         for t in parts
@@ -139,10 +139,10 @@ def explain(
     except damaged:
         note("The receipt's fit cannot be read.")
     try:
-        told = [] if proof is None else list(Proof.from_json(proof).explain())
+        lines = [] if proof is None else list(Proof.from_json(proof).explain())
     except damaged:
-        told = ["the receipt's proof cannot be read"]
-    for text in told:
+        lines = ["the receipt's proof cannot be read"]
+    for text in lines:
         out.print(plain(text), markup=False)
 
 

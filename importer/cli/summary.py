@@ -9,7 +9,7 @@ from importer.app.import_ import Plan
 from importer.cli import messages, show
 from importer.config_file.attention import Attention
 from importer.config_file.build import source
-from importer.config_file.field_paths import SAID, SAMPLING, UNWRITTEN
+from importer.config_file.field_paths import REMARKS, SAMPLING, UNWRITTEN
 from importer.decisions.decide import PARSERS
 from importer.decisions.decision import Decision
 from importer.memory.choose import Choice, gib
@@ -17,7 +17,7 @@ from importer.memory.choose import Choice, gib
 WIDTH = 80  # columns
 ROWS = 17  # of a table; with what stands around it an ordinary import has 25 lines
 KEY, SOURCE = 30, 34  # columns at most
-HIDDEN = (*SAID, *UNWRITTEN, "quantization_scheme", "sampling_modes", "end_tokens")
+HIDDEN = (*REMARKS, *UNWRITTEN, "quantization_scheme", "sampling_modes", "end_tokens")
 FIRST = ("kind", "family", "backend", *PARSERS, "max_model_len", *(f"parameters.{key}" for key in SAMPLING))
 
 

@@ -16,7 +16,7 @@ FACTS = (
 )  # fmt: skip
 
 # Decisions that only the receipt records.
-SAID = ("code",)
+REMARKS = ("code",)
 
 # What the engine does by itself: said with its reason, written only where somebody set it.
 UNWRITTEN = (
@@ -49,7 +49,7 @@ def path_of(key: str) -> tuple[str, ...] | None:
     """Return the YAML path of a decision; ``None`` where it is an option, a fact of our own block, or only
     said.
     """
-    if key in OPTIONS or key in FACTS or key in SAID:
+    if key in OPTIONS or key in FACTS or key in REMARKS:
         return None
     return tuple(key.split("."))
 
@@ -102,10 +102,10 @@ def of(document: Mapping[str, Any]) -> tuple[Option, ...]:
 
 def grouped(entries: Iterable[Option]) -> dict[str, tuple[Option, ...]]:
     """Key to its entries, both in their order."""
-    found: dict[str, list[Option]] = {}
+    groups: dict[str, list[Option]] = {}
     for option in entries:
-        found.setdefault(option.key, []).append(option)
-    return {key: tuple(options) for key, options in found.items()}
+        groups.setdefault(option.key, []).append(option)
+    return {key: tuple(options) for key, options in groups.items()}
 
 
 def parser(document: Mapping[str, Any], key: str) -> str | None:

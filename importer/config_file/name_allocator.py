@@ -25,8 +25,8 @@ class NameReason(StrEnum):
 
 def slug(text: str) -> str:
     """Lower case, only letters, digits, dots and hyphens: ``Qwen3-8B`` to ``qwen3-8b``."""
-    found = re.sub(r"[^a-z0-9.-]+", "-", text.lower()).strip("-.")
-    return re.sub(r"-{2,}", "-", found)[:96].rstrip("-.") or "model"
+    word = re.sub(r"[^a-z0-9.-]+", "-", text.lower()).strip("-.")
+    return re.sub(r"-{2,}", "-", word)[:96].rstrip("-.") or "model"
 
 
 def check(name: str) -> str:
@@ -62,7 +62,7 @@ class Names:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._given: dict[str, str] = {}
+        self._models: dict[str, str] = {}
 
     def give(self, snapshot: Snapshot) -> str:
         """Return the model's name: the one it has in the folder, else one that is free."""
@@ -83,10 +83,10 @@ class Names:
 
     def keep(self, name: str, model: str) -> None:
         """Remember that ``name`` is ``model``'s."""
-        self._given[name] = model
+        self._models[name] = model
 
     def _taken(self, name: str, model: str) -> bool:
-        return self._given[name] != model if name in self._given else self._foreign(name, model)
+        return self._models[name] != model if name in self._models else self._foreign(name, model)
 
     def _foreign(self, name: str, model: str) -> bool:
         """Return whether a file of that name is not the model's."""

@@ -27,7 +27,7 @@ class ReviewReason(StrEnum):
     PROBE = "probe"
 
 
-def say(store: Store, name: str, word: ReviewEntry, seen: str | None = None) -> StoredDocument:
+def record_review(store: Store, name: str, word: ReviewEntry, seen: str | None = None) -> StoredDocument:
     """Put a person's word on a document into its receipt; the document as it was then.
 
     ``seen`` is the digest of what they looked at. Raises DocumentError: "changed" where the document holds

@@ -52,7 +52,7 @@ class SchemaFault:
     """What the schema has against the value at a path; the validator's own words are text."""
 
     path: tuple[str | int, ...]
-    says: Reason | str
+    message: Reason | str
 
 
 def faults(name: str, data: object) -> Iterator[SchemaFault]:
@@ -183,26 +183,26 @@ def document_faults(text: str, data: Mapping[str, Any]) -> Iterator[tuple[KeyPat
     """Yield what the schema has against the data of a text, one after the other as they are found."""
     places = SourceMap(text)
     for fault in faults("document", data):
-        yield fault.path, places.problem(fault.path, fault.says)
+        yield fault.path, places.problem(fault.path, fault.message)
 
 
 def checked(text: str, path: object) -> dict[str, Any]:
     """Return the text's data; raises DocumentError("invalid") with every problem and its line."""
-    found = problems(text)
-    if found:
-        raise DocumentError("invalid", path=path, problem=reason(found))
+    mistakes = problems(text)
+    if mistakes:
+        raise DocumentError("invalid", path=path, problem=reason(mistakes))
     return parse_yaml(text)
 
 
-def reason(found: list[YamlProblem]) -> Reason:
+def reason(mistakes: list[YamlProblem]) -> Reason:
     """Problems in one reason, as many as a sentence has room for."""
     room, shown = LONGEST, 0
-    for problem in found:
+    for problem in mistakes:
         room -= len(str(problem))
         if room < 0 and shown:
             break
         shown += 1
-    problems = [problem.reason for problem in found[:shown]]
-    if shown == len(found):
+    problems = [problem.reason for problem in mistakes[:shown]]
+    if shown == len(mistakes):
         return Reason(DocumentReason.PROBLEMS, problems=problems)
-    return Reason(DocumentReason.PROBLEMS_AND_MORE, problems=problems, more=len(found) - shown)
+    return Reason(DocumentReason.PROBLEMS_AND_MORE, problems=problems, more=len(mistakes) - shown)

@@ -108,9 +108,9 @@ class StoredDocument:
         if self.receipt is not None:
             return self.receipt.model_id or self.receipt.directory
         block, parameters = self.data.get("importer"), self.data.get("parameters")
-        said = [block.get("model_id")] if isinstance(block, dict) else []
-        said += [parameters.get("model")] if isinstance(parameters, dict) else []
-        return next((s for s in said if isinstance(s, str)), None)
+        names = [block.get("model_id")] if isinstance(block, dict) else []
+        names += [parameters.get("model")] if isinstance(parameters, dict) else []
+        return next((s for s in names if isinstance(s, str)), None)
 
     @property
     def backend(self) -> str:
@@ -266,10 +266,10 @@ def receipt_path(path: Path) -> Path:
 
 def receipt_at(path: Path) -> Receipt:
     """Return the receipt in a file, whatever lies beside it; raises DocumentError("no-receipt")."""
-    found = _receipt(path)
-    if found is None:
+    receipt = _receipt(path)
+    if receipt is None:
         raise DocumentError("no-receipt", path=path, problem=Reason(StoreReason.NO_RECEIPT))
-    return found
+    return receipt
 
 
 def _receipt(path: Path) -> Receipt | None:

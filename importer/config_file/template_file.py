@@ -63,22 +63,22 @@ def of(data: Mapping[str, Any], document: Path) -> ChatTemplate | None:
     """Return the template that the document at that path names; raises DocumentError("chat-template")."""
     if not named(data):
         return None
-    said = data["importer"][KEY]
-    file = said.get("file") if isinstance(said, Mapping) else None
+    named_entry = data["importer"][KEY]
+    file = named_entry.get("file") if isinstance(named_entry, Mapping) else None
     if not isinstance(file, str) or not FILE.fullmatch(file):
         problem = Reason(ChatTemplateReason.NAME, file=file, ending=ENDING)
         raise DocumentError("chat-template", path=document, problem=problem)
     text = _read(document, document.with_name(file))
-    if _hash(text) != said.get("sha256"):
+    if _hash(text) != named_entry.get("sha256"):
         problem = Reason(ChatTemplateReason.CHANGED, file=file)
         raise DocumentError("chat-template", path=document, problem=problem)
     return ChatTemplate(document.with_name(file), text)
 
 
-def meant(data: Mapping[str, Any], text: str | None) -> str | None:
+def named_template(data: Mapping[str, Any], text: str | None) -> str | None:
     """Return the text, if it is the one that the document names; a person may have named one of their own."""
-    said = data["importer"][KEY] if named(data) else {}
-    same = text is not None and isinstance(said, Mapping) and said.get("sha256") == _hash(text)
+    named_entry = data["importer"][KEY] if named(data) else {}
+    same = text is not None and isinstance(named_entry, Mapping) and named_entry.get("sha256") == _hash(text)
     return text if same else None
 
 
@@ -86,13 +86,15 @@ def check_free(data: Mapping[str, Any] | None, document: Path, text: str) -> Non
     """Raise DocumentError("exists") where a file lies that is neither ``text`` nor what ``data`` names."""
     path = place(document)
     try:
-        there = read_plain(path, LONGEST).decode()
+        present = read_plain(path, LONGEST).decode()
     except FileNotFoundError:
         return
     except (OSError, UnicodeDecodeError):
         raise DocumentError("exists", path=path) from None
-    said = data["importer"][KEY] if data is not None and named(data) else {}
-    if there != text and (not isinstance(said, Mapping) or said.get("sha256") != _hash(there)):
+    named_entry = data["importer"][KEY] if data is not None and named(data) else {}
+    if present != text and (
+        not isinstance(named_entry, Mapping) or named_entry.get("sha256") != _hash(present)
+    ):
         raise DocumentError("exists", path=path)
 
 

@@ -55,18 +55,20 @@ def builds(backend: object) -> set[str]:
 
 
 def _other_engine(data: Mapping[str, Any], run: Mapping[str, Any]) -> Reason | None:
-    """Return why a run was not of the engine that the document is for; ``None`` where it was, or nobody
-    says.
-    """
+    """Return why a run was not of the document's engine; ``None`` where it was, or where that is unknown."""
     ran = run.get("engine") or {}
     block = data.get("importer")
-    meant = (block.get("engine") if isinstance(block, Mapping) else None) or {}
-    backend = data.get("backend") or meant.get("name")
+    target = (block.get("engine") if isinstance(block, Mapping) else None) or {}
+    backend = data.get("backend") or target.get("name")
     if None not in (backend, ran.get("name")) and ran["name"] not in builds(backend):
         return Reason(HoldingReason.OTHER_ENGINE, ran=ran["name"], meant=backend)
-    if meant.get("version") and ran.get("version") and _release(meant["version"]) != _release(ran["version"]):
+    if (
+        target.get("version")
+        and ran.get("version")
+        and _release(target["version"]) != _release(ran["version"])
+    ):
         return Reason(
-            HoldingReason.OTHER_VERSION, engine=ran["name"], ran=ran["version"], meant=meant["version"]
+            HoldingReason.OTHER_VERSION, engine=ran["name"], ran=ran["version"], meant=target["version"]
         )
     return None
 

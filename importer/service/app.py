@@ -93,17 +93,17 @@ def _failed(request: Request, error: Exception) -> Response:
 
 def _invalid(request: Request, error: Exception) -> Response:
     """Return a request that does not fit its schema: every mistake with its field."""
-    found: Sequence[Any] = error.errors() if isinstance(error, RequestValidationError) else ()
-    if any(one["type"] == "json_invalid" for one in found):
+    errors: Sequence[Any] = error.errors() if isinstance(error, RequestValidationError) else ()
+    if any(one["type"] == "json_invalid" for one in errors):
         return answer(
-            request, ServiceError("bad-json", problem=found[0].get("ctx", {}).get("error", "it ends early"))
+            request, ServiceError("bad-json", problem=errors[0].get("ctx", {}).get("error", "it ends early"))
         )
-    if any(one["loc"] == ("body",) and one["type"] in OBJECTS for one in found) and not _is_json(request):
-        said = request.headers.get("content-type", "").partition(";")[0] or "untyped"
-        return answer(request, ServiceError("wrong-type", type=said[:100], wanted=JSON))
-    mistakes = [{"pointer": _pointer(one["loc"]), "detail": messages.mistake(one)} for one in found]
-    said = "; ".join(f"{m['pointer'] or 'the body'}: {m['detail']}" for m in mistakes)
-    return answer(request, ServiceError("bad-request", problem=said), mistakes)
+    if any(one["loc"] == ("body",) and one["type"] in OBJECTS for one in errors) and not _is_json(request):
+        problem = request.headers.get("content-type", "").partition(";")[0] or "untyped"
+        return answer(request, ServiceError("wrong-type", type=problem[:100], wanted=JSON))
+    mistakes = [{"pointer": _pointer(one["loc"]), "detail": messages.mistake(one)} for one in errors]
+    problem = "; ".join(f"{m['pointer'] or 'the body'}: {m['detail']}" for m in mistakes)
+    return answer(request, ServiceError("bad-request", problem=problem), mistakes)
 
 
 def _is_json(request: Request) -> bool:
@@ -125,19 +125,19 @@ def _http(request: Request, error: Exception) -> Response:
         405: ServiceError("wrong-method", path=path, method=request.method),
         413: ServiceError("body-too-large", limit=request.app.state.settings.largest_body),
     }
-    said = str(getattr(error, "detail", error))
+    problem = str(getattr(error, "detail", error))
     if status == 405:
         headers = {"Allow": ", ".join(methods(request.app, request.url.path))}
         return answer(request, kinds[405], headers=headers)
-    return answer(request, kinds.get(status, ServiceError("bad-request", problem=said)))
+    return answer(request, kinds.get(status, ServiceError("bad-request", problem=problem)))
 
 
 def _again(request: Request, _error: Exception) -> Response:
     """Somebody else was quicker with the same request."""
-    said = request.state.once.said()
+    replayed = request.state.once.replay()
     return (
-        said
-        if isinstance(said, Response)
+        replayed
+        if isinstance(replayed, Response)
         else answer(request, InternalError("internal", problem="no answer"))
     )
 

@@ -16,7 +16,7 @@ from importer.config import now
 from importer.config_file.receipt import Receipt
 from importer.config_file.receipt import parse as parse_receipt
 from importer.config_file.store import Store, StoredDocument, receipt_path
-from importer.config_file.template_file import ChatTemplate, ChatTemplateReason, meant, named
+from importer.config_file.template_file import ChatTemplate, ChatTemplateReason, named, named_template
 from importer.config_file.template_file import place as template_path
 from importer.errors import DocumentError, ServiceError
 from importer.messages import render
@@ -54,7 +54,7 @@ class DocumentVersion(Version):
         if not named(data):
             return None
         path = Path(f"{self.name}.yaml")
-        if meant(data, self.template) is None or self.template is None:
+        if named_template(data, self.template) is None or self.template is None:
             raise DocumentError(
                 "chat-template",
                 path=path,
@@ -144,13 +144,13 @@ class Change:
         """Take the document out of the gallery; its versions stay."""
         last, at = documents.newest(self.connection, name), now()
         context = self.context
-        gone = replace(
+        deleted = replace(
             last, number=last.number + 1, action=context.action, state="deleted", by=context.who, at=at,
             why=context.why,
         )  # fmt: skip
-        documents.delete(self.connection, gone)
+        documents.delete(self.connection, deleted)
         published.put(self.connection, name, 0, None, at)
-        audit.record(self.connection, context, name, {"version": gone.number})
+        audit.record(self.connection, context, name, {"version": deleted.number})
 
 
 def check_version(name: str, have: int, numbers: Sequence[int] | None) -> None:
@@ -204,7 +204,7 @@ class Gallery:
         Nothing is kept where the block raises.
         """
         with tempfile.TemporaryDirectory(prefix="importer-gallery-") as folder, self._writing() as connection:
-            checkout = Checkout(Path(folder), fetch=lambda name: _kept(connection, name))
+            checkout = Checkout(Path(folder), fetch=lambda name: _newest_files(connection, name))
             try:
                 change = Change(connection, checkout, context)
                 yield change
@@ -225,7 +225,7 @@ class Gallery:
 
     def _fetch(self, name: str) -> StoredFiles:
         with self.database.reading() as connection:
-            return _kept(connection, name)
+            return _newest_files(connection, name)
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
@@ -241,7 +241,7 @@ def _summary(connection: Connection, name: str) -> Summary:
     return row
 
 
-def _kept(connection: Connection, name: str) -> StoredFiles:
+def _newest_files(connection: Connection, name: str) -> StoredFiles:
     if documents.summary(connection, name) is None:
         return StoredFiles(documents.last_number(connection, name))
     last = documents.newest(connection, name)

@@ -27,7 +27,7 @@ class Idempotency:
     def __init__(self, at: Desk, who: str, key: str | None, fingerprint: str) -> None:
         self._desk, self._who, self._key, self._fingerprint = at, who, key, fingerprint
 
-    def said(self) -> Response | None:
+    def replay(self) -> Response | None:
         """Return the response that was sent before; raises ServiceError("key-reused")."""
         stored = self._stored()
         if stored is None:
@@ -35,7 +35,7 @@ class Idempotency:
         headers = {**stored.headers, REPLAYED: "true"}
         return Response(stored.body, stored.status, headers, "application/json")
 
-    def kept(self) -> dict[str, Any] | None:
+    def stored_body(self) -> dict[str, Any] | None:
         """Return the body of that response."""
         stored = self._stored()
         return None if stored is None else dict(json.loads(stored.body))

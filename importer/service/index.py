@@ -59,12 +59,12 @@ class IndexPage:
         """
         return formatdate(self.at, usegmt=True) if 0 < self.at < int(time.time()) else None
 
-    def unchanged_since(self, said: str | None) -> bool:
+    def unchanged_since(self, header: str | None) -> bool:
         """Return whether ``If-Modified-Since`` is no older."""
-        if said is None or self.modified is None:
+        if header is None or self.modified is None:
             return False
         try:
-            return self.at <= parsedate_to_datetime(said).timestamp()
+            return self.at <= parsedate_to_datetime(header).timestamp()
         except (TypeError, ValueError, OverflowError):
             return False
 
@@ -74,31 +74,31 @@ class GalleryIndex:
 
     def __init__(self, database: Database) -> None:
         self._database, self._lock = database, Lock()
-        self._held: dict[str, tuple[Mark, IndexPage]] = {}
+        self._pages: dict[str, tuple[Mark, IndexPage]] = {}
 
     def get(self, base: str) -> IndexPage:
         """As it is now: it is rendered while the first who asks waits."""
         with self._database.reading() as connection:
             now = published.mark(connection)
-        if (found := self._known(base, now)) is not None:
-            return found
+        if (page := self._known(base, now)) is not None:
+            return page
         with self._lock:
             return self._known(base, now) or self._render(base)
 
     def _known(self, base: str, mark: Mark) -> IndexPage | None:
-        held = self._held.get(base)
+        held = self._pages.get(base)
         return held[1] if held is not None and held[0].number >= mark.number else None
 
     def _render(self, base: str) -> IndexPage:
         with self._database.reading() as connection:
             mark = published.mark(connection)
             page = IndexPage.of(text(published.items(connection), base), mark.at)
-        kept = [*self._held.items()][-(BASES - 1) :]
-        self._held = {key: held for key, held in kept if key != base} | {base: (mark, page)}
+        recent = [*self._pages.items()][-(BASES - 1) :]
+        self._pages = {key: held for key, held in recent if key != base} | {base: (mark, page)}
         return page
 
 
 def text(items: Sequence[tuple[str, str]], base: str) -> str:
     """Return one YAML list; each item's ``urls``, with which it ends, goes on with the entry's own file."""
-    told = [f"{item}  - {json.dumps(f'{base}/gallery/{name}.yaml')}\n" for name, item in items]
-    return "".join(told) or "[]\n"
+    lines = [f"{item}  - {json.dumps(f'{base}/gallery/{name}.yaml')}\n" for name, item in items]
+    return "".join(lines) or "[]\n"

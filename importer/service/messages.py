@@ -151,7 +151,7 @@ def hint_row(kind: str) -> str:
     return row(HINTS[kind])
 
 
-def mistake(found: Mapping[str, Any]) -> str:
+def mistake(error: Mapping[str, Any]) -> str:
     """One of pydantic's errors in a few words."""
-    known = MISTAKES.get(found["type"])
-    return str(found["msg"]) if known is None else known.format(**found.get("ctx", {}))
+    sentence = MISTAKES.get(error["type"])
+    return str(error["msg"]) if sentence is None else sentence.format(**error.get("ctx", {}))

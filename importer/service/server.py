@@ -72,27 +72,27 @@ NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)  # such as ::1 of localhost
 
 def listening(host: str, port: int) -> list[socket.socket]:
     """Return a socket for each address of the host, all on one port; raises ServiceError("not-listening")."""
-    found: list[socket.socket] = []
+    sockets: list[socket.socket] = []
     failed: OSError | None = None
     try:
         for family, kind, number, _, place in socket.getaddrinfo(
             host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         ):
-            taken = found[0].getsockname()[1] if found else port
+            taken = sockets[0].getsockname()[1] if sockets else port
             try:
-                found.append(_bound(socket.socket(family, kind, number), (place[0], taken, *place[2:])))
+                sockets.append(_bound(socket.socket(family, kind, number), (place[0], taken, *place[2:])))
             except OSError as error:
                 if error.errno not in NOT_HERE:
                     raise
                 failed = error
-        if failed is not None and not found:
+        if failed is not None and not sockets:
             raise failed
     except OSError as error:
-        for one in found:
+        for one in sockets:
             one.close()
         problem = error.strerror or type(error).__name__
         raise ServiceError("not-listening", host=host, port=port, problem=problem) from None
-    return found
+    return sockets
 
 
 def _bound(one: socket.socket, place: Any) -> socket.socket:
@@ -164,7 +164,7 @@ def work(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
     with Runner(Gallery(database), settings) as runner:
-        LOG.info("working", extra={"said": {"device": runner.device, "engines": runner.me.engines}})
+        LOG.info("working", extra={"fields": {"device": runner.device, "engines": runner.me.engines}})
         ending.wait()
     database.close()
 

@@ -165,7 +165,7 @@ def default(one: Field[Any]) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SourcedSettings:
     """The settings, and for each where its value comes from."""
 
     settings: Settings
@@ -181,7 +181,9 @@ class Found:
         return "\n".join(lines) + "\n"
 
 
-def read(flags: Mapping[str, Any], file: str | None, environment: Mapping[str, str] = os.environ) -> Found:
+def read(
+    flags: Mapping[str, Any], file: str | None, environment: Mapping[str, str] = os.environ
+) -> SourcedSettings:
     """Bring all sources together; raises ServiceError("bad-setting") naming the place of a mistake."""
     path = file or environment.get(f"{PREFIX}CONFIG")
     from_file = {} if path is None else _file(Path(path))
@@ -197,7 +199,7 @@ def read(flags: Mapping[str, Any], file: str | None, environment: Mapping[str, s
         place, raw = next(((p, v) for p, v in offers if v is not None), ("default", None))
         values[one.name] = default(one) if raw is None else _validated(one, raw, place)
         sources[one.name] = place
-    return Found(Settings(**values), sources)
+    return SourcedSettings(Settings(**values), sources)
 
 
 def _file(path: Path) -> dict[str, Any]:

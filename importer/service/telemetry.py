@@ -50,11 +50,11 @@ class Json(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Time, level, logger, message, and what is known beside it."""
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        said = {"at": at, "level": record.levelname.lower(), "logger": record.name}
-        said |= {"message": record.getMessage(), **_ids(), **getattr(record, "said", {})}
+        entry = {"at": at, "level": record.levelname.lower(), "logger": record.name}
+        entry |= {"message": record.getMessage(), **_ids(), **getattr(record, "fields", {})}
         if record.exc_info:
-            said["error"] = self.formatException(record.exc_info)
-        return without_secrets(json.dumps(said, default=str))  # ASCII: Unicode has line ends of its own
+            entry["error"] = self.formatException(record.exc_info)
+        return without_secrets(json.dumps(entry, default=str))  # ASCII: Unicode has line ends of its own
 
 
 class Text(logging.Formatter):
@@ -120,19 +120,19 @@ class Metrics:
     def text(self, database: Database) -> bytes:
         """Return everything, as Prometheus reads it."""
         with database.reading() as connection:
-            found = [*_gallery(connection)]
+            families = [*_gallery(connection)]
         shown = CollectorRegistry()
-        shown.register(_Given(found))
+        shown.register(_Snapshot(families))
         return generate_latest(self._registry) + generate_latest(shown)
 
 
-class _Given(Collector):
-    def __init__(self, found: list[Metric]) -> None:
-        self._found = found
+class _Snapshot(Collector):
+    def __init__(self, families: list[Metric]) -> None:
+        self._families = families
 
     def collect(self) -> Iterator[Metric]:
         """Yield what was found."""
-        yield from self._found
+        yield from self._families
 
 
 def _gallery(connection: Connection) -> Iterator[Metric]:
@@ -155,12 +155,12 @@ def _gallery(connection: Connection) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "importer_oldest_queued_seconds", "How long the oldest job in a queue has waited.", max(0.0, waited)
     )
-    there = [one for one in executors.all_executors(connection) if not executors.overdue(one)]
-    yield GaugeMetricFamily("importer_processes", "Processes that run jobs.", len(there))
+    running = [one for one in executors.all_executors(connection) if not executors.overdue(one)]
+    yield GaugeMetricFamily("importer_processes", "Processes that run jobs.", len(running))
 
 
-def _counted(name: str, says: str, labels: list[str], rows: Iterable[Iterable[object]]) -> Metric:
-    family = GaugeMetricFamily(name, says, labels=labels)
+def _counted(name: str, description: str, labels: list[str], rows: Iterable[Iterable[object]]) -> Metric:
+    family = GaugeMetricFamily(name, description, labels=labels)
     for *values, number in rows:
         family.add_metric([str(v) for v in values], float(str(number)))
     return family

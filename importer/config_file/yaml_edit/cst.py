@@ -135,8 +135,8 @@ class Layout:
     @cached_property
     def newline(self) -> str:
         """Return the text's own kind of line break."""
-        found = BREAK.search(self.text)
-        return found.group() if found and found.group() in ("\r\n", "\r") else "\n"
+        match = BREAK.search(self.text)
+        return match.group() if match and match.group() in ("\r\n", "\r") else "\n"
 
     def line_start(self, offset: int) -> int:
         """Return where the line begins; behind a byte order mark."""
@@ -151,8 +151,8 @@ class Layout:
 
     def next_line(self, offset: int) -> int:
         """Behind the line's break."""
-        found = BREAK.match(self.text, self.line_end(offset))
-        return found.end() if found else len(self.text)
+        match = BREAK.match(self.text, self.line_end(offset))
+        return match.end() if match else len(self.text)
 
     def column(self, offset: int) -> int:
         """Characters before it on its line."""
@@ -160,8 +160,8 @@ class Layout:
 
     def begins_line(self, offset: int) -> bool:
         """Return whether only spaces stand before it on its line."""
-        found = SPACES.match(self.text, self.line_start(offset))
-        return found is not None and found.end() >= offset
+        match = SPACES.match(self.text, self.line_start(offset))
+        return match is not None and match.end() >= offset
 
     def behind_words(self, start: int, end: int) -> int:
         """Behind the last sign before ``end`` that is no white space, not before ``start``."""
@@ -187,13 +187,13 @@ class Layout:
         """
         if (known := self._slots.get(id(node))) is not None:
             return known
-        reached, found = node.start_mark.index, list[Node]()
+        reached, entries = node.start_mark.index, list[Node]()
         for index, entry in enumerate(node.value if isinstance(node, yaml.CollectionNode) else ()):
             pair = isinstance(node, yaml.MappingNode)
-            found.append(self._pair(entry, reached) if pair else self._item(entry, index, node))
-            reached = found[-1].node.end_mark.index
-        self._slots[id(node)] = found
-        return found
+            entries.append(self._pair(entry, reached) if pair else self._item(entry, index, node))
+            reached = entries[-1].node.end_mark.index
+        self._slots[id(node)] = entries
+        return entries
 
     def _pair(self, entry: tuple[yaml.Node, yaml.Node], reached: int) -> Node:
         key, value = entry
@@ -224,10 +224,10 @@ class Layout:
 
     def value_start(self, node: yaml.Node) -> int:
         """Behind an anchor and a tag."""
-        found = PROPERTIES.match(
+        match = PROPERTIES.match(
             self.text, node.start_mark.index, max(node.end_mark.index, node.start_mark.index)
         )
-        return node.start_mark.index if found is None or isinstance(node, Alias) else found.end()
+        return node.start_mark.index if match is None or isinstance(node, Alias) else match.end()
 
     def content_end(self, node: yaml.Node) -> int:
         """Behind the last character that belongs to a value; blank lines after a block do not."""
@@ -241,19 +241,19 @@ class Layout:
             return self.content_end(self.slots(node)[-1].node) if node.value else end
         if self.sign(node) is not None:
             raw = self.text[start:end]
-            kept = raw.rstrip(f" \t{BREAKS}")
-            tail = raw[len(kept) :]
+            content = raw.rstrip(f" \t{BREAKS}")
+            tail = raw[len(content) :]
             # Blank lines are content where the block keeps them, and where they are longer than its indent.
             if "+" in BREAK.split(raw, maxsplit=1)[0] or " " in tail or "\t" in tail:
                 return end - len(self.newline) if tail.endswith(self.newline) else end
-            return start + len(kept)
+            return start + len(content)
         return end
 
     def remark(self, slot: Node) -> Comment | None:
         """Return the comment on the line of a value: behind its end; of a block, behind its key."""
         at = self.remark_place(slot)
-        found = next(iter(self.comments_in(at, self.line_end(at))), None)
-        return found if found is None or not self.text[at : found.start].strip() else None
+        comment = next(iter(self.comments_in(at, self.line_end(at))), None)
+        return comment if comment is None or not self.text[at : comment.start].strip() else None
 
     def remark_place(self, slot: Node) -> int:
         """Return where a comment on the value may begin."""
@@ -265,12 +265,12 @@ class Layout:
         """Behind the ``|`` or ``>`` of a literal or folded text, and what belongs to it."""
         if not isinstance(node, yaml.ScalarNode) or node.style not in ("|", ">"):
             return None
-        found = SIGN.match(self.text, self.value_start(node))
-        return found.end() if found else None
+        match = SIGN.match(self.text, self.value_start(node))
+        return match.end() if match else None
 
     def _behind_properties(self, slot: Node) -> int:
-        found = LEADING.match(self.text, slot.behind)
-        return found.end() if found else slot.behind
+        match = LEADING.match(self.text, slot.behind)
+        return match.end() if match else slot.behind
 
     def remarks(self) -> dict[KeyPath, Comment]:
         """KeyPath to the comment on its line, for every value that may have one."""
@@ -280,9 +280,9 @@ class Layout:
         slots = self.slots(node)
         for slot, step in zip(slots, steps(path, node, slots), strict=True):
             inner = (*path, *step)
-            found = self.remark(slot) if is_block(node) else None
-            if found is not None:
-                yield inner, found
+            comment = self.remark(slot) if is_block(node) else None
+            if comment is not None:
+                yield inner, comment
             yield from self._remarks(inner, slot.node)
 
 
@@ -307,11 +307,11 @@ def labels(path: KeyPath, items: list[Any]) -> list[KeyPath]:
     if not items or keyed(path, items) is None:
         return [(index,) for index in range(len(items))]
     names = [field_paths.parse(i).key if isinstance(i, str) else i["name"] for i in items]
-    counts, before, found = Counter(names), Counter[str](), list[KeyPath]()
+    counts, before, steps_of_items = Counter(names), Counter[str](), list[KeyPath]()
     for name in names:
-        found.append((name,) if counts[name] == 1 else (name, before[name]))
+        steps_of_items.append((name,) if counts[name] == 1 else (name, before[name]))
         before[name] += 1
-    return found
+    return steps_of_items
 
 
 def _plain(node: yaml.Node) -> Any:

@@ -36,12 +36,12 @@ class YamlProblem:
 
     line: int
     column: int
-    says: Reason | str
+    message: Reason | str
 
     @property
     def reason(self) -> Reason:
         """Return the same with its line."""
-        return Reason(TextReason.ON_LINE, line=self.line, problem=self.says)
+        return Reason(TextReason.ON_LINE, line=self.line, problem=self.message)
 
     def __str__(self) -> str:
         return render(self.reason)
@@ -63,8 +63,8 @@ def parse_yaml(text: str) -> dict[str, Any]:
         raise UnreadableYaml(YamlProblem(error.line, error.column, error.reason)) from None
     if not isinstance(data, dict):
         raise UnreadableYaml(YamlProblem(1, 1, Reason(TextReason.NOT_A_MAP)))
-    for path, says in _unspeakable(data):
-        raise UnreadableYaml(SourceMap(text).problem(path, says))
+    for path, reason in _unspeakable(data):
+        raise UnreadableYaml(SourceMap(text).problem(path, reason))
     return data
 
 
@@ -75,16 +75,20 @@ class SourceMap:
         self._root = yaml_reader.compose(text)
         self._maps: dict[int, dict[str, tuple[yaml.Mark, yaml.Node]]] = {}
 
-    def problem(self, path: KeyPath, says: Reason | str) -> YamlProblem:
+    def problem(self, path: KeyPath, reason: Reason | str) -> YamlProblem:
         """``says`` about a path, at its key; of a path that is not there at the last step that is."""
         mark, node = None, self._root
         for step in path:
-            found = self._step(node, step)
-            if found is None:
+            place = self._step(node, step)
+            if place is None:
                 break
-            mark, node = found
-        said = Reason(TextReason.OF_PATH, path=dotted(path), problem=says) if path else says
-        return YamlProblem(1, 1, said) if mark is None else YamlProblem(mark.line + 1, mark.column + 1, said)
+            mark, node = place
+        message = Reason(TextReason.OF_PATH, path=dotted(path), problem=reason) if path else reason
+        return (
+            YamlProblem(1, 1, message)
+            if mark is None
+            else YamlProblem(mark.line + 1, mark.column + 1, message)
+        )
 
     def _step(self, node: yaml.Node | None, step: str | int) -> tuple[yaml.Mark, yaml.Node] | None:
         """Return the key's place and its value's node; the last of repeated keys is the one that counts."""
@@ -113,8 +117,8 @@ def _unspeakable(data: object) -> Iterator[tuple[KeyPath, Reason]]:
             waiting += [((*path, key), inner) for key, inner in value.items()]
         elif isinstance(value, list):
             waiting += [((*path, index), inner) for index, inner in enumerate(value)]
-        elif (says := _no_json(value)) is not None:
-            yield path, says
+        elif (reason := _no_json(value)) is not None:
+            yield path, reason
 
 
 def _no_json(value: object) -> Reason | None:

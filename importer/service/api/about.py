@@ -15,7 +15,7 @@ router = APIRouter(tags=["about"])
 @router.get("/problems/{kind}", responses=problems("no-such-page"), summary="What a kind of problem means")
 def problem(kind: str) -> dict[str, Any]:
     """Return its sentence, its status and its next step."""
-    found = explained(kind)
-    if found is None:
+    explanation = explained(kind)
+    if explanation is None:
         raise ServiceError("no-such-page", path=f"/problems/{kind}"[:200])
-    return found
+    return explanation

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
+from importer.app.export import export_valid
 from importer.config_file.diff import differences
 from importer.config_file.review import change_json, page
 from importer.config_file.yaml_edit.edit import rewrite
 from importer.config_file.yaml_edit.source_map import UnreadableYaml, parse_yaml
 from importer.errors import DocumentError, ServiceError
 from importer.exports import FORMATS, get
-from importer.exports.base import Exported, Options, Origin
+from importer.exports.base import Device
 from importer.messages import render
 from importer.service.api.dependencies import AtDesk, Desk, json_answer
 from importer.service.api.edit import Edit, edit
@@ -66,13 +67,13 @@ def listed(
     """Pages go on with `cursor`; `total` counts what the filters leave."""
     del who
     filters = Filters(state or (), family, backend, q)
-    found = at.gallery.page(filters, limit + 1, cursor)
-    more = len(found) > limit
+    summaries = at.gallery.page(filters, limit + 1, cursor)
+    more = len(summaries) > limit
     return json_answer(
         {
-            "items": [config_json(one) for one in found[:limit]],
+            "items": [config_json(one) for one in summaries[:limit]],
             "total": at.gallery.count(filters),
-            "next": found[limit - 1].name if more else None,
+            "next": summaries[limit - 1].name if more else None,
         }
     )
 
@@ -146,9 +147,9 @@ def remove(
     name: str, request: Request, at: AtDesk, who: Approver, match: IfMatch = None, why: Why = None
 ) -> Response:
     """It is published no longer, and its name is free; its versions stay in the history."""
-    wanted = needed(match, name)
+    expected = needed(match, name)
     with at.gallery.change(act(request, who, "delete", why)) as change:
-        change.expect(name, wanted)
+        change.expect(name, expected)
         change.remove(name)
     return Response(status_code=204)
 
@@ -194,11 +195,11 @@ def history(name: str, at: AtDesk, who: Reader) -> dict[str, Any]:
     reviews.
     """
     del who
-    found = at.gallery.versions(name)
-    newest = found[0].stored.receipt
+    versions = at.gallery.versions(name)
+    newest = versions[0].stored.receipt
     return {
         "versions": [
-            _made(version, before) for version, before in zip(found, [*found[1:], None], strict=True)
+            _made(version, before) for version, before in zip(versions, [*versions[1:], None], strict=True)
         ],
         "words": [] if newest is None else list(newest.history),
     }
@@ -213,8 +214,8 @@ def version(
 ) -> dict[str, Any]:
     """Return the YAML as it was then."""
     del who
-    found = at.gallery.version(name, number)
-    return {**_made(found, None), "name": name, "text": found.text}
+    document_version = at.gallery.version(name, number)
+    return {**_made(document_version, None), "name": name, "text": document_version.text}
 
 
 @router.get(
@@ -233,26 +234,29 @@ def export(
 ) -> dict[str, Any]:
     """Return the files, and what they cannot carry. Formats:"""
     del who
-    chosen, found = get(kind), at.gallery.get(name)[1]
-    stored = found.stored
-    origin = Origin.of(stored.data, stored.receipt)
-    if approved_only and origin.review != "approved":
-        raise DocumentError("not-approved", name=name, review=origin.review)
-    options = Options(device, found.chat_template(stored.data))  # type: ignore[arg-type]
-    made = chosen.export(stored.data, stored.receipt, options)
-    if not isinstance(made, Exported):
-        raise DocumentError("cannot-export", name=name, format=kind, reason=made.reason, remedy=made.remedy)
-    told = {"name": name, "format": kind, "review": origin.review, "digest": origin.digest}
-    return {**told, "files": dict(made.files), "lost": [render(loss) for loss in made.lost]}
+    get(kind)  # an unknown format is an error before the document is read
+    version = at.gallery.get(name)[1]
+    stored = version.stored
+    template = version.chat_template(stored.data)
+    machine = cast("Device | None", device)
+    exported, origin = export_valid(stored, template, kind, device=machine, approved_only=approved_only)
+    identity = {"name": name, "format": kind, "review": origin.review, "digest": origin.digest}
+    return {**identity, "files": dict(exported.files), "lost": [render(loss) for loss in exported.lost]}
 
 
 export.__doc__ = f"{export.__doc__}{', '.join(FORMATS)}."
 
 
 def _edit(
-    name: str, request: Request, at: Desk, who: Caller, wanted: list[int] | None, why: str | None, text: Edit
+    name: str,
+    request: Request,
+    at: Desk,
+    who: Caller,
+    expected: list[int] | None,
+    why: str | None,
+    text: Edit,
 ) -> Response:
-    summary, version = edit(name, at, who, act(request, who, "edit", why), wanted, text)
+    summary, version = edit(name, at, who, act(request, who, "edit", why), expected, text)
     return json_answer(_whole(summary, version), headers={"ETag": etag(summary.version)})
 
 
@@ -263,19 +267,19 @@ def _whole(summary: Summary, version: DocumentVersion) -> dict[str, Any]:
 
 
 def _made(version: DocumentVersion, before: DocumentVersion | None) -> dict[str, Any]:
-    told = {k: getattr(version, k) for k in ("action", "state", "digest", "by", "at", "why")}
+    members = {k: getattr(version, k) for k in ("action", "state", "digest", "by", "at", "why")}
     changes = None
     if before is not None:
         changes = [change_json(c) for c in differences(before.stored.data, version.stored.data)]
-    return {"version": version.number, **told, "changes": changes}
+    return {"version": version.number, **members, "changes": changes}
 
 
-def _type(request: Request, wanted: tuple[str, ...]) -> str:
+def _type(request: Request, media_types: tuple[str, ...]) -> str:
     """Return the body's media type; raises ServiceError("wrong-type")."""
-    said = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if said not in wanted:
-        raise ServiceError("wrong-type", type=said, wanted=" or ".join(wanted))
-    return said
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type not in media_types:
+        raise ServiceError("wrong-type", type=media_type, wanted=" or ".join(media_types))
+    return media_type
 
 
 def _text(body: bytes) -> str:

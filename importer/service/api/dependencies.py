@@ -29,17 +29,17 @@ class Pulse:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._asking: asyncio.Task[None] | None = None
+        self._query: asyncio.Task[None] | None = None
 
-    async def felt(self) -> bool:
+    async def answers(self) -> bool:
         """Return whether there is an answer in time; raises what the database raises."""
-        if self._asking is None or self._asking.done():
-            self._asking = asyncio.create_task(asyncio.to_thread(self._ask))
-        asking = self._asking
-        done, _ = await asyncio.wait((asking,), timeout=PATIENCE)
+        if self._query is None or self._query.done():
+            self._query = asyncio.create_task(asyncio.to_thread(self._ask))
+        query = self._query
+        done, _ = await asyncio.wait((query,), timeout=PATIENCE)
         if not done:
             return False
-        asking.result()
+        query.result()
         return True
 
     def _ask(self) -> None:
@@ -67,9 +67,9 @@ class Desk:
     pulse: Pulse
     texts: CapacityLimiter
 
-    async def reading(self, work: Callable[..., R], *given: object) -> R:
+    async def reading(self, work: Callable[..., R], *arguments: object) -> R:
         """Return what reads a document's text, in its turn and beside the loop."""
-        return await to_thread.run_sync(work, *given, limiter=self.texts)
+        return await to_thread.run_sync(work, *arguments, limiter=self.texts)
 
 
 async def desk(request: Request) -> Desk:

@@ -24,7 +24,7 @@ TRIES = 20  # of an edit that any version will do for, while others are quicker
 
 
 def edit(
-    name: str, at: Desk, who: Caller, act: AuditContext, wanted: list[int] | None, text: Edit
+    name: str, at: Desk, who: Caller, act: AuditContext, expected: list[int] | None, text: Edit
 ) -> tuple[Summary, DocumentVersion]:
     """Return what the document is then; the schema has to allow it, and ``who`` has to be allowed what it
     grants.
@@ -32,24 +32,24 @@ def edit(
     ``wanted`` are the versions that it may be of; of any it is made anew where somebody was quicker. Raises
     DocumentError and ServiceError: "precondition-failed", "needs-approver".
     """
-    left = TRIES if wanted is None else 1
+    left = TRIES if expected is None else 1
     while True:
         left -= 1
         try:
-            return _edit(name, at, who, act, wanted, text)
+            return _edit(name, at, who, act, expected, text)
         except ServiceError as error:
             if not left or error.kind != "precondition-failed":
                 raise
 
 
 def _edit(
-    name: str, at: Desk, who: Caller, act: AuditContext, wanted: list[int] | None, text: Edit
+    name: str, at: Desk, who: Caller, act: AuditContext, expected: list[int] | None, text: Edit
 ) -> tuple[Summary, DocumentVersion]:
     """Return a text takes its time to be read: nobody waits for that, and an edit of an old version is
     refused.
     """
     last = at.gallery.get(name)[1]
-    check_version(name, last.number, wanted)
+    check_version(name, last.number, expected)
     new = text(last.text)
     need_approver(who, grants(checked(new, name)), grants(last.stored.data))
     with at.gallery.change(act) as change:

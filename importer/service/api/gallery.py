@@ -75,14 +75,14 @@ def shown(
     """Return each document with its reason; `published=false` leaves those that LocalAI is not shown."""
     del who
     filters = Filters(_states(only))
-    found = at.gallery.page(filters, limit + 1, cursor)
+    summaries = at.gallery.page(filters, limit + 1, cursor)
     base = addresses.base(request, at.settings)
     return {
         "gallery": addresses.gallery(request, at.settings),
         "published": at.gallery.count(Filters(("published",))),
-        "items": [_item(one, base) for one in found[:limit]],
+        "items": [_item(one, base) for one in summaries[:limit]],
         "total": at.gallery.count(filters),
-        "next": found[limit - 1].name if len(found) > limit else None,
+        "next": summaries[limit - 1].name if len(summaries) > limit else None,
     }
 
 
@@ -122,14 +122,17 @@ def entry(
     file: str, at: AtDesk, seen: IfNoneMatch = None, since: Since = None, coding: Coding = None
 ) -> Response:
     """`NAME.yaml`: the same configuration as a file, as LocalAI's `POST /models/apply` takes it."""
-    found = None
+    entry_file = None
     if file.endswith(ENDING):
         with at.database.reading() as connection:
-            found = published.file(connection, file.removesuffix(ENDING))
-    if found is None:
+            entry_file = published.file(connection, file.removesuffix(ENDING))
+    if entry_file is None:
         raise ServiceError("no-such-page", path=f"/gallery/{file}"[:200])
     return _answer(
-        IndexPage.of(found[0], int(datetime.fromisoformat(found[1]).timestamp())), seen, since, coding
+        IndexPage.of(entry_file[0], int(datetime.fromisoformat(entry_file[1]).timestamp())),
+        seen,
+        since,
+        coding,
     )
 
 
@@ -148,9 +151,9 @@ def _answer(page: IndexPage, seen: str | None, since: str | None, coding: str | 
     return Response(page.packed if packed else page.body, headers=headers, media_type=YAML)
 
 
-def _takes_gzip(said: str | None) -> bool:
+def _takes_gzip(header: str | None) -> bool:
     """Return whether ``Accept-Encoding`` names gzip with a weight above nothing."""
-    for one in (said or "").lower().split(","):
+    for one in (header or "").lower().split(","):
         name, _, weight = one.partition(";")
         if name.strip() == "gzip":
             return not NO_WEIGHT.fullmatch(weight.strip())

@@ -74,21 +74,21 @@ def make(body: KeyRequest, request: Request, at: AtDesk, who: Admin, once: Asked
     """Scopes: `read`, which every key has; `import` (and edit, validate, cancel); `approve` (and delete);
     `admin` for all. With an `Idempotency-Key` one key is made; its secret is not kept to be shown again.
     """
-    made = once.kept()
+    made = once.stored_body()
     if made is None:
         try:
             return _made(body, at, act(request, who, "create key"), once)
         except AlreadyStored:
-            made = once.kept() or {"id": "?"}
+            made = once.stored_body() or {"id": "?"}
     raise ServiceError("key-made", key=made["id"])
 
 
 def _made(body: KeyRequest, at: Desk, doing: AuditContext, once: Idempotency) -> dict[str, Any]:
     with at.database.writing() as connection:
         key = keys.create(connection, body.name, body.scopes, doing)
-        told = {"id": key.split("_")[1]}
-        once.answer(connection, told, 201, {})
-    return told | {"key": key}
+        members = {"id": key.split("_")[1]}
+        once.answer(connection, members, 201, {})
+    return members | {"key": key}
 
 
 @router.get("/keys", response_model=list[Shown], responses=problems(), summary="All API keys")

@@ -14,7 +14,7 @@ from importer.service import index, messages
 from importer.service.api.dependencies import AtDesk, json_answer
 from importer.service.api.edit import look, turn
 from importer.service.localai import models
-from importer.service.localai.imports import asked, estimates, status
+from importer.service.localai.imports import estimates, import_request, status
 from importer.service.localai.keys import Importer, Reader
 from importer.service.security.auth import act
 from importer.storage import audit, executors, jobs, published
@@ -44,28 +44,28 @@ HINT = "Pass preferences.backend to pick one of the candidates."
 def import_uri(body: models.ImportUri, request: Request, at: AtDesk, who: Importer) -> Response:
     """Looked at before it is answered; the document is then made by a job, and is a draft at first."""
     try:
-        said = asked(body)
+        body_of_import = import_request(body)
         with turn(at):
-            studied = look(said, at, who)
-            told = estimates(studied)
+            studied = look(body_of_import, at, who)
+            sizes = estimates(studied)
     except ImporterError as error:
         return _refused(error)
     with at.database.writing() as connection:
-        job = jobs.create(connection, "import", said.model_dump(exclude_unset=True), who.name)
+        job = jobs.create(connection, "import", body_of_import.model_dump(exclude_unset=True), who.name)
         audit.record(connection, act(request, who, "ask"), f"job {job.id}", {"imports": 1})
     at.runner.bring(job, studied)
     at_job = f"{index.base(request, at.settings)}/models/jobs/{job.id}"
-    return json_answer({"uuid": job.id, "status": at_job, **told})
+    return json_answer({"uuid": job.id, "status": at_job, **sizes})
 
 
 def _refused(error: ImporterError) -> Response:
     """Ambiguous imports have an envelope of their own, with the candidates by name."""
     if error.kind != "ambiguous":
-        return models.failure(error, says="failed to discover model config: ")
-    found = error.details["candidates"]
-    candidates = [one["backend"] for one in found] if isinstance(found, list) else []
-    told = {"error": "ambiguous import", "detail": messages.detail(error), "modality": "text"}
-    return json_answer({**told, "candidates": candidates, "hint": HINT}, 400)
+        return models.failure(error, prefix="failed to discover model config: ")
+    details = error.details["candidates"]
+    candidates = [one["backend"] for one in details] if isinstance(details, list) else []
+    envelope = {"error": "ambiguous import", "detail": messages.detail(error), "modality": "text"}
+    return json_answer({**envelope, "candidates": candidates, "hint": HINT}, 400)
 
 
 @router.get(
@@ -78,10 +78,10 @@ def job(uuid: str, at: AtDesk, who: Reader) -> Response:
     """Progress 100, processed, and the message `completed`: the document is written."""
     del who
     with at.database.reading() as connection:
-        found = jobs.get(connection, uuid)
-    if found.kind != "import":
+        row = jobs.get(connection, uuid)
+    if row.kind != "import":
         raise ServiceError("no-such-job", job=uuid)
-    return json_answer(status(found))
+    return json_answer(status(row))
 
 
 @router.get(
@@ -91,8 +91,8 @@ def all_jobs(at: AtDesk, who: Reader) -> Response:
     """By their uuid."""
     del who
     with at.database.reading() as connection:
-        found = jobs.newest(connection, "import", NEWEST)
-    return json_answer({one.id: status(one) for one in found})
+        rows = jobs.newest(connection, "import", NEWEST)
+    return json_answer({one.id: status(one) for one in rows})
 
 
 @router.get(

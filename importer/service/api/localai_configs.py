@@ -72,7 +72,7 @@ async def patch_config(
 
 
 def _patched(
-    name: str, body: bytes, request: Request, at: Desk, who: Caller, wanted: list[int] | None
+    name: str, body: bytes, request: Request, at: Desk, who: Caller, expected: list[int] | None
 ) -> Response:
     patch = json_object(body) if body.strip() else {}
     if not patch:
@@ -85,7 +85,7 @@ def _patched(
             raise DocumentError("invalid", path=f"{name}.yaml", problem=error.problem.reason) from None
         return rewrite(old, merge(data, patch), path=f"{name}.yaml")
 
-    summary, _ = edit(name, at, who, act(request, who, "edit"), wanted, text)
+    summary, _ = edit(name, at, who, act(request, who, "edit"), expected, text)
     return json_answer(
         {
             "success": True,

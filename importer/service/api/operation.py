@@ -27,7 +27,7 @@ def health() -> dict[str, str]:
 @router.get("/readyz", responses=problems("not-ready", "no-database"), summary="Whether it can work")
 async def ready(request: Request, at: AtDesk) -> dict[str, str]:
     """Return whether the database answers, jobs are looked after, and it is not about to end."""
-    if not await at.pulse.felt():
+    if not await at.pulse.answers():
         raise ServiceError("no-database", seconds=AGAIN)
     if request.app.state.ending:
         raise ServiceError("not-ready", problem="it is ending", seconds=AGAIN)

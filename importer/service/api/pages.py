@@ -39,11 +39,11 @@ def _file(name: str, body: bytes) -> File:
 
 def _all() -> Mapping[str, File]:
     """Return every file by its name; ``report.css`` is the look that reports have, too."""
-    found = {"report.css": CSS.encode()}
+    bodies = {"report.css": CSS.encode()}
     for entry in files("importer.service.page").iterdir():
         if PurePath(entry.name).suffix in TYPES:
-            found[entry.name] = entry.read_bytes()
-    return {name: _file(name, body) for name, body in found.items()}
+            bodies[entry.name] = entry.read_bytes()
+    return {name: _file(name, body) for name, body in bodies.items()}
 
 
 FILES = _all()

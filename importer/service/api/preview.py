@@ -20,7 +20,7 @@ from importer.service.api.etags import MOST
 from importer.service.api.problems import problems
 from importer.service.api.request_models import looked_at
 from importer.service.api.response_models import Mistake
-from importer.service.security.auth import Reader, caller, said_key
+from importer.service.security.auth import Reader, caller, sent_key
 from importer.service.security.grants import Caller
 
 router = APIRouter(prefix="/v1", tags=["looking"])
@@ -59,10 +59,10 @@ class Checked(BaseModel):
 @router.get("/me", response_model=Me, responses=problems(), summary="Who asks, and what they may")
 async def me(request: Request, at: AtDesk) -> dict[str, Any]:
     """Answered without a key, too, so that a page can ask its reader for one; a wrong key is refused."""
-    unknown = said_key(request) is None and not at.settings.loopback
-    found = Caller("", frozenset()) if unknown else await caller(request, at)
-    told = {"name": found.name or None, "scopes": sorted(found.scopes)}
-    return {**told, "version": __version__, "backends": list(at.settings.backends)}
+    unknown = sent_key(request) is None and not at.settings.loopback
+    visitor = Caller("", frozenset()) if unknown else await caller(request, at)
+    members = {"name": visitor.name or None, "scopes": sorted(visitor.scopes)}
+    return {**members, "version": __version__, "backends": list(at.settings.backends)}
 
 
 @router.post(
@@ -84,9 +84,9 @@ def _checked(name: str, body: bytes, at: Desk) -> dict[str, Any]:
         text = body.decode()
     except UnicodeDecodeError:
         raise DocumentError("invalid", path="The body", problem="not UTF-8 text") from None
-    data, found = looked_at(text, name)
-    if found or data is None:
-        return {"errors": found, "changes": [], "digest": None}
+    data, mistakes = looked_at(text, name)
+    if mistakes or data is None:
+        return {"errors": mistakes, "changes": [], "digest": None}
     changes = [change_json(change) for change in differences(stored.data, data)]
     return {"errors": [], "changes": changes, "digest": digest(data)}
 
@@ -113,8 +113,10 @@ def report(
     browser.
     """
     del who
-    found = at.gallery.get(name)[1] if number is None else at.gallery.version(name, number)
+    version = at.gallery.get(name)[1] if number is None else at.gallery.version(name, number)
     chosen = FORMATS[kind]
     media = MEDIA[chosen.ending]
     headers = {"Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'; sandbox"}
-    return Response(chosen.write(sheet(found.stored)), headers=headers, media_type=f"{media}; charset=utf-8")
+    return Response(
+        chosen.write(sheet(version.stored)), headers=headers, media_type=f"{media}; charset=utf-8"
+    )

@@ -31,20 +31,20 @@ MOST = 200  # mistakes that are told; who made more reads no further
 def _read(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the data, and what is wrong by lines: JSON pointer, line, column, and what is said."""
     if len(text) > LONGEST:
-        says = f"must have at most {LONGEST:,} characters"
-        return {}, [{"pointer": "", "line": 1, "column": 1, "detail": says}]
+        detail = f"must have at most {LONGEST:,} characters"
+        return {}, [{"pointer": "", "line": 1, "column": 1, "detail": detail}]
     try:
         data = parse_yaml(text)
     except UnreadableYaml as error:
         return {}, [_mistake(error.problem, ())]
-    found = [_mistake(problem, path) for path, problem in islice(document_faults(text, data), MOST)]
-    return data, sorted(found, key=lambda m: (m["line"], m["column"]))
+    mistakes = [_mistake(problem, path) for path, problem in islice(document_faults(text, data), MOST)]
+    return data, sorted(mistakes, key=lambda m: (m["line"], m["column"]))
 
 
-def _mistake(found: YamlProblem, path: tuple[str | int, ...]) -> dict[str, Any]:
+def _mistake(problem: YamlProblem, path: tuple[str | int, ...]) -> dict[str, Any]:
     """Return a problem with the pointer to what it is about."""
-    says = messages.text(found.says)
-    return {"pointer": pointer(path), "line": found.line, "column": found.column, "detail": says}
+    detail = messages.text(problem.message)
+    return {"pointer": pointer(path), "line": problem.line, "column": problem.column, "detail": detail}
 
 
 def pointer(path: tuple[str | int, ...]) -> str:
@@ -54,22 +54,22 @@ def pointer(path: tuple[str | int, ...]) -> str:
 
 def looked_at(text: str, name: str) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
     """Return the text's data where it is a document of that name, and its mistakes, up to ``MOST``."""
-    data, found = _read(text)
-    if found:
-        return None, found
+    data, mistakes = _read(text)
+    if mistakes:
+        return None, mistakes
     if data.get("name") == name:
         return data, []
-    says = f"is {data.get('name')!r}; the name cannot be changed here"
-    at = SourceMap(text).problem(("name",), says)
+    reason = f"is {data.get('name')!r}; the name cannot be changed here"
+    at = SourceMap(text).problem(("name",), reason)
     return None, [_mistake(at, ("name",))]
 
 
 def checked(text: str, name: str) -> dict[str, Any]:
     """Return the text's data; raises DocumentError("invalid") with the mistakes."""
-    data, found = looked_at(text, name)
-    if data is None or found:
-        said = "; ".join(f"line {m['line']}: {m['detail']}" for m in found[:5])
-        raise DocumentError("invalid", path=f"{name}.yaml", problem=said, errors=found)
+    data, mistakes = looked_at(text, name)
+    if data is None or mistakes:
+        problem = "; ".join(f"line {m['line']}: {m['detail']}" for m in mistakes[:5])
+        raise DocumentError("invalid", path=f"{name}.yaml", problem=problem, errors=mistakes)
     return data
 
 
@@ -91,11 +91,11 @@ def json_object(body: bytes, place: str = "") -> dict[str, Any]:
     """Return a body that has to be a JSON object, no longer than a document; raises
     DocumentError("invalid").
     """
-    found = _object(body)
-    if isinstance(found, dict):
-        return found
-    errors = [{"pointer": place, "detail": found}]
-    raise DocumentError("invalid", path="The body", problem=found, errors=errors)
+    parsed = _object(body)
+    if isinstance(parsed, dict):
+        return parsed
+    errors = [{"pointer": place, "detail": parsed}]
+    raise DocumentError("invalid", path="The body", problem=parsed, errors=errors)
 
 
 def _object(body: bytes) -> dict[str, Any] | str:
@@ -256,35 +256,35 @@ class Retry(Body):
     take: Literal["mine", "theirs"] | None = None
 
 
-def request_of(said: Import, settings: Settings) -> ImportRequest:
+def request_of(body: Import, settings: Settings) -> ImportRequest:
     """Return the importer's request; raises UsageError and ServiceError("no-directories")."""
-    reference = str(said.reference)
-    check_place(reference, said.revision, settings)
-    if said.name is not None:
-        name_allocator.check(said.name)
-    device, memory = _device(said)
-    assignments = [f"{key}={json.dumps(value)}" for key, value in said.set.items()]
+    reference = str(body.reference)
+    check_place(reference, body.revision, settings)
+    if body.name is not None:
+        name_allocator.check(body.name)
+    device, memory = _device(body)
+    assignments = [f"{key}={json.dumps(value)}" for key, value in body.set.items()]
     return ImportRequest(
         reference=reference,
-        revision=said.revision,
-        name=said.name,
-        preferences=preferences.parse(assignments, _backend(said, settings), said.unset),
-        engine_version=said.engine_version,
+        revision=body.revision,
+        name=body.name,
+        preferences=preferences.parse(assignments, _backend(body, settings), body.unset),
+        engine_version=body.engine_version,
         device=device,
         memory=memory,
-        exact_fit=said.exact_fit,
-        template=_template(said.template),
+        exact_fit=body.exact_fit,
+        template=_template(body.template),
     )
 
 
-def _backend(said: Import, settings: Settings) -> str | None:
+def _backend(body: Import, settings: Settings) -> str | None:
     """Return the one that was asked for, or the only one that this service is for. Raises UsageError."""
-    if said.backend is None:
+    if body.backend is None:
         return settings.backends[0] if len(settings.backends) == 1 else None
-    if said.backend not in (AUTO, *settings.backends):
+    if body.backend not in (AUTO, *settings.backends):
         problem = f"must be one of {', '.join(settings.backends)} or {AUTO}"
-        raise UsageError("bad-value", setting=Setting.BACKEND, value=said.backend, problem=problem)
-    return said.backend
+        raise UsageError("bad-value", setting=Setting.BACKEND, value=body.backend, problem=problem)
+    return body.backend
 
 
 def check_place(reference: str, revision: str | None, settings: Settings) -> None:
@@ -294,11 +294,11 @@ def check_place(reference: str, revision: str | None, settings: Settings) -> Non
         settings.places.folder(directory)
 
 
-def _device(said: Import) -> tuple[str | None, int | None]:
+def _device(body: Import) -> tuple[str | None, int | None]:
     from importer.memory import devices
 
-    name = None if said.device is None else devices.named(said.device).label
-    return name, None if said.memory is None else devices.size(said.memory)
+    name = None if body.device is None else devices.named(body.device).label
+    return name, None if body.memory is None else devices.size(body.memory)
 
 
 def _template(word: str | None) -> TemplateOverride | None:

@@ -269,11 +269,11 @@ def job_json(job: JobRow, counts: dict[str, int] | None = None) -> dict[str, Any
     }
 
 
-def config_json(found: Summary) -> dict[str, Any]:
+def config_json(summary: Summary) -> dict[str, Any]:
     """Return a document as lists have it."""
-    base = f"/v1/configs/{found.name}"
+    base = f"/v1/configs/{summary.name}"
     parts = ("decisions", "receipt", "history")
     links = {"self": {"href": base}} | {part: {"href": f"{base}/{part}"} for part in parts}
-    if found.state == "published":
-        links["entry"] = {"href": f"/gallery/{found.name}.yaml"}
-    return {**{f: getattr(found, f) for f in Summary.__dataclass_fields__}, "links": links}
+    if summary.state == "published":
+        links["entry"] = {"href": f"/gallery/{summary.name}.yaml"}
+    return {**{f: getattr(summary, f) for f in Summary.__dataclass_fields__}, "links": links}

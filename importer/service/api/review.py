@@ -8,9 +8,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from importer.config import now
-from importer.config_file.receipt import Receipt
-from importer.config_file.receipt import ReviewEntry as Said
-from importer.config_file.review import say
+from importer.config_file.receipt import Receipt, ReviewEntry
+from importer.config_file.review import record_review
 from importer.engines import get
 from importer.service.api.dependencies import AtDesk, Desk
 from importer.service.api.etags import IfMatch, etag, numbers
@@ -43,7 +42,7 @@ def approve(
     body: ReviewRequest | None = None, match: IfMatch = None,
 ) -> Response:  # fmt: skip
     """With `If-Match` or `digest` the word counts only for what was looked at."""
-    return _say("approved", name, request, at, who, once, body or ReviewRequest(), match)
+    return _review("approved", name, request, at, who, once, body or ReviewRequest(), match)
 
 
 @router.post(
@@ -57,10 +56,10 @@ def reject(
     body: Rejection, match: IfMatch = None,
 ) -> Response:  # fmt: skip
     """It is published no longer."""
-    return _say("rejected", name, request, at, who, once, body, match)
+    return _review("rejected", name, request, at, who, once, body, match)
 
 
-def _say(
+def _review(
     state: Any,
     name: str,
     request: Request,
@@ -70,12 +69,12 @@ def _say(
     body: ReviewRequest,
     match: str | None,
 ) -> Response:
-    if (answered := once.said()) is not None:
+    if (answered := once.replay()) is not None:
         return answered
     action = "approve" if state == "approved" else "reject"
     with at.gallery.change(act(request, who, action, body.note)) as change:
         change.expect(name, numbers(match))
-        say(change.checkout, name, Said(state, who.name, now(), body.note), body.digest)
+        record_review(change.checkout, name, ReviewEntry(state, who.name, now(), body.note), body.digest)
         summary = change.save(name)
         headers = {"ETag": etag(summary.version)}
         return once.answer(change.connection, config_json(summary), 200, headers)
@@ -100,24 +99,24 @@ def validate(
     body: ValidationRequest | None = None,
 ) -> Response:
     """Answered at once with a job, which waits for a worker with the engine, the device and the memory."""
-    if (answered := once.said()) is not None:
+    if (answered := once.replay()) is not None:
         return answered
-    said = body or ValidationRequest()
+    options = body or ValidationRequest()
     with at.gallery.checkout() as folder:
         stored = folder.load(name)
         stored.check()
         need_approval(stored)
-        engine = said.engine or stored.backend
+        engine = options.engine or stored.backend
         known = get(engine).name
         needs = _memory(stored.need_receipt())
     with at.database.writing() as connection:
-        asked = {"config": name, "engine": engine, "fetch": said.fetch}
+        request_body = {"config": name, "engine": engine, "fetch": options.fetch}
         able = any(one.can(engine, needs) for one in executors.all_executors(connection))
         job = jobs.create(
-            connection, "validation", asked, who.name, config=name, engine=engine, memory=needs,
+            connection, "validation", request_body, who.name, config=name, engine=engine, memory=needs,
             says=None if able else NOBODY.format(engine=engine, known=known),
         )  # fmt: skip
-        audit.record(connection, act(request, who, "ask"), f"job {job.id}", asked)
+        audit.record(connection, act(request, who, "ask"), f"job {job.id}", request_body)
         return once.answer(connection, job_json(job), 202, {"Location": f"/v1/jobs/{job.id}"})
 
 

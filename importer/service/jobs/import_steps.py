@@ -65,13 +65,13 @@ class ImportSteps:
 
     def store(self, live: LiveJob, results: Results, progress: Progress) -> Results:
         """Write the document to the gallery and end the job, in one transaction."""
-        job, kept = live.job, results["prove"]["proof"]
-        proof = None if kept is None else Proof.from_json(kept)
+        job, recorded = live.job, results["prove"]["proof"]
+        proof = None if recorded is None else Proof.from_json(recorded)
         decided = finalize(self._studied(live, results, progress), proof, progress)
-        asked = Import(**job.request)
-        with self._gallery.change(AuditContext(job.by, "import", asked.note, job.id)) as change:
+        body = Import(**job.request)
+        with self._gallery.change(AuditContext(job.by, "import", body.note, job.id)) as change:
             planned = build_plan(decided, Names(change.checkout))
-            settled = merge_plan(planned, change.checkout, asked.take)
+            settled = merge_plan(planned, change.checkout, body.take)
             write(settled, change.checkout)
             saved = change.save(planned.name)
             result = {
@@ -120,12 +120,12 @@ def need_choice(studied: Studied, settings: Settings) -> None:
     if decided.status != "engine-default" or "backend" in request.preferences.unset:
         return
     machine = machine_for(request.device)
-    found = takers(studied.snapshot, machine, capabilities.load)
-    names = [name for name in found if name in settings.backends]
+    verdicts = takers(studied.snapshot, machine, capabilities.load)
+    names = [name for name in verdicts if name in settings.backends]
     if len(names) < 2:
         return
     candidates = [
-        {"backend": n, "engine": capabilities.load(n).label, "says": _why(found[n], studied.snapshot)}
+        {"backend": n, "engine": capabilities.load(n).label, "says": _why(verdicts[n], studied.snapshot)}
         for n in names
     ]
     raise ServiceError(
@@ -133,10 +133,12 @@ def need_choice(studied: Studied, settings: Settings) -> None:
     )
 
 
-def _why(found: LoadVerdict, snapshot: Snapshot) -> str:
+def _why(verdict: LoadVerdict, snapshot: Snapshot) -> str:
     """Return why an engine is a candidate, also where its verdict has nothing to add."""
     what = next(iter(architectures(snapshot)), "this model")
-    plainly = (
-        f"it serves {what}" if found.can else f"nothing is known against it; whether it serves {what} is not"
+    plain_reason = (
+        f"it serves {what}"
+        if verdict.can
+        else f"nothing is known against it; whether it serves {what} is not"
     )
-    return plainly if found.reason is None else render(found.reason)
+    return plain_reason if verdict.reason is None else render(verdict.reason)

@@ -47,10 +47,10 @@ class Watching:
     async def _look(self) -> None:
         while self._watchers:
             try:
-                found = await asyncio.to_thread(self._now, [*self._watchers])
+                heads = await asyncio.to_thread(self._now, [*self._watchers])
             except SQLAlchemyError:  # the next look tries again; watchers look for themselves now and then
-                found = {}
-            for root, head in found.items():
+                heads = {}
+            for root, head in heads.items():
                 if self._heads.get(root) != head:
                     self._heads[root] = head
                     for event in self._watchers.get(root, ()):

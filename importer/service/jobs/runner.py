@@ -107,10 +107,10 @@ class Runner:
         self.live.keep(job, studied)
         self.hurry()
 
-    def cancelled(self, found: Sequence[Job]) -> None:
+    def cancelled(self, cancelled_jobs: Sequence[Job]) -> None:
         """Stop jobs that were cancelled: here at once, elsewhere at that process's next heartbeat."""
         live = self.live.all()
-        _stop_all([live[job.id] for job in found if job.id in live])
+        _stop_all([live[job.id] for job in cancelled_jobs if job.id in live])
 
     # The dispatcher: one thread claims, and starts a thread for each job
 
@@ -225,17 +225,17 @@ class Runner:
     def _restart(self) -> None:
         """Begin jobs anew whose device or whose version of the steps is gone."""
         with self.gallery.database.reading() as connection:
-            there = executors.all_executors(connection)
-            versions = {one.version for one in there if not _exited(one)}
-            orphaned = queue.orphaned(connection, [one.device for one in there if one.device])
+            running = executors.all_executors(connection)
+            versions = {one.version for one in running if not _exited(one)}
+            orphaned = queue.orphaned(connection, [one.device for one in running if one.device])
             outdated = queue.outdated(connection, versions)
-        found = {job.id: (job, f"version {job.version} of its workflow is gone") for job in outdated}
-        found |= {job.id: (job, f"{job.device} is gone") for job in orphaned}
-        if not found:
+        stale = {job.id: (job, f"version {job.version} of its workflow is gone") for job in outdated}
+        stale |= {job.id: (job, f"{job.device} is gone") for job in orphaned}
+        if not stale:
             return
         with self.gallery.database.writing() as connection:
-            for job, says in found.values():
-                queue.restart(connection, job, says)
+            for job, cause in stale.values():
+                queue.restart(connection, job, cause)
         self.hurry()
 
     def _expire_responses(self) -> None:
@@ -266,9 +266,9 @@ def _installed(name: str) -> bool:
         return False
 
 
-def _stop_all(found: Sequence[LiveJob]) -> list[threading.Thread]:
+def _stop_all(jobs_to_stop: Sequence[LiveJob]) -> list[threading.Thread]:
     """Stop jobs side by side: an engine may take seconds to end."""
-    threads = [threading.Thread(target=one.stop, daemon=True) for one in found]
+    threads = [threading.Thread(target=one.stop, daemon=True) for one in jobs_to_stop]
     for thread in threads:
         thread.start()
     return threads

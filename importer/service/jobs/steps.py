@@ -125,7 +125,7 @@ class JobRun:
 
     def _log(self, name: str, started: float, ended: str | None) -> None:
         seconds = round(time.monotonic() - started, 3)
-        LOG.info("%s", name, extra={"said": {"step": name, "seconds": seconds, "ended": ended}})
+        LOG.info("%s", name, extra={"fields": {"step": name, "seconds": seconds, "ended": ended}})
 
 
 def fail(database: Database, job: jobs.Job, details: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from importer import config as places
 from importer.app.decide import Progress
-from importer.app.validate import run_document, weights_of
+from importer.app.validate import record, run_document, weights_of
 from importer.config_file.store import StoredDocument
 from importer.engines import get, install
 from importer.hub.local import AllowedFolders
@@ -46,21 +46,21 @@ class ValidationSteps:
         install.need(get(str(job.engine)))
         with self._gallery.checkout() as folder:
             stored = _admitted(folder, job)
-            found = self._weights(stored, job, progress)
-        return {"weights": str(found), "digest": stored.digest}
+            path = self._weights(stored, job, progress)
+        return {"weights": str(path), "digest": stored.digest}
 
     def run(self, live: LiveJob, results: Results, progress: Progress) -> Results:
         """Serve and probe on the device, which is this job's alone meanwhile."""
         job, known = live.job, results["weights"]
         with device(self._device, progress, live.check) as lock, self._gallery.checkout() as folder:
             stored = _admitted(folder, job)
-            found = readable(Path(known["weights"]), self._places)
-            if found is None or stored.digest != known["digest"]:  # another process, or an edit
-                found = self._weights(stored, job, progress)
+            path = readable(Path(known["weights"]), self._places)
+            if path is None or stored.digest != known["digest"]:  # another process, or an edit
+                path = self._weights(stored, job, progress)
             report = run_document(
                 stored,
                 str(job.engine),
-                found,
+                path,
                 self._places,
                 port=None,
                 progress=progress,
@@ -79,7 +79,7 @@ class ValidationSteps:
         job, report, digest = live.job, results["run"]["report"], results["run"]["digest"]
         name = str(job.config)
         with self._gallery.change(AuditContext(job.by, "validate", None, job.id)) as change:
-            change.checkout.amend(name, lambda receipt: receipt.with_validation(report, digest))
+            record(report, change.checkout, name, digest)
             saved = change.save(name)
             result = {
                 "name": name, "passed": report["passed"], "engine": report["engine"], "digest": digest,

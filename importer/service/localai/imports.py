@@ -19,34 +19,36 @@ COUNT = {"backend": "backend", "name": "name"}  # preferences that a request of 
 UNITS = "KMGTPE"
 
 
-def asked(body: ImportUri) -> Import:
+def import_request(body: ImportUri) -> Import:
     """Return the same in our own words; raises ServiceError("bad-request")."""
     preferences = body.preferences or {}
-    said = {ours: preferences[key] for key, ours in COUNT.items() if preferences.get(key) not in (None, "")}
+    fields = {
+        field: preferences[key] for key, field in COUNT.items() if preferences.get(key) not in (None, "")
+    }
     if preferences.get("description"):
-        said["set"] = {"description": preferences["description"]}
+        fields["set"] = {"description": preferences["description"]}
     try:
-        return Import(reference=body.uri.strip().removeprefix(FILE), **said)
+        return Import(reference=body.uri.strip().removeprefix(FILE), **fields)
     except ValidationError as error:
-        found = error.errors()[0]
-        problem = f"{'.'.join(map(str, found['loc'])) or 'it'}: {messages.mistake(found)}"
+        mistake = error.errors()[0]
+        problem = f"{'.'.join(map(str, mistake['loc'])) or 'it'}: {messages.mistake(mistake)}"
         raise ServiceError("bad-request", problem=problem) from None
 
 
 def estimates(studied: Studied) -> dict[str, Any]:
     """Memory and size as LocalAI tells them; nothing where neither is known."""
     try:
-        found = finalize(studied, None).fit
+        sizing = finalize(studied, None).fit
     except ImporterError:  # the job will tell it, with all that it knows then
         return {}
     memory = 0
-    if found.placed is not None and found.fit is not None:
-        memory = found.fit.total.likely * found.placed.split.cards
-    weights = 0 if found.weights is None else found.weights.amount.likely
-    return _told("vram", memory) | _told("size", weights)
+    if sizing.placed is not None and sizing.fit is not None:
+        memory = sizing.fit.total.likely * sizing.placed.split.cards
+    weights = 0 if sizing.weights is None else sizing.weights.amount.likely
+    return _size_members("vram", memory) | _size_members("size", weights)
 
 
-def _told(what: str, size: int) -> dict[str, Any]:
+def _size_members(what: str, size: int) -> dict[str, Any]:
     return {f"estimated_{what}_bytes": size, f"estimated_{what}_display": shown(size)} if size > 0 else {}
 
 
@@ -70,12 +72,12 @@ STEPS: Mapping[str | None, tuple[str, float]] = {
 def status(job: Job) -> dict[str, Any]:
     """Return its OpStatus; a success is processed, at 100, with the message "completed"."""
     name = job.config or job.request.get("name") or str(job.request.get("reference", ""))
-    told: dict[str, Any] = {
+    idle: dict[str, Any] = {
         "deletion": False, "file_name": "", "processed": False, "message": "", "progress": 0.0,
         "file_size": "", "downloaded_size": "", "gallery_element_name": name,
         "cancelled": False, "cancellable": False,
     }  # fmt: skip
-    return told | _state(job, name)
+    return idle | _state(job, name)
 
 
 def _state(job: Job, name: str) -> dict[str, Any]:
@@ -85,8 +87,8 @@ def _state(job: Job, name: str) -> dict[str, Any]:
         return {"processed": True, "cancelled": True, "message": "cancelled"}
     if job.state == "failed":
         error = str((job.error or {}).get("detail", "it failed"))
-        says = {"error": error, "message": f"error: {error}", "gallery_element_name": ""}
-        return {"processed": True, **says}
+        failure = {"error": error, "message": f"error: {error}", "gallery_element_name": ""}
+        return {"processed": True, **failure}
     phase, progress = STEPS.get(job.step, STEPS[None])
     message = "queued" if phase == "queued" else job.says or f"processing model: {name}"
     return {"message": message, "phase": phase, "progress": progress, "cancellable": True}

@@ -20,12 +20,12 @@ COOKIE = "token"
 OTHERS = (APIKeyHeader(name=HEADERS[1], auto_error=False), APIKeyCookie(name=COOKIE, auto_error=False))
 
 
-def said_key(request: Request) -> str | None:
+def sent_key(request: Request) -> str | None:
     """``Authorization: Bearer KEY`` or the key alone, a header of its own, else the cookie ``token``."""
-    said = request.headers.get("authorization")
-    if said is not None:
-        scheme, _, rest = said.partition(" ")
-        return rest.strip() if scheme.lower() == "bearer" else said
+    header = request.headers.get("authorization")
+    if header is not None:
+        scheme, _, rest = header.partition(" ")
+        return rest.strip() if scheme.lower() == "bearer" else header
     headers = (request.headers.get(name) for name in HEADERS)
     return next((key for key in headers if key is not None), request.cookies.get(COOKIE))
 
@@ -41,9 +41,9 @@ def needs(scope: str) -> Callable[..., Caller]:
         _other: Annotated[object, Depends(OTHERS[0])],
         _cookie: Annotated[object, Depends(OTHERS[1])],
     ) -> Caller:
-        found = identify(request, at, said_key(request))
-        found.needs(scope)
-        return found
+        client = identify(request, at, sent_key(request))
+        client.needs(scope)
+        return client
 
     return checked
 
@@ -55,18 +55,18 @@ async def gallery_reader(request: Request, at: AtDesk) -> None:
     """
     if at.settings.open_gallery:
         return
-    said = said_key(request)
-    if said is None and at.settings.loopback:  # nothing is looked up
+    key = sent_key(request)
+    if key is None and at.settings.loopback:  # nothing is looked up
         return
-    found = await run_in_threadpool(identify, request, at, None if said is None else _of_basic(said))
-    found.needs("read")
+    client = await run_in_threadpool(identify, request, at, None if key is None else _of_basic(key))
+    client.needs("read")
 
 
-def _of_basic(said: str) -> str:
+def _of_basic(header: str) -> str:
     """Return the password of ``Basic …``, or the user's name where there is none; else what was said."""
-    scheme, _, rest = said.partition(" ")
+    scheme, _, rest = header.partition(" ")
     if scheme.lower() != "basic":
-        return said
+        return header
     try:
         user, _, password = base64.b64decode(rest, validate=True).decode().partition(":")
     except (binascii.Error, UnicodeDecodeError):

@@ -130,7 +130,7 @@ class FlatFailed(BaseModel):
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 # What keeps its status; all else that a request is to blame for is 400.
-KEPT = (401, 403, 404, 413, 429)
+UNCHANGED = (401, 403, 404, 413, 429)
 # Others come of the Hub, and are no word on the caller's key.
 OWN_403 = ("wrong-scope", "needs-approver", "foreign-page")
 OTHERWISE = {"precondition-failed": 409, "private": 404}  # private or missing: the Hub does not say which
@@ -162,14 +162,14 @@ class Flat(Envelope):
     flat = True
 
 
-def failure(error: Exception, *, flat: bool = False, says: str = "") -> Response:
+def failure(error: Exception, *, flat: bool = False, prefix: str = "") -> Response:
     """Return the answer, its message behind ``says``; what is said of keys has the same envelope
     everywhere.
     """
     known = _known(error)
     status, message, headers = (
         wire_status(known),
-        f"{says}{messages.detail(known)} {messages.hint(known)}".strip(),
+        f"{prefix}{messages.detail(known)} {messages.hint(known)}".strip(),
         _headers(known),
     )
     kind = ""
@@ -187,7 +187,7 @@ def wire_status(error: ImporterError) -> int:
     status = OTHERWISE.get(error.kind, status_of(error))
     if error.kind in OTHERWISE:
         return status
-    if status >= 500 or (status in KEPT and not (status == 403 and error.kind not in OWN_403)):
+    if status >= 500 or (status in UNCHANGED and not (status == 403 and error.kind not in OWN_403)):
         return status
     return 400
 
@@ -196,8 +196,8 @@ def _known(error: Exception) -> ImporterError:
     if isinstance(error, ImporterError):
         return error
     if isinstance(error, RequestValidationError):
-        said = "; ".join(f"{'.'.join(map(str, e['loc']))}: {messages.mistake(e)}" for e in error.errors())
-        return ServiceError("bad-request", problem=said)
+        problem = "; ".join(f"{'.'.join(map(str, e['loc']))}: {messages.mistake(e)}" for e in error.errors())
+        return ServiceError("bad-request", problem=problem)
     if isinstance(error, OperationalError):
         return ServiceError("no-database", seconds=5)
     return ServiceError("bad-request", problem=str(getattr(error, "detail", error)))

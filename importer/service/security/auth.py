@@ -43,50 +43,50 @@ def limits(settings: Settings) -> Limits:
     return Limits(Limiter(settings.rate), Limiter(settings.reads), Limiter(REFUSED))
 
 
-def said_key(request: Request) -> str | None:
+def sent_key(request: Request) -> str | None:
     """Return the key as clients send it: a bearer token, or a header of its own; "" for what is neither."""
-    said = request.headers.get("authorization")
-    if said is None:
+    header = request.headers.get("authorization")
+    if header is None:
         return request.headers.get("x-api-key")
-    scheme, _, rest = said.partition(" ")
+    scheme, _, rest = header.partition(" ")
     return rest.strip() if scheme.lower() == "bearer" else ""
 
 
 async def caller(request: Request, at: Annotated[Desk, Depends(desk)]) -> Caller:
     """Raise ServiceError: "no-key", "too-many"."""
-    said = said_key(request)
-    if said is None and at.settings.loopback:  # nothing is looked up
-        return identify(request, at, said)
-    return await run_in_threadpool(identify, request, at, said)
+    key = sent_key(request)
+    if key is None and at.settings.loopback:  # nothing is looked up
+        return identify(request, at, key)
+    return await run_in_threadpool(identify, request, at, key)
 
 
-def identify(request: Request, at: Desk, said: str | None) -> Caller:
+def identify(request: Request, at: Desk, sent: str | None) -> Caller:
     """Whose key was said; raises ServiceError: "no-key", "too-many"."""
     limited = cast(Limits, request.app.state.limits)
-    if said is None and at.settings.loopback:
-        found, ident = Caller(LOCAL, frozenset(keys.SCOPES)), LOCAL
+    if sent is None and at.settings.loopback:
+        client, ident = Caller(LOCAL, frozenset(keys.SCOPES)), LOCAL
     else:
         with at.database.reading() as connection:
-            key = keys.find(connection, said or "")
+            key = keys.find(connection, sent or "")
         if key is None:
             limited.refused.count(address(request))
             raise ServiceError("no-key")
-        found, ident = Caller(key.name, key.scopes), key.id
+        client, ident = Caller(key.name, key.scopes), key.id
     (limited.reads if request.method in SAFE else limited.changes).count(ident)
-    request.state.caller = found.name
-    return found
+    request.state.caller = client.name
+    return client
 
 
 def needs(scope: str) -> Callable[..., Awaitable[Caller]]:
     """Return a dependency: the caller, who has the scope."""
 
     async def checked(  # in the loop: each other function costs a thread
-        found: Annotated[Caller, Depends(caller)],
+        client: Annotated[Caller, Depends(caller)],
         _bearer: Annotated[object, Depends(SCHEMES[0])],
         _header: Annotated[object, Depends(SCHEMES[1])],
     ) -> Caller:
-        found.needs(scope)
-        return found
+        client.needs(scope)
+        return client
 
     return checked
 

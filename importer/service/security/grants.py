@@ -39,14 +39,14 @@ class Caller:
 SCOPE = "approve"
 
 
-def admitted(said: Import, who: Caller, settings: Settings) -> ImportRequest:
+def admitted(body: Import, who: Caller, settings: Settings) -> ImportRequest:
     """Return the importer's request of one that may be made by this caller on this service.
 
     Raises UsageError and ServiceError: "needs-approver", "no-directories".
     """
-    need_approver(who, set_values(said.set))
-    check_reference(str(said.reference), said.revision, who, settings)
-    return request_of(said, settings)
+    need_approver(who, set_values(body.set))
+    check_reference(str(body.reference), body.revision, who, settings)
+    return request_of(body, settings)
 
 
 def check_reference(reference: str, revision: str | None, who: Caller, settings: Settings) -> None:
@@ -56,9 +56,9 @@ def check_reference(reference: str, revision: str | None, who: Caller, settings:
     check_place(reference, revision, settings)
 
 
-def need_approver(who: Caller, wanted: Collection[Grant], there: Collection[Grant] = ()) -> None:
+def need_approver(who: Caller, requested: Collection[Grant], present: Collection[Grant] = ()) -> None:
     """Raise ServiceError("needs-approver") where a caller without the scope grants what is not ``there``."""
-    new = sorted(set(wanted) - set(there))
+    new = sorted(set(requested) - set(present))
     if new and not who.may(SCOPE):
         raise ServiceError("needs-approver", what=new[0].reason, name=who.name, has=who.has)
 

@@ -32,13 +32,13 @@ async def read(receive: Receive, most: int, seconds: float, *, json: bool) -> Re
     body = await _whole(receive, most, seconds)
     if json and await _deep(body):
         raise ServiceError("bad-json", problem=f"nested deeper than {DEPTH} levels")
-    given = False
+    delivered = False
 
     async def received() -> Message:
-        nonlocal given
-        if given:
+        nonlocal delivered
+        if delivered:
             return await receive()
-        given = True
+        delivered = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return received
@@ -68,8 +68,8 @@ async def _deep(body: bytes) -> bool:
 def too_deep(body: bytes, most: int = DEPTH) -> bool:
     """Return whether JSON is nested deeper than ``most``; what is no JSON may be told either."""
     depth = 0
-    for found in TOKENS.finditer(body):
-        token = found[0]
+    for match in TOKENS.finditer(body):
+        token = match[0]
         if token in (b"[", b"{"):
             depth += 1
             if depth > most:
@@ -150,9 +150,9 @@ class Guard:
         async def sent(message: Message) -> None:
             nonlocal status, streamed
             if message["type"] == "http.response.start":
-                status, said = message["status"], MutableHeaders(scope=message)
-                streamed = said.get("content-type", "").startswith("text/event-stream")
-                _dress(said, ident)
+                status, response_headers = message["status"], MutableHeaders(scope=message)
+                streamed = response_headers.get("content-type", "").startswith("text/event-stream")
+                _dress(response_headers, ident)
             await send(message)
 
         try:
@@ -177,7 +177,7 @@ class Guard:
 
     def _refusal(self, scope: Scope, headers: Headers) -> ServiceError | None:
         host = headers.get("host", "")
-        if not (self._ours(host) or self._probed(scope)):
+        if not (self._is_own_name(host) or self._probed(scope)):
             return ServiceError("foreign-host", host=host[:200])
         if scope["method"] not in SAFE and _foreign(headers, host):
             return ServiceError("foreign-page")
@@ -190,7 +190,7 @@ class Guard:
             return self._too_large()
         return None
 
-    def _ours(self, host: str) -> bool:
+    def _is_own_name(self, host: str) -> bool:
         """Return whether the name is one of this server's: on loopback a page's own name may lead here,
         too.
         """
@@ -222,8 +222,8 @@ def _named(host: str) -> str | None:
     """Return the name or the address in a ``Host``, ``""`` where it is empty; ``None`` for what is no
     host.
     """
-    found = HOST.fullmatch(host)
-    return None if found is None else found[1] or found[2]
+    match = HOST.fullmatch(host)
+    return None if match is None else match[1] or match[2]
 
 
 def _foreign(headers: Headers, host: str) -> bool:
@@ -240,9 +240,9 @@ def _foreign(headers: Headers, host: str) -> bool:
 
 def _id(headers: Headers) -> str:
     """Return the caller's own id where it can be logged, else a new one."""
-    said = headers.get("x-request-id", "")
-    fine = 0 < len(said) <= LONGEST_ID and all(c.isalnum() or c in "-_." for c in said) and said.isascii()
-    return said if fine else fresh()
+    sent = headers.get("x-request-id", "")
+    fine = 0 < len(sent) <= LONGEST_ID and all(c.isalnum() or c in "-_." for c in sent) and sent.isascii()
+    return sent if fine else fresh()
 
 
 def _dress(headers: MutableHeaders, ident: str) -> None:
@@ -256,9 +256,9 @@ def _dress(headers: MutableHeaders, ident: str) -> None:
 
 def _log(scope: Scope, status: int, seconds: float) -> None:
     client = scope.get("client")
-    said = {
+    fields = {
         "method": scope["method"], "path": scope["path"], "status": status,
         "ms": round(seconds * 1000, 1), "who": scope.get("state", {}).get("caller"),
         "address": client[0] if client else None,
     }  # fmt: skip
-    LOG.info("%s %s %s", scope["method"], scope["path"], status, extra={"said": said})
+    LOG.info("%s %s %s", scope["method"], scope["path"], status, extra={"fields": fields})
