@@ -15,7 +15,7 @@ from typing import Any
 
 from gen_defaults import sampling as vendor
 from gen_defaults.checks.finding import CheckFinding, Proved
-from gen_defaults.truth import Files, Kept, Prediction, Score, Truth, read
+from gen_defaults.truth import CachedSession, Files, Prediction, Score, Truth, read
 from gen_defaults.truth import measure as judge
 from importer.signals import tables
 from importer.signals.family import match_names
@@ -68,19 +68,19 @@ class AccuracyChange:
     @property
     def worse(self) -> list[CheckFinding]:
         """Families that lost an answer, a family each."""
-        found = []
+        findings = []
         for family in sorted(self.after.parsers.families):
             lost = [f"{what} {was} became {now}" for what, was, now, bad in self._changes(family) if bad]
             if lost:
-                found.append(CheckFinding("accuracy", family, f"it got worse: {', '.join(lost)}", STEP))
-        return found
+                findings.append(CheckFinding("accuracy", family, f"it got worse: {', '.join(lost)}", STEP))
+        return findings
 
     def lines(self) -> Iterator[str]:
         """Yield every family that changed, then the totals."""
         for family in sorted(self.after.parsers.families):
-            told = [f"{what} {was} → {now}" for what, was, now, _ in self._changes(family)]
-            if told:
-                yield f"{family}: {', '.join(told)}"
+            changes = [f"{what} {was} → {now}" for what, was, now, _ in self._changes(family)]
+            if changes:
+                yield f"{family}: {', '.join(changes)}"
         yield f"parsers: {_both(self.before.parsers)} → {_both(self.after.parsers)} models right"
         yield f"sampling: {total(self.before.sampling)} → {total(self.after.sampling)} of the vendors' values"
 
@@ -103,7 +103,7 @@ def compare(
     Raises OSError and ValueError where the folder holds no truth that can be read.
     """
     truths = read(folder)
-    with Kept(proves=proves) as bench:
+    with CachedSession(proves=proves) as bench:
         files = Files(folder, bench)
         first = measure(truths, files, before)
         same = before.parsers == after.parsers
@@ -127,25 +127,25 @@ def measure(truths: Sequence[Truth], files: Files, standing: ScoredTables) -> Me
 
 def sampling(truths: Sequence[Truth], files: Files, standing: ScoredTables) -> dict[str, Counter[str]]:
     """Return what the table says where the vendor's ``generation_config.json`` states a value."""
-    found: dict[str, Counter[str]] = defaultdict(Counter)
+    verdicts: dict[str, Counter[str]] = defaultdict(Counter)
     for truth in truths:
         row = vendor.row_for(truth.model_id, standing.parsers, standing.sampling)
         for key, value in vendor.generation_values(files.vendor(truth.model_id)).items():
             if row is None or key not in row.values:
-                found[truth.family]["missing"] += 1
+                verdicts[truth.family]["missing"] += 1
             else:
-                found[truth.family]["right" if vendor.agrees(row, key, value) else "different"] += 1
-    return dict(found)
+                verdicts[truth.family]["right" if vendor.agrees(row, key, value) else "different"] += 1
+    return dict(verdicts)
 
 
-def _counts(found: Counter[str]) -> str:
-    return " ".join(f"{found[verdict]} {verdict}" for verdict in VERDICTS)
+def _counts(counts: Counter[str]) -> str:
+    return " ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS)
 
 
 def _both(score: Score) -> str:
     return "{}/{}".format(*score.both)
 
 
-def total(found: Mapping[str, Counter[str]]) -> str:
+def total(by_family: Mapping[str, Counter[str]]) -> str:
     """Return all families together, in words."""
-    return _counts(sum(found.values(), Counter()))
+    return _counts(sum(by_family.values(), Counter()))

@@ -34,7 +34,7 @@ class Tables:
     """
 
     package: str
-    wanted: Callable[[str], bool]
+    is_needed: Callable[[str], bool]
     rows: Callable[[Sources], Rows]
     inference: Callable[[Sources], list[Rule]] = lambda _sources: []
     chooses: bool = False
@@ -47,9 +47,9 @@ def vllm_rows(sources: Sources) -> Rows:
         path = _init(package)
         source = sources.get(path, "")
         entries = syntax.table(source, path, table, {})
-        found = {name: (cls, f"{package}.{file}") for name, (file, cls) in entries.items()}
-        found |= {name: (cls, module) for name, module, cls in _lazily_registered(source, path)}
-        rows[kind] = sorted(((name, *place) for name, place in found.items()), key=str)
+        classes = {name: (cls, f"{package}.{file}") for name, (file, cls) in entries.items()}
+        classes |= {name: (cls, module) for name, module, cls in _lazily_registered(source, path)}
+        rows[kind] = sorted(((name, *place) for name, place in classes.items()), key=str)
     return rows
 
 
@@ -57,8 +57,8 @@ def _lazily_registered(source: str, path: str) -> Iterator[Row]:
     """``register_lazy_module("name", "module", "Class")`` beside the table, with literals alone."""
     for node in ast.walk(ast.parse(source, path)):
         if isinstance(node, ast.Call) and _called(node) == "register_lazy_module":
-            given = dict(zip(LAZY, node.args, strict=False)) | {k.arg: k.value for k in node.keywords}
-            name, module, cls = (getattr(given.get(word), "value", None) for word in LAZY)
+            arguments = dict(zip(LAZY, node.args, strict=False)) | {k.arg: k.value for k in node.keywords}
+            name, module, cls = (getattr(arguments.get(word), "value", None) for word in LAZY)
             if isinstance(name, str) and isinstance(module, str) and isinstance(cls, str):
                 yield name, module, cls
 
@@ -82,7 +82,7 @@ class Modules:
     chooses: str
     rules: Callable[[str], list[Rule]]
 
-    def wanted(self, path: str) -> bool:
+    def is_needed(self, path: str) -> bool:
         """Return whether the file is needed."""
         named = path in {_file(self.markers), _file(self.chooses)}
         return named or _module_in(path, self.tools) is not None
@@ -170,7 +170,7 @@ def _home(source: str, module: str) -> str:
     return module
 
 
-def _vllm_mlx_wanted(path: str) -> bool:
+def _vllm_mlx_needed(path: str) -> bool:
     return path == _init("vllm_mlx.reasoning") or _module_in(path, "vllm_mlx.tool_parsers") is not None
 
 
@@ -180,7 +180,7 @@ MLX_LM = Modules(
 MLX_VLM = Modules("mlx_vlm.tools.parsers", STATE, state_markers, "mlx_vlm.tools.registry", specs)
 TABLES: Mapping[str, Tables] = {
     "vllm": Tables("vllm", {_init(p) for p, _ in VLLM_PLACES.values()}.__contains__, vllm_rows),
-    "mlx": Tables("mlx-lm", MLX_LM.wanted, MLX_LM.rows, MLX_LM.inference, chooses=True),
-    "mlx-vlm": Tables("mlx-vlm", MLX_VLM.wanted, MLX_VLM.rows, MLX_VLM.inference, chooses=True),
-    "vllm-mlx": Tables("vllm-mlx", _vllm_mlx_wanted, vllm_mlx_rows),
+    "mlx": Tables("mlx-lm", MLX_LM.is_needed, MLX_LM.rows, MLX_LM.inference, chooses=True),
+    "mlx-vlm": Tables("mlx-vlm", MLX_VLM.is_needed, MLX_VLM.rows, MLX_VLM.inference, chooses=True),
+    "vllm-mlx": Tables("vllm-mlx", _vllm_mlx_needed, vllm_mlx_rows),
 }

@@ -16,19 +16,19 @@ def main(folder: str) -> None:
     try:
         EngineArgs(**options, enforce_eager=True).create_engine_config()
     except Exception as error:
-        say("refused", error)
+        report("refused", error)
         return
     try:
         model = LLM(**options, enforce_eager=True, max_num_seqs=4)
-        given = SamplingParams(max_tokens=2, temperature=0, detokenize=False)
-        model.generate([{"prompt_token_ids": [1, 2, 3]}], given, use_tqdm=False)
+        sampling = SamplingParams(max_tokens=2, temperature=0, detokenize=False)
+        model.generate([{"prompt_token_ids": [1, 2, 3]}], sampling, use_tqdm=False)
     except Exception as error:
-        say("fails", error)
+        report("fails", error)
         return
     sys.stdout.write("\nRESULT runs\n")
 
 
-def say(kind: str, error: Exception) -> None:
+def report(kind: str, error: Exception) -> None:
     """The first sentence of an error that says something."""
     lines = [line.strip() for line in str(error).split("\n") if line.strip()]
     text = next(

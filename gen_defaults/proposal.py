@@ -35,11 +35,11 @@ def step(old: Registry, new: Registry) -> Iterator[tuple[str, Any]]:
     """Yield what came, went, was renamed or changed between two versions, by kind of parser."""
     for kind in ("tool", "reasoning"):
         before, after = old.classes(kind), new.classes(kind)
-        gone, came = sorted(set(before) - set(after)), sorted(set(after) - set(before))
-        renamed = {name: to for name in gone if (to := [n for n in came if after[n] == before[name]])}
+        removed, came = sorted(set(before) - set(after)), sorted(set(after) - set(before))
+        renamed = {name: to for name in removed if (to := [n for n in came if after[n] == before[name]])}
         fresh = {n for names in renamed.values() for n in names}
         yield f"new {kind}", {name: after[name] for name in came if name not in fresh}
-        yield f"vanished {kind}", {name: before[name] for name in gone if name not in renamed}
+        yield f"vanished {kind}", {name: before[name] for name in removed if name not in renamed}
         yield f"renamed {kind}", renamed
         both = sorted(set(before) & set(after))
         yield f"changed {kind}", {n: [before[n], after[n]] for n in both if before[n] != after[n]}
@@ -47,12 +47,12 @@ def step(old: Registry, new: Registry) -> Iterator[tuple[str, Any]]:
 
 def recommendations(docs: Row) -> dict[str, dict[str, list[str]]]:
     """Model and field to the name and the place that says it; a recipe is heard before a page."""
-    found: dict[str, dict[str, list[str]]] = {}
+    recommended: dict[str, dict[str, list[str]]] = {}
     for place in ("recipes", "tools", "reasoning"):
         for model, row in docs.get(place, {}).items():
             for field, name in row.items():
-                found.setdefault(model, {}).setdefault(field, [name, place])
-    return found
+                recommended.setdefault(model, {}).setdefault(field, [name, place])
+    return recommended
 
 
 def _differing(
@@ -60,15 +60,15 @@ def _differing(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Models of which vLLM says something that the table does not; names of one class are the same."""
     for model, fields in sorted(recommended.items()):
-        found = match(table, model)
+        matched = match(table, model)
         row: dict[str, Any] = {}
         for field, (name, place) in sorted(fields.items()):
-            said = found.parsers.get(field, "not known") if found else "not known"
+            tabled = matched.parsers.get(field, "not known") if matched else "not known"
             known = newest.class_of(KINDS[field], name)
-            if said != name and (known is None or newest.class_of(KINDS[field], str(said)) != known):
-                row[field] = {place: name, "table": said}
+            if tabled != name and (known is None or newest.class_of(KINDS[field], str(tabled)) != known):
+                row[field] = {place: name, "table": tabled}
         if row:
-            yield model, {"family": found.row.family if found else None, **row}
+            yield model, {"family": matched.row.family if matched else None, **row}
 
 
 def _models(

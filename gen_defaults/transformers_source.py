@@ -16,7 +16,7 @@ LENGTHS = (
 )  # fmt: skip
 
 
-def wanted(path: str) -> bool:
+def is_needed(path: str) -> bool:
     """Return whether the file is needed."""
     name = path.rpartition("/")[2]
     return "transformers/models/" in path and (name.startswith("configuration_") or path.endswith(TOKENIZERS))
@@ -25,13 +25,15 @@ def wanted(path: str) -> bool:
 def model_types(sources: Sources) -> dict[str, dict[str, int]]:
     """Return every model type with the lengths that its class has by default."""
     classes = Classes.of(sources)
-    found: dict[str, dict[str, int]] = {}
+    lengths: dict[str, dict[str, int]] = {}
     for name, nodes in sorted(classes.nodes.items()):
         for node in nodes:
             model_type = _model_type(node)
             if model_type:
-                found[model_type] = {k: v for k in LENGTHS if (v := next(_defaults(classes, name, k), None))}
-    return found
+                lengths[model_type] = {
+                    k: v for k in LENGTHS if (v := next(_defaults(classes, name, k), None))
+                }
+    return lengths
 
 
 def tokenizers(sources: Sources) -> list[str]:
@@ -59,8 +61,8 @@ def _defaults(classes: Classes, name: str, key: str) -> Iterator[int]:
                 yield from _number(one.value)
             elif isinstance(one, ast.FunctionDef) and one.name == "__init__":
                 named = one.args.args[len(one.args.args) - len(one.args.defaults) :]
-                given = dict(zip((a.arg for a in named), one.args.defaults, strict=True))
-                yield from _number(given.get(key))
+                defaults = dict(zip((a.arg for a in named), one.args.defaults, strict=True))
+                yield from _number(defaults.get(key))
 
 
 def _number(value: ast.expr | None) -> Iterator[int]:

@@ -47,11 +47,11 @@ class Truth:
     family: str
     accepted: Mapping[str, tuple[str | None, ...]]
 
-    def verdict(self, name: str, said: str | None) -> str:
+    def verdict(self, name: str, predicted: str | None) -> str:
         """``right``, ``missing``, ``spurious`` or ``different``."""
-        if said in self.accepted[name]:
+        if predicted in self.accepted[name]:
             return "right"
-        if said is None:
+        if predicted is None:
             return "missing"
         return "spurious" if self.accepted[name][0] is None else "different"
 
@@ -74,13 +74,15 @@ class Score:
         """Count one model."""
         verdicts = {name: truth.verdict(name, prediction.get(name)) for name in truth.accepted}
         for name, verdict in verdicts.items():
-            said = prediction.get(name)
+            predicted = prediction.get(name)
             self.verdicts[name][verdict] += 1
-            if said is not None:
+            if predicted is not None:
                 self.named[name][verdict] += 1
             if verdict != "right":
                 want = " or ".join(a or "none" for a in truth.accepted[name])
-                self.wrong.append(f"{truth.model_id}: {name} {said or 'none'}, should be {want} ({verdict})")
+                self.wrong.append(
+                    f"{truth.model_id}: {name} {predicted or 'none'}, should be {want} ({verdict})"
+                )
         family = self.families[truth.family]
         family[0] += all(v == "right" for v in verdicts.values())
         family[1] += 1
@@ -109,15 +111,15 @@ def read(folder: Path) -> list[Truth]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             rows = csv.DictReader(file, strict=True)
-            found = [_truth(row, f"line {rows.line_num}") for row in _whole(rows)]
+            truths = [_truth(row, f"line {rows.line_num}") for row in _whole(rows)]
     except (csv.Error, ValueError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
-    ids = Counter(truth.model_id for truth in found)
+    ids = Counter(truth.model_id for truth in truths)
     twice = [model_id for model_id, times in ids.items() if times > 1]
-    if twice or not found:
+    if twice or not truths:
         problem = f"it has {twice[0]} twice" if twice else "it lists no model"
         raise ValueError(f"{path} cannot be read: {problem}")
-    return found
+    return truths
 
 
 def _whole(rows: csv.DictReader[str]) -> Iterator[dict[str, str]]:
@@ -199,7 +201,7 @@ class Files:
     def _rows(self, model_id: str, table: Table) -> set[str]:
         snapshot = self._snapshot(model_id)
         named = (match(table, name) for name in (model_id, *base_models(snapshot)))
-        first = next((found.row.family for found in named if found is not None), None)
+        first = next((matched.row.family for matched in named if matched is not None), None)
         typed = (table.find_type(model_type) for model_type in model_types(snapshot))
         return {row.family for row in typed if row is not None} | ({first} if first else set())
 
@@ -218,15 +220,15 @@ class Files:
     def _snapshot(self, model_id: str) -> Snapshot:
         """As the Hub would give it: an id, a commit, and no directory."""
         if model_id not in self._snapshots:
-            found = local.resolve(model_id, self._folder(model_id))
-            self._snapshots[model_id] = replace(found, model_id=model_id, revision=COMMIT, directory=None)
+            snapshot = local.resolve(model_id, self._folder(model_id))
+            self._snapshots[model_id] = replace(snapshot, model_id=model_id, revision=COMMIT, directory=None)
         return self._snapshots[model_id]
 
     def _folder(self, model_id: str) -> Path:
         return self._root / model_id.replace("/", "__", 1)
 
 
-class Kept(ImportSession):
+class CachedSession(ImportSession):
     """Renders and proves each template once, however often its family is asked."""
 
     def __init__(self, *, proves: bool = True) -> None:
@@ -242,10 +244,10 @@ class Kept(ImportSession):
     def analyse(self, question: Question) -> Analysis:
         """Return what the files say; the template is rendered once."""
         label = question.snapshot.label
-        found = super().analyse(replace(question, study=self._studies.get(label)))
-        if found.study is not None:
-            self._studies[label] = found.study
-        return found
+        analysis = super().analyse(replace(question, study=self._studies.get(label)))
+        if analysis.study is not None:
+            self._studies[label] = analysis.study
+        return analysis
 
     def prove(
         self, study: TemplateAnalysis, tokens: Tokens, declared: bool, target: Target, python: Path

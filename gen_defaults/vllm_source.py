@@ -44,7 +44,7 @@ SCHEMES = {
 }
 
 
-def wanted(path: str) -> bool:
+def is_needed(path: str) -> bool:
     """Return whether the file is needed."""
     return path.startswith(
         (
@@ -92,11 +92,12 @@ def abilities(sources: Sources) -> dict[str, Any]:
 def architectures(sources: Sources) -> dict[str, list[str]]:
     """Return every architecture that generates, with what is special: ``hybrid``, ``image``, ``image:1`` …"""
     classes = Classes.of({p: t for p, t in sources.items() if "/models/" in p})
-    found: dict[str, tuple[str, str]] = {}
+    classes_by_name: dict[str, tuple[str, str]] = {}
     for table in SERVED:
-        found |= literal(sources[REGISTRY], table, {})
+        classes_by_name |= literal(sources[REGISTRY], table, {})
     return {
-        name: [*_traits(classes, cls), *_modalities(classes, cls)] for name, (_, cls) in sorted(found.items())
+        name: [*_traits(classes, cls), *_modalities(classes, cls)]
+        for name, (_, cls) in sorted(classes_by_name.items())
     }
 
 
@@ -164,28 +165,34 @@ def methods(sources: Sources) -> dict[str, int]:
 def schemes(sources: Sources) -> dict[str, int]:
     """Scheme of compressed-tensors to the least compute capability; one that no class loads is left out."""
     classes = Classes.of({p: t for p, t in sources.items() if p.startswith(QUANTISATION)})
-    found = {name: [c for c in choices if c in classes.nodes] for name, choices in SCHEMES.items()}
-    return {name: min(_capability(classes, c) for c in choices) for name, choices in found.items() if choices}
+    classes_by_scheme = {
+        name: [c for c in choices if c in classes.nodes] for name, choices in SCHEMES.items()
+    }
+    return {
+        name: min(_capability(classes, c) for c in choices)
+        for name, choices in classes_by_scheme.items()
+        if choices
+    }
 
 
 def _capability(classes: Classes, cls: str) -> int:
-    told = (returned(method) for method in classes.method(cls, "get_min_capability"))
-    return min(next((numbers for numbers in told if numbers), [0]))
+    by_method = (returned(method) for method in classes.method(cls, "get_min_capability"))
+    return min(next((numbers for numbers in by_method if numbers), [0]))
 
 
 def prefix_caching(source: str) -> dict[str, bool]:
     """For each way of attending that generates, whether prefix caching is on unless told otherwise."""
     function = next(functions(source, "is_prefix_caching_supported"))
     chain = next((n for n in function.body if isinstance(n, ast.If)), None)
-    found: dict[str, bool] = {}
+    answers: dict[str, bool] = {}
     rest = chain.orelse if chain else []
     while rest:
         node = next((n for n in rest if isinstance(n, ast.If)), None)
         if node is None:
-            return found | {"decoder": _answer(rest)}
-        found[next(strings([node.test]))] = _answer(node.body)
+            return answers | {"decoder": _answer(rest)}
+        answers[next(strings([node.test]))] = _answer(node.body)
         rest = node.orelse
-    return found
+    return answers
 
 
 def _answer(body: list[ast.stmt]) -> bool:

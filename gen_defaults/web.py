@@ -18,7 +18,7 @@ TRIES = (0.0, 0.5, 2.0)  # seconds before each
 CHUNK = 1 << 16
 PAGE_LIMIT = 64 << 20  # bytes of a page
 
-Told = Callable[[str, int, int], None]  # a file's name, the bytes that came, the bytes that it has
+ByteListener = Callable[[str, int, int], None]  # a file's name, the bytes that came, the bytes that it has
 
 
 class Unreachable(OSError):
@@ -28,12 +28,12 @@ class Unreachable(OSError):
 class Web:
     """``fetched``  file name to the bytes that came and the bytes that it has."""
 
-    def __init__(self, certificates: str | None = None, told: Told | None = None) -> None:
+    def __init__(self, certificates: str | None = None, on_bytes: ByteListener | None = None) -> None:
         try:
             self._context = ssl.create_default_context(cafile=certificates)
         except (OSError, ValueError) as error:
             raise Unreachable(f"pip's certificates {certificates} cannot be read: {error}") from None
-        self.told = told
+        self.on_bytes = on_bytes
         self.fetched: dict[str, tuple[int, int]] = {}
 
     def page(self, url: str, accept: str) -> tuple[str, bytes]:
@@ -82,8 +82,8 @@ class Web:
         name = urllib.parse.unquote(url.rstrip("/").rsplit("/", 1)[-1])
         before, known = self.fetched.get(name, (0, 0))
         self.fetched[name] = (before + came, max(size, known))
-        if self.told:
-            self.told(name, came, size)
+        if self.on_bytes:
+            self.on_bytes(name, came, size)
 
     def _ask(self, url: str, headers: dict[str, str]) -> Any:
         if urllib.parse.urlsplit(url).scheme not in {"http", "https"}:

@@ -29,10 +29,10 @@ CHECKS: tuple[Check, ...] = (
 
 def run(subject: CheckSubject) -> list[CheckFinding]:
     """Return everything that is wrong or worth a note, what fails first."""
-    found = shape(subject)
-    if not any(f.fails for f in found):
-        found += [finding for check in CHECKS for finding in check(subject)]
-    return sorted(found, key=lambda f: not f.fails)
+    findings = shape(subject)
+    if not any(f.fails for f in findings):
+        findings += [finding for check in CHECKS for finding in check(subject)]
+    return sorted(findings, key=lambda f: not f.fails)
 
 
 def shape(subject: CheckSubject) -> list[CheckFinding]:

@@ -22,7 +22,7 @@ class CheckFinding:
 
     file: str
     row: str
-    says: str
+    message: str
     step: str
     severity: Severity = "error"
 
@@ -33,7 +33,7 @@ class CheckFinding:
 
     def __str__(self) -> str:
         place = f"{self.file}: {self.row}" if self.row else self.file
-        return f"{place}: {self.says}; {self.step}"
+        return f"{place}: {self.message}; {self.step}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +87,13 @@ class CheckSubject:
     def faults(self) -> tuple[RowFault, ...]:
         """Return where the tables and the sources' rows differ from their schemas."""
         tables = ((PARSERS, self.parsers), (SAMPLING, self.sampling))
-        ours = [fault for file, data in tables for fault in faults(file, data)]
-        theirs = [
+        own = [fault for file, data in tables for fault in faults(file, data)]
+        of_sources = [
             replace(fault, step=source.step)
             for source in self.upstream
             for fault in upstream_faults(source.source, source.rows, source.known, source.required)
         ]
-        return (*ours, *theirs)
+        return (*own, *of_sources)
 
     @cached_property
     def table(self) -> Table:

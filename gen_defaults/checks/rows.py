@@ -42,13 +42,13 @@ def kinds(subject: CheckSubject) -> Iterator[CheckFinding]:
     """Yield values of another kind than their place asks for."""
     for fault in subject.faults:
         if fault.rule in {"type", "oneOf"}:
-            wanted = WORDS.get(str(fault.bound), "a name or null")
-            says = f"{_place(fault)} is {_said(fault.value)} where {wanted} belongs"
+            expected = WORDS.get(str(fault.bound), "a name or null")
+            message = f"{_place(fault)} is {_described(fault.value)} where {expected} belongs"
             yield CheckFinding(
                 fault.file,
                 fault.row,
-                says,
-                fault.step or f"give {wanted}, or leave it out where it is not known",
+                message,
+                fault.step or f"give {expected}, or leave it out where it is not known",
             )
 
 
@@ -56,7 +56,7 @@ def _place(fault: RowFault) -> str:
     return "the row" if fault.row and fault.key in {"", "families"} else fault.key or "the file"
 
 
-def _said(value: Any) -> str:
+def _described(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -74,8 +74,8 @@ def ranges(subject: CheckSubject) -> Iterator[CheckFinding]:
     """Yield numbers that no engine takes."""
     for fault in subject.faults:
         if fault.rule in BOUNDS:
-            says = f"{fault.key} is {fault.value}, which is not {BOUNDS[fault.rule]} {fault.bound}"
-            yield CheckFinding(fault.file, fault.row, says, fault.step or STEP)
+            message = f"{fault.key} is {fault.value}, which is not {BOUNDS[fault.rule]} {fault.bound}"
+            yield CheckFinding(fault.file, fault.row, message, fault.step or STEP)
 
 
 def unknown(subject: CheckSubject) -> Iterator[CheckFinding]:
@@ -96,9 +96,9 @@ def unknown(subject: CheckSubject) -> Iterator[CheckFinding]:
                     rows.setdefault(str(name), []).append(family)
         for name, families in sorted(rows.items()):
             more = f" and {len(families) - 1} more" if len(families) > 1 else ""
-            says = f"{name} is a field that is not known here, in {families[0]}{more}"
+            message = f"{name} is a field that is not known here, in {families[0]}{more}"
             yield CheckFinding(
-                upstream.source, families[0], says, "name it in the source as taken over or as left out"
+                upstream.source, families[0], message, "name it in the source as taken over or as left out"
             )
 
 

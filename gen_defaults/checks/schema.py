@@ -46,7 +46,7 @@ def upstream_faults(
 ) -> Iterator[RowFault]:
     """Faults of a source's rows: what they call by their names is judged as ours."""
     values = Draft202012Validator(_read("inference_defaults.json")["$defs"]["values"])
-    theirs = {ours: name for name, ours in known.items()}
+    source_names = {renamed: name for name, renamed in known.items()}
     for family, row in rows.items():
         if not isinstance(row, Mapping):
             yield RowFault(source, family, "", "type", row, "object", "")
@@ -54,9 +54,9 @@ def upstream_faults(
         for name in required:
             if name not in row:
                 yield RowFault(source, family, name, "required", None, None, "")
-        ours = {known[name]: value for name, value in row.items() if name in known}
-        for error in values.iter_errors(ours):
-            key = theirs[str(error.path[0])] if error.path else ""
+        renamed = {known[name]: value for name, value in row.items() if name in known}
+        for error in values.iter_errors(renamed):
+            key = source_names[str(error.path[0])] if error.path else ""
             yield RowFault(
                 source, family, key, error.validator, error.instance, error.validator_value, error.message
             )

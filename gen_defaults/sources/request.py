@@ -33,7 +33,7 @@ class SourceRequest:
 
         Where a person gave the files and that one is not among them, the newest of these is compared with it.
         """
-        if self.pinned and not (self.index.given(package) and self._known(package, known) is None):
+        if self.pinned and not (self.index.is_override(package) and self._known(package, known) is None):
             return self.same(package, known)
         releases = self.index.releases(package) if sdist else self.index.wheels(package)
         return self.dated([*releases.values()][-1], known)
@@ -42,10 +42,10 @@ class SourceRequest:
         """Return the release that ``known`` names, by its file and its digest. Raises IndexFailure."""
         if not known:
             raise IndexFailure(f"no release of {package} is named here yet; run it without --check")
-        found = self._known(package, known)
-        if found is None:
+        release = self._known(package, known)
+        if release is None:
             raise IndexFailure(f"{known['file']} is not there any more")
-        return self.dated(found, known)
+        return self.dated(release, known)
 
     def _known(self, package: str, known: Mapping[str, Any]) -> Release | None:
         return next((r for r in self.index.files(package) if r.file == known.get("file")), None)
@@ -60,7 +60,7 @@ class SourceRequest:
             release = replace(release, named=True)
             if known.get("released"):
                 return replace(release, released=known["released"])
-        elif known.get("file") == release.file and not self.index.given(release.package):
+        elif known.get("file") == release.file and not self.index.is_override(release.package):
             raise IndexFailure(f"{release.file} has another SHA-256 than the one it had: {release.sha256}")
         return self.index.dated(release)
 

@@ -19,7 +19,7 @@ from importer.reasons import Reason
 from importer.signals.sampling import FILE, KEYS
 
 NAME = "vendors"
-TAKEN = ("do_sample", *(theirs for theirs, _ in KEYS))
+TAKEN = ("do_sample", *(source_name for source_name, _ in KEYS))
 
 
 def read(request: SourceRequest) -> SourceAnswer:
@@ -42,7 +42,7 @@ def _row(request: SourceRequest, repo: str, known: Mapping[str, Any]) -> dict[st
     try:
         places = AllowedFolders.below([request.folder] if request.folder else [])
         snapshot = resolve(_reference(request, repo, known), places)
-        said = snapshot.json(FILE)
+        values = snapshot.json(FILE)
     except ImporterError as error:
         if error.kind == "gated" and known:
             return dict(known)
@@ -61,7 +61,7 @@ def _row(request: SourceRequest, repo: str, known: Mapping[str, Any]) -> dict[st
         "commit": snapshot.revision or same.get("commit"),
         "sha256": digest,
         "released": day(str(snapshot.info.get("modified", ""))) or same.get("released", ""),
-        "values": {k: said[k] for k in TAKEN if k in said},
+        "values": {k: values[k] for k in TAKEN if k in values},
     }
 
 
