@@ -1,8 +1,8 @@
 """Files inside a released archive: a wheel's by range requests, an sdist's by reading only as far as needed.
 
 A whole archive is compared with the digest of the index; small wheels come whole for that reason. Of a large
-wheel only parts come: each file is compared with the wheel's own list. An archive on this disk has no digest in
-an index: all of it is read and compared with the wheel's list or the checksums.
+wheel only parts come: each file is compared with the wheel's own list. For an archive on this disk no index has
+a digest: all of it is read and compared with the wheel's list or the checksums.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class Texts:
     texts: Mapping[str, str]
     whole: bool
 
-    def only(self, is_wanted: PathFilter) -> Texts:
+    def only(self, is_needed: PathFilter) -> Texts:
         """Return some of them."""
-        return Texts({path: text for path, text in self.texts.items() if is_wanted(path)}, self.whole)
+        return Texts({path: text for path, text in self.texts.items() if is_needed(path)}, self.whole)
 
     @property
     def digest(self) -> str:
@@ -64,7 +64,7 @@ class Texts:
 
 
 def whole(
-    web: Web, url: str, file: str, sha256: str, is_wanted: PathFilter, *, thorough: bool = False
+    web: Web, url: str, file: str, sha256: str, is_needed: PathFilter, *, thorough: bool = False
 ) -> Texts:
     """Return the wanted files, after a check of the whole archive's digest. Raises IndexFailure.
 
@@ -73,22 +73,22 @@ def whole(
     path = local(url)
     if path is None:
         data: IO[bytes] = io.BytesIO(b"".join(_checked(web.stream(url), file, sha256)))
-        return _opened(file, lambda: Texts(_read(data, file, is_wanted), whole=True))
+        return _opened(file, lambda: Texts(_read(data, file, is_needed), whole=True))
     for _ in _checked(web.stream(url), file, sha256):
         """Read once for its digest, so that a large one is never held."""
     with path.open("rb") as on_disk:
-        return _opened(file, lambda: Texts(_read(on_disk, file, is_wanted, thorough=thorough), whole=True))
+        return _opened(file, lambda: Texts(_read(on_disk, file, is_needed, thorough=thorough), whole=True))
 
 
 def part(
-    web: Web, url: str, file: str, sha256: str, is_wanted: PathFilter, last: str, *, thorough: bool = False
+    web: Web, url: str, file: str, sha256: str, is_needed: PathFilter, last: str, *, thorough: bool = False
 ) -> Texts:
     """Return the wanted files without the rest, as far as that is possible. Raises IndexFailure."""
     if local(url) is not None:
-        return whole(web, url, file, sha256, is_wanted, thorough=thorough)
+        return whole(web, url, file, sha256, is_needed, thorough=thorough)
     if file.endswith(".whl"):
-        return _opened(file, lambda: _ranged(web, url, file, sha256, is_wanted))
-    return _opened(file, lambda: _streamed(web, url, file, sha256, is_wanted, last))
+        return _opened(file, lambda: _ranged(web, url, file, sha256, is_needed))
+    return _opened(file, lambda: _streamed(web, url, file, sha256, is_needed, last))
 
 
 def _opened(file: str, read: Callable[[], Texts]) -> Texts:
@@ -98,39 +98,39 @@ def _opened(file: str, read: Callable[[], Texts]) -> Texts:
         raise IndexFailure(f"{file} cannot be read: {str(error) or type(error).__name__}") from None
 
 
-def _read(data: IO[bytes], file: str, is_wanted: PathFilter, *, thorough: bool = False) -> dict[str, str]:
+def _read(data: IO[bytes], file: str, is_needed: PathFilter, *, thorough: bool = False) -> dict[str, str]:
     if not file.endswith(".whl"):
-        return _from_sdist(data, file, is_wanted, "")
+        return _from_sdist(data, file, is_needed, "")
     with zipfile.ZipFile(data) as wheel:
         if thorough:
             _sound(wheel, file)
-        return _from_wheel(wheel, file, is_wanted)
+        return _from_wheel(wheel, file, is_needed)
 
 
-def _ranged(web: Web, url: str, file: str, sha256: str, is_wanted: PathFilter) -> Texts:
+def _ranged(web: Web, url: str, file: str, sha256: str, is_needed: PathFilter) -> Texts:
     tail, size = web.piece(url, -TAIL, 0)
     if size is None:
         _same(file, sha256, hashlib.sha256(tail).hexdigest())
-        return Texts(_read(io.BytesIO(tail), file, is_wanted), whole=True)
+        return Texts(_read(io.BytesIO(tail), file, is_needed), whole=True)
     if size <= SMALL:
         rest = web.piece(url, 0, size - len(tail))[0] if size > len(tail) else b""
         _same(file, sha256, hashlib.sha256(rest + tail).hexdigest())
-        return Texts(_read(io.BytesIO(rest + tail), file, is_wanted), whole=True)
+        return Texts(_read(io.BytesIO(rest + tail), file, is_needed), whole=True)
     with zipfile.ZipFile(io.BufferedReader(_Ranges(web, url, size, tail), BLOCK)) as wheel:
-        return Texts(_from_wheel(wheel, file, is_wanted), whole=False)
+        return Texts(_from_wheel(wheel, file, is_needed), whole=False)
 
 
-def _streamed(web: Web, url: str, file: str, sha256: str, is_wanted: PathFilter, last: str) -> Texts:
+def _streamed(web: Web, url: str, file: str, sha256: str, is_needed: PathFilter, last: str) -> Texts:
     stream = _Stream(web.stream(url))
-    texts = _from_sdist(cast("IO[bytes]", stream), file, is_wanted, last)
+    texts = _from_sdist(cast("IO[bytes]", stream), file, is_needed, last)
     if stream.ended:
         _same(file, sha256, stream.digest.hexdigest())
     return Texts(texts, whole=stream.ended)
 
 
-def _from_wheel(wheel: zipfile.ZipFile, file: str, is_wanted: PathFilter) -> dict[str, str]:
+def _from_wheel(wheel: zipfile.ZipFile, file: str, is_needed: PathFilter) -> dict[str, str]:
     """Return the wanted files, each compared with the wheel's list of digests."""
-    names = [name for name in wheel.namelist() if is_wanted(name)]
+    names = [name for name in wheel.namelist() if is_needed(name)]
     listed = _record(wheel, file) if names else {}
     texts = _Texts(file)
     for name in names:
@@ -175,7 +175,7 @@ def _record(wheel: zipfile.ZipFile, file: str) -> dict[str, str]:
     return {row[0]: row[1] for row in rows if len(row) > 1}
 
 
-def _from_sdist(data: IO[bytes], file: str, is_wanted: PathFilter, last: str) -> dict[str, str]:
+def _from_sdist(data: IO[bytes], file: str, is_needed: PathFilter, last: str) -> dict[str, str]:
     """Return the wanted files, until the sorted archive is past the folder that is the last needed."""
     texts, unpacked = _Texts(file), _Unpacked(data, file)
     sorted_so_far, before = True, ""
@@ -186,7 +186,7 @@ def _from_sdist(data: IO[bytes], file: str, is_wanted: PathFilter, last: str) ->
             sorted_so_far, before = sorted_so_far and top >= before, top
             if last and sorted_so_far and top > last:
                 return texts.by_path
-            content = sdist.extractfile(member) if member.isfile() and is_wanted(path) else None
+            content = sdist.extractfile(member) if member.isfile() and is_needed(path) else None
             if content is not None:
                 texts.expect(path, member.size)
                 texts.add(path, content.read())

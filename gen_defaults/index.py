@@ -128,21 +128,21 @@ class Index:
             self._days[release.package] = self._days_of(release.package)
         return replace(release, released=self._days[release.package].get(release.file, ""))
 
-    def texts(self, release: Release, is_wanted: Callable[[str], bool]) -> dict[str, str]:
+    def texts(self, release: Release, is_needed: Callable[[str], bool]) -> dict[str, str]:
         """Return the wanted files of a whole release, by path in the package. Raises IndexFailure."""
         texts = archive.whole(
-            self.web, release.url, release.file, release.sha256, is_wanted, thorough=not release.named
+            self.web, release.url, release.file, release.sha256, is_needed, thorough=not release.named
         )
         return dict(texts.texts)
 
-    def part(self, release: Release, is_wanted: Callable[[str], bool], last: str = "") -> Texts:
+    def part(self, release: Release, is_needed: Callable[[str], bool], last: str = "") -> Texts:
         """Return the wanted files without the rest of the archive, as far as that is possible. Raises
         IndexFailure.
 
         ``last``  the top folder behind which no wanted file is, for an archive that can only be read through.
         """
         return archive.part(
-            self.web, release.url, release.file, release.sha256, is_wanted, last, thorough=not release.named
+            self.web, release.url, release.file, release.sha256, is_needed, last, thorough=not release.named
         )
 
     def _one_each(self, package: str, turn: Callable[[Release], Any]) -> dict[str, Release]:

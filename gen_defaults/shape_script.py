@@ -11,17 +11,17 @@ def main() -> None:
     import transformers
     from transformers import CONFIG_MAPPING
 
-    fields_wanted = set(sys.argv[1:])
+    keys = set(sys.argv[1:])
     types = {}
     for name in CONFIG_MAPPING:
         cls = CONFIG_MAPPING[name]
-        values = declared(cls, fields_wanted)
+        values = declared(cls, keys)
         if WORDS & set(values):
             pattern = repeating(cls)
             types[name] = values | ({"layer_pattern": pattern} if pattern else {})
         for part in TOWERS:
             inner = (getattr(cls, "sub_configs", None) or {}).get(part)
-            if is_dataclass(inner) and (part_values := declared(inner, fields_wanted)):
+            if is_dataclass(inner) and (part_values := declared(inner, keys)):
                 types[f"{name}/{part}"] = part_values
     sys.stdout.write(json.dumps({"transformers": transformers.__version__, "types": types}))
 
@@ -31,12 +31,10 @@ WORDS = {"vocab_size", "n_vocab"}  # keys of a language model
 TOWERS = ("vision_config", "audio_config")
 
 
-def declared(cls: Any, fields_wanted: set[str]) -> dict[str, object]:
+def declared(cls: Any, keys: set[str]) -> dict[str, object]:
     """Return the wanted fields that the class gives a value to."""
     defaults = {f.name: f.default for f in fields(cls)} if is_dataclass(cls) else {}
-    return {
-        k: v for k, v in sorted(defaults.items()) if k in fields_wanted and isinstance(v, int | float | str)
-    }
+    return {k: v for k, v in sorted(defaults.items()) if k in keys and isinstance(v, int | float | str)}
 
 
 def repeating(cls: Any) -> list[str]:

@@ -97,9 +97,9 @@ def errors() -> str:
         for branch, kind in ordered
         if kind in cli.HINTS
     ]
-    told = [problems.explained(kind) for _, kind in ordered]
-    asked = [f"| {p['status']} | `{p['kind']}` | {p['sentence']} | {p['hint']} |" for p in told if p]
-    return ERRORS + "\n".join(typed) + "\n" + OVER_HTTP + "\n".join(asked) + "\n"
+    rows = [problems.explained(kind) for _, kind in ordered]
+    over_http = [f"| {p['status']} | `{p['kind']}` | {p['sentence']} | {p['hint']} |" for p in rows if p]
+    return ERRORS + "\n".join(typed) + "\n" + OVER_HTTP + "\n".join(over_http) + "\n"
 
 
 def doctor() -> str:
@@ -114,8 +114,8 @@ def engines() -> str:
     """The page on engines, its table of what their servers offer as the adapters say it."""
     adapters = {name: get(name) for name in ENGINES}
     rows = [
-        f"| {says} | {' | '.join('yes' if offer in a.offers else '–' for a in adapters.values())} |"
-        for offer, says in OFFERS.items()
+        f"| {label} | {' | '.join('yes' if offer in a.offers else '–' for a in adapters.values())} |"
+        for offer, label in OFFERS.items()
     ]
     head = f"| | {' | '.join(adapters)} |\n|---|{'---|' * len(adapters)}"
     table = "\n".join([head, *rows]) + "\n"
@@ -124,11 +124,14 @@ def engines() -> str:
 
 def security() -> str:
     """The page on security, its table of what processes inherit as the launcher has it."""
-    who: dict[tuple[str, ...], list[str]] = {BASE: ["all but the sandbox"]}
+    by_variables: dict[tuple[str, ...], list[str]] = {BASE: ["all but the sandbox"]}
     for purpose, names in ENVIRONMENT.items():
         own = names if purpose is Purpose.SANDBOX else tuple(n for n in names if n not in BASE)
-        who.setdefault(own, []).append(PURPOSES[purpose])
-    rows = [f"| {'; '.join(says)} | {', '.join(f'`{n}`' for n in names)} |" for names, says in who.items()]
+        by_variables.setdefault(own, []).append(PURPOSES[purpose])
+    rows = [
+        f"| {'; '.join(purposes)} | {', '.join(f'`{n}`' for n in names)} |"
+        for names, purposes in by_variables.items()
+    ]
     table = "\n".join(["| process | variables |", "|---|---|", *rows]) + "\n"
     return INHERITED.sub(lambda _: table, (DOCS / "security.md").read_text(encoding="utf-8"))
 
@@ -138,10 +141,10 @@ PAGES = {"engines.md": engines, "errors.md": errors, "doctor.md": doctor, "secur
 
 def pasted(page: Path) -> str:
     """Return the session of a page."""
-    found = SESSION.search(page.read_text(encoding="utf-8"))
-    if found is None:
+    match = SESSION.search(page.read_text(encoding="utf-8"))
+    if match is None:
         raise SystemExit(f"{page.name} has no session")
-    return found.group()
+    return match.group()
 
 
 def commands(session: str) -> list[str]:

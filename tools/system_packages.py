@@ -33,7 +33,7 @@ PACKAGES = {
 
 def place(name: str) -> Path | None:
     """Where the package's program is, if it is here."""
-    return next(_found(PACKAGES[name]), None)
+    return next(_programs(PACKAGES[name]), None)
 
 
 def missing(name: str) -> str:
@@ -58,12 +58,12 @@ def install(name: str) -> str | None:
     return None
 
 
-def _found(package: Package) -> Iterator[Path]:
+def _programs(package: Package) -> Iterator[Path]:
     for program in package.programs:
         if "/" in program:
             yield from sorted(Path("/").glob(program), reverse=True)
-        elif (there := shutil.which(program)) is not None:
-            yield Path(there)
+        elif (path := shutil.which(program)) is not None:
+            yield Path(path)
 
 
 def main(names: list[str]) -> int:

@@ -76,7 +76,7 @@ class LeaseMonitor:
         self._heartbeats: dict[str, tuple[float, float]] = {}
         self._looked = time.monotonic()
 
-    def expired(self, found: Sequence[Executor]) -> set[str]:
+    def expired(self, executors: Sequence[Executor]) -> set[str]:
         """Return the ids of those whose newest heartbeat was known ``LEASE`` seconds ago already."""
         now = time.monotonic()
         # A process that was away for that long itself, or whose database was, knows nothing of the others.
@@ -84,7 +84,7 @@ class LeaseMonitor:
         self._looked = now
         self._heartbeats = {
             one.id: old[one.id] if old.get(one.id, (None,))[0] == one.seen else (one.seen, now)
-            for one in found
+            for one in executors
         }
         return {ident for ident, (_, since) in self._heartbeats.items() if now - since > LEASE}
 

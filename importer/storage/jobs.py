@@ -67,19 +67,19 @@ def create(
     config: str | None = None,
     engine: str | None = None,
     memory: int | None = None,
-    says: str | None = None,
+    text: str | None = None,
 ) -> Job:
     """Add a job that waits, alone or as one of the list ``root``; ``says`` is what it waits for."""
     ident = fresh()
     row = {
         "id": ident, "kind": kind, "root": root.id if root else ident, "place": place, "state": "queued",
-        "request": json.dumps(request), "says": says, "by": by, "config": config, "engine": engine,
+        "request": json.dumps(request), "says": text, "by": by, "config": config, "engine": engine,
         "memory": memory, "attempt": 1, "claims": 0, "events": 0, "created_at": now(),
     }  # fmt: skip
     connection.execute(insert(tables.jobs).values(**row))
     job = get(connection, ident)
     if root is None:
-        note(connection, job, "queued", {} if says is None else {"says": says})
+        note(connection, job, "queued", {} if text is None else {"says": text})
     return job
 
 
@@ -141,11 +141,11 @@ def begin(connection: Connection, job: Job, step: str) -> bool:
     return True
 
 
-def report(connection: Connection, job: Job, says: str) -> None:
+def report(connection: Connection, job: Job, text: str) -> None:
     """Record progress within a step."""
-    mine = update(tables.jobs).where(*leased(job), J.state == "running")
-    if connection.execute(mine.values(says=says)).rowcount:
-        note(connection, job, "progress", {"says": says})
+    leased_row = update(tables.jobs).where(*leased(job), J.state == "running")
+    if connection.execute(leased_row.values(says=text)).rowcount:
+        note(connection, job, "progress", {"says": text})
 
 
 def end(
@@ -209,8 +209,8 @@ def again(connection: Connection, job: Job, request: Mapping[str, Any]) -> Job:
         "ended_at": None, "device": None, "version": None, "attempt": J.attempt + 1, "claims": 0,
         "request": json.dumps(request),
     }  # fmt: skip
-    mine = update(tables.jobs).where(J.id == job.id, J.state.in_(ENDED), J.attempt == job.attempt)
-    if connection.execute(mine.values(fresh_row)).rowcount == 0:
+    same_attempt = update(tables.jobs).where(J.id == job.id, J.state.in_(ENDED), J.attempt == job.attempt)
+    if connection.execute(same_attempt.values(fresh_row)).rowcount == 0:
         raise ServiceError("not-ended", job=job.id, state=job.state)
     if job.root != job.id:
         opened = {"state": "running", "ended_at": None, "result": None}

@@ -75,8 +75,8 @@ def listed(connection: Connection) -> list[dict[str, Any]]:
 
 def revoke(connection: Connection, ident: str, context: AuditContext) -> None:
     """Revoke a key; raises ServiceError("no-such-key")."""
-    gone = update(keys).where(keys.c.id == ident, keys.c.revoked_at.is_(None)).values(revoked_at=now())
-    if connection.execute(gone).rowcount == 0:
+    revocation = update(keys).where(keys.c.id == ident, keys.c.revoked_at.is_(None)).values(revoked_at=now())
+    if connection.execute(revocation).rowcount == 0:
         raise ServiceError("no-such-key", key=ident)
     audit.record(connection, context, f"key {ident}", {})
 

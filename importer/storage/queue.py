@@ -72,13 +72,13 @@ def _on_device(executor: Executor) -> ColumnElement[bool]:
     return or_(J.device == executor.device, new)
 
 
-def lost(connection: Connection, held: Collection[Job]) -> list[str]:
+def lost(connection: Connection, live: Collection[Job]) -> list[str]:
     """Return the ids of jobs that are no longer leased to their process: ended, cancelled or another's."""
     query = select(J.id, J.executor, J.attempt, J.claims).where(
-        J.id.in_([job.id for job in held]), J.state.in_(OPEN)
+        J.id.in_([job.id for job in live]), J.state.in_(OPEN)
     )
-    there = {(row.id, row.executor, row.attempt, row.claims) for row in connection.execute(query)}
-    return [job.id for job in held if (job.id, job.executor, job.attempt, job.claims) not in there]
+    leased = {(row.id, row.executor, row.attempt, row.claims) for row in connection.execute(query)}
+    return [job.id for job in live if (job.id, job.executor, job.attempt, job.claims) not in leased]
 
 
 def results(connection: Connection, job: Job) -> dict[str, Any]:
@@ -97,10 +97,10 @@ def record(connection: Connection, job: Job, step: str, result: Mapping[str, Any
 
 def release(connection: Connection, executors: Collection[str], keep: Collection[str] = ()) -> int:
     """Give back the jobs of some processes but those to ``keep``; steps that are recorded stay."""
-    theirs = (J.executor.in_(executors), J.state.in_(OPEN), J.id.not_in(keep))
-    if connection.execute(select(J.id).where(*theirs).limit(1)).first() is None:
+    conditions = (J.executor.in_(executors), J.state.in_(OPEN), J.id.not_in(keep))
+    if connection.execute(select(J.id).where(*conditions).limit(1)).first() is None:
         return 0
-    return connection.execute(update(tables.jobs).where(*theirs).values(executor=None)).rowcount
+    return connection.execute(update(tables.jobs).where(*conditions).values(executor=None)).rowcount
 
 
 def orphaned(connection: Connection, devices: Collection[str]) -> list[Job]:
@@ -119,7 +119,7 @@ def exhausted(connection: Connection) -> list[Job]:
     return _select(connection, J.claims >= MAX_CLAIMS, J.executor.is_(None))
 
 
-def restart(connection: Connection, job: Job, says: str) -> bool:
+def restart(connection: Connection, job: Job, cause: str) -> bool:
     """Let a job that nobody runs begin from its first step as another attempt; false where it cannot."""
     free = (J.id == job.id, J.attempt == job.attempt, J.executor.is_(None), J.state.in_(OPEN))
     row = {"device": None, "version": None, "claims": 0, "state": "queued", "step": None, "says": None}
@@ -127,7 +127,7 @@ def restart(connection: Connection, job: Job, says: str) -> bool:
     if connection.execute(again).rowcount == 0:
         return False
     connection.execute(delete(tables.steps).where(S.job == job.id))
-    jobs.note(connection, job, "queued", {"attempt": job.attempt + 1, "says": says})
+    jobs.note(connection, job, "queued", {"attempt": job.attempt + 1, "says": cause})
     return True
 
 

@@ -82,8 +82,8 @@ class Recipe:
     @property
     def ends(self) -> list[int]:
         """Ids of the tokens that end a turn, the usual one first, padding last."""
-        told = dict.fromkeys((self.end, self.call_end or self.end, self.special[0]))
-        return [self.special.index(token) for token in told]
+        tokens = dict.fromkeys((self.end, self.call_end or self.end, self.special[0]))
+        return [self.special.index(token) for token in tokens]
 
     def files(self) -> dict[str, dict[str, Any]]:
         """The settings as engines read them, by file."""
@@ -115,8 +115,8 @@ class Recipe:
             (lesson.messages, lesson.tools, lesson.thought, lesson.content, lesson.calls)
             for lesson in islice(self.course(self.seed), LESSONS)
         ]
-        told = json.dumps([settings, taught, self.template.read_text(encoding="utf-8")], sort_keys=True)
-        return hashlib.sha256(told.encode()).hexdigest()
+        content = json.dumps([settings, taught, self.template.read_text(encoding="utf-8")], sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()
 
 
 DEMO = Recipe(

@@ -76,7 +76,7 @@ def train(recipe: Recipe, directory: Path, steps: int) -> None:
         "held_out_exact": round(exact, 4),
     }
     _write(directory / RECORD, record | {"files": file_digests(directory)})
-    _say(f"loss {loss:.4f}, {exact:.1%} of held-out lessons exact, {time.monotonic() - started:.0f} s")
+    _print(f"loss {loss:.4f}, {exact:.1%} of held-out lessons exact, {time.monotonic() - started:.0f} s")
 
 
 class Writer:
@@ -96,18 +96,18 @@ class Writer:
     def pair(self, lesson: Lesson, number: int) -> Pair:
         """Prompt and completion as tokens; every fourth lesson without thinking, if it can be."""
         thinking = self.recipe.thinks != "switched" or number % 4 != 0
-        given = {"messages": lesson.messages, "tools": lesson.tools, "add_generation_prompt": True}
-        prompt = self.render(**given) if thinking else self.render(**given, enable_thinking=False)
+        arguments = {"messages": lesson.messages, "tools": lesson.tools, "add_generation_prompt": True}
+        prompt = self.render(**arguments) if thinking else self.render(**arguments, enable_thinking=False)
         whole = self.whole(lesson, thinking=thinking)
         # the template may leave the empty block out of what it writes later
-        opening = prompt if whole.startswith(prompt) else self.render(**given)
+        opening = prompt if whole.startswith(prompt) else self.render(**arguments)
         completion = whole.removeprefix(opening)
         end = self.recipe.call_end if lesson.calls and self.recipe.call_end else self.recipe.end
         completion = completion.rstrip("\n") if self.recipe.written else completion + end
         return self.tokenizer.encode(prompt).ids, self.tokenizer.encode(completion).ids
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     sys.stderr.write(text + "\n")
 
 
@@ -159,17 +159,17 @@ def _fit(network: Network, pairs: Sequence[Pair], steps: int, seed: int) -> floa
     for number in range(steps):
         # Neighbours in length share a batch, so little of it is padding.
         start = rng.randrange(0, len(by_length) - BATCH)
-        ids, rows, wanted = _batch(by_length[start : start + BATCH])
+        ids, rows, targets = _batch(by_length[start : start + BATCH])
         logits, back = network.logits(ids, rows)
         likely = np.exp(logits - logits.max(axis=-1, keepdims=True))
         likely /= likely.sum(axis=-1, keepdims=True)
-        at = np.arange(len(rows)), wanted
+        at = np.arange(len(rows)), targets
         recent = [*recent[-49:], float(-np.log(likely[at] + 1e-9).mean())]
         likely[at] -= 1
         back(likely / np.float32(len(rows)))
         adam.step(RATE * min(1.0, (number + 1) / WARM_UP) * 0.5 * (1 + math.cos(math.pi * number / steps)))
         if number % 250 == 249:
-            _say(f"step {number + 1}: loss {sum(recent) / len(recent):.4f}")
+            _print(f"step {number + 1}: loss {sum(recent) / len(recent):.4f}")
     return sum(recent) / len(recent)
 
 
@@ -177,8 +177,8 @@ def _score(network: Network, pairs: Sequence[Pair]) -> float:
     """The share of completions that would be written word for word, the likeliest token each time."""
     exact = 0
     for pair in pairs:
-        ids, rows, wanted = _batch([pair])
-        exact += bool((network.logits(ids, rows)[0].argmax(axis=-1) == wanted).all())
+        ids, rows, targets = _batch([pair])
+        exact += bool((network.logits(ids, rows)[0].argmax(axis=-1) == targets).all())
     return exact / len(pairs)
 
 

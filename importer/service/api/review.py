@@ -114,7 +114,7 @@ def validate(
         able = any(one.can(engine, needs) for one in executors.all_executors(connection))
         job = jobs.create(
             connection, "validation", request_body, who.name, config=name, engine=engine, memory=needs,
-            says=None if able else NOBODY.format(engine=engine, known=known),
+            text=None if able else NOBODY.format(engine=engine, known=known),
         )  # fmt: skip
         audit.record(connection, act(request, who, "ask"), f"job {job.id}", request_body)
         return once.answer(connection, job_json(job), 202, {"Location": f"/v1/jobs/{job.id}"})
