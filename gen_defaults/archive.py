@@ -1,8 +1,8 @@
 """Files inside a released archive: a wheel's by range requests, an sdist's by reading only as far as needed.
 
 A whole archive is compared with the digest of the index; small wheels come whole for that reason. Of a large
-wheel only parts come: each file is compared with the wheel's own list. For an archive on this disk no index has
-a digest: all of it is read and compared with the wheel's list or the checksums.
+wheel only parts come: each file is compared with the wheel's own list. For an archive on this disk no index
+has a digest: all of it is read and compared with the wheel's list or the checksums.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ ABOUT = "From a Hugging Face model id to a serving config that was reviewed, and
 
 
 def create(settings: Settings) -> FastAPI:
-    """Return the application; its database is brought up to date and its runner started when it starts."""
+    """Return the application; on its start the database is migrated and the runner started."""
     app = FastAPI(
         title="importer", version=__version__, description=ABOUT, lifespan=_lifespan,
         docs_url=None, redoc_url=None, generate_unique_id_function=_id,
@@ -60,7 +60,7 @@ def create(settings: Settings) -> FastAPI:
 
 
 def _id(route: APIRoute) -> str:
-    """Return what a generated client calls a route: ``configs_approve``."""
+    """Return the operation id for generated clients, such as ``configs_approve``."""
     return f"{route.tags[0]}_{route.name}"
 
 
@@ -92,7 +92,7 @@ def _failed(request: Request, error: Exception) -> Response:
 
 
 def _invalid(request: Request, error: Exception) -> Response:
-    """Return a request that does not fit its schema: every mistake with its field."""
+    """Return the response to a request that does not match its schema: every mistake with its field."""
     errors: Sequence[Any] = error.errors() if isinstance(error, RequestValidationError) else ()
     if any(one["type"] == "json_invalid" for one in errors):
         return answer(
@@ -111,7 +111,7 @@ def _is_json(request: Request) -> bool:
 
 
 def _pointer(place: Sequence[str | int]) -> str:
-    """``("body", "set", "a/b")`` is ``/set/a~1b``; a parameter keeps the word for where it stands."""
+    """Return ``/set/a~1b`` for ``("body", "set", "a/b")``; a parameter keeps the name of its place."""
     steps = place[1:] if place[:1] == ("body",) else place
     steps = steps[:-1] if steps[-1:] == ("[key]",) else steps  # pydantic's word for a key, not for its value
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
@@ -133,7 +133,7 @@ def _http(request: Request, error: Exception) -> Response:
 
 
 def _again(request: Request, _error: Exception) -> Response:
-    """Somebody else was quicker with the same request."""
+    """Return the response of the other request with the same idempotency key, which came first."""
     replayed = request.state.once.replay()
     return (
         replayed

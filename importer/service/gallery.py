@@ -29,7 +29,7 @@ from importer.storage.documents import CountCache, Filters, Summary, Version
 
 
 class DocumentVersion(Version):
-    """A version as other rooms know documents."""
+    """A version with its parsed document."""
 
     __slots__ = ()
 
@@ -40,7 +40,7 @@ class DocumentVersion(Version):
 
     @property
     def stored(self) -> StoredDocument:
-        """Return the document; its path is a name, and nothing lies there."""
+        """Return the document; its path is only a name, without a file."""
         path = Path(f"{self.name}.yaml")
         data = json.loads(self.data)
         receipt = None if self.receipt is None else parse_receipt(json.loads(self.receipt))
@@ -81,7 +81,7 @@ class Checkout(Store):
     fetched: dict[str, StoredFiles] = field(default_factory=dict)
 
     def find(self, name: str) -> StoredDocument | None:
-        """Return the document as the gallery has it, or as it was written here since."""
+        """Return the document of the gallery, or its changed files here."""
         if name == Path(name).name and name not in self.fetched:
             self._put(name)
         return Store.find(self, name)
@@ -130,7 +130,7 @@ class Change:
         return stored
 
     def save(self, name: str) -> Summary:
-        """Return the document as the gallery then has it; a new version where it was written."""
+        """Save the document's files as a new version where they changed; return its row."""
         if self.checkout.now(name) != self.checkout.fetched.get(name, StoredFiles()):
             self._saved[name] = _save(self.connection, self.checkout, name, self.context)
             self.checkout.fetched[name] = replace(self.checkout.now(name), number=self._saved[name])
@@ -199,9 +199,9 @@ class Gallery:
 
     @contextmanager
     def change(self, context: AuditContext) -> Iterator[Change]:
-        """Make one change by one person: what is different in the checkout afterwards is a new version.
+        """Open a transaction for one person's change: every changed file is a new version at its end.
 
-        Nothing is kept where the block raises.
+        An error in the block discards all changes.
         """
         with tempfile.TemporaryDirectory(prefix="importer-gallery-") as folder, self._writing() as connection:
             checkout = Checkout(Path(folder), fetch=lambda name: _newest_files(connection, name))
@@ -215,7 +215,7 @@ class Gallery:
 
     @contextmanager
     def checkout(self) -> Iterator[Checkout]:
-        """Return the documents as files, to read: what is written there is forgotten."""
+        """Yield the documents as files for reading; changes are discarded."""
         with tempfile.TemporaryDirectory(prefix="importer-gallery-") as folder:
             checkout = Checkout(Path(folder), fetch=self._fetch)
             try:
@@ -276,7 +276,7 @@ def _about(stored: StoredDocument) -> dict[str, Any]:
 
 
 def _without_folder(error: DocumentError, folder: Path) -> NoReturn:
-    """Raise the same error naming documents as the gallery does, not where they lay for a moment."""
+    """Raise the same error with names of documents in place of temporary paths."""
     details = {
         key: value.relative_to(folder) if isinstance(value, Path) and value.is_relative_to(folder) else value
         for key, value in error.details.items()

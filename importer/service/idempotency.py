@@ -28,7 +28,7 @@ class Idempotency:
         self._desk, self._who, self._key, self._fingerprint = at, who, key, fingerprint
 
     def replay(self) -> Response | None:
-        """Return the response that was sent before; raises ServiceError("key-reused")."""
+        """Return the stored response of this key; ``None`` without one. Raises ServiceError("key-reused")."""
         stored = self._stored()
         if stored is None:
             return None
@@ -36,7 +36,7 @@ class Idempotency:
         return Response(stored.body, stored.status, headers, "application/json")
 
     def stored_body(self) -> dict[str, Any] | None:
-        """Return the body of that response."""
+        """Return the body of the stored response; ``None`` without one."""
         stored = self._stored()
         return None if stored is None else dict(json.loads(stored.body))
 

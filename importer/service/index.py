@@ -23,12 +23,12 @@ GALLERY = "importer"  # what LocalAI calls it: an entry is importer@NAME
 
 
 def base(request: Request, settings: Settings) -> str:
-    """``--public-url``, else scheme and host of the request; without a slash at its end."""
+    """Return ``--public-url``, else scheme and host of the request, without a slash at the end."""
     return (settings.public_url or str(request.base_url)).rstrip("/")
 
 
 def gallery(request: Request, settings: Settings) -> dict[str, str]:
-    """Return what LocalAI's settings name a gallery by."""
+    """Return the gallery's address for LocalAI's settings."""
     return {"url": base(request, settings) + INDEX, "name": GALLERY}
 
 
@@ -47,20 +47,20 @@ class IndexPage:
 
     @classmethod
     def of(cls, text: str, at: int) -> IndexPage:
-        """Render it."""
+        """Return a page of a text that changed at ``at``."""
         body = text.encode()
         digest = hashlib.sha256(body).hexdigest()[:32]
         return cls(body, gzip.compress(body, LEVEL, mtime=0), digest, at)
 
     @property
     def modified(self) -> str | None:
-        """Return its time as HTTP has it; ``None`` while another change could still fall into the same
-        second.
+        """Return the time of the change for HTTP; ``None`` in the same second, when another change may
+        follow.
         """
         return formatdate(self.at, usegmt=True) if 0 < self.at < int(time.time()) else None
 
     def unchanged_since(self, header: str | None) -> bool:
-        """Return whether ``If-Modified-Since`` is no older."""
+        """Return whether the page is no newer than ``If-Modified-Since``."""
         if header is None or self.modified is None:
             return False
         try:
@@ -77,7 +77,7 @@ class GalleryIndex:
         self._pages: dict[str, tuple[Mark, IndexPage]] = {}
 
     def get(self, base: str) -> IndexPage:
-        """As it is now: it is rendered while the first who asks waits."""
+        """Return the present index; the first request after a change renders it, others wait."""
         with self._database.reading() as connection:
             now = published.mark(connection)
         if (page := self._known(base, now)) is not None:
@@ -99,6 +99,6 @@ class GalleryIndex:
 
 
 def text(items: Sequence[tuple[str, str]], base: str) -> str:
-    """Return one YAML list; each item's ``urls``, with which it ends, goes on with the entry's own file."""
+    """Return the index as one YAML list; the entry's own file is added to the ``urls`` that end each item."""
     lines = [f"{item}  - {json.dumps(f'{base}/gallery/{name}.yaml')}\n" for name, item in items]
     return "".join(lines) or "[]\n"

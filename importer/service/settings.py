@@ -1,4 +1,4 @@
-"""How the service is set up: flags, then the environment, then a TOML file, then the defaults."""
+"""The service's settings: flags, then the environment, then a TOML file, then the defaults."""
 
 from __future__ import annotations
 
@@ -160,19 +160,19 @@ def all_fields() -> Iterator[Field[Any]]:
 
 
 def default(one: Field[Any]) -> Any:
-    """Return what a setting is where nobody says anything."""
+    """Return the default of a setting."""
     return one.default_factory() if one.default_factory is not MISSING else one.default
 
 
 @dataclass(frozen=True, slots=True)
 class SourcedSettings:
-    """The settings, and for each where its value comes from."""
+    """The settings, and for each the place of its value."""
 
     settings: Settings
     sources: Mapping[str, str]
 
     def to_text(self) -> str:
-        """As a TOML file that gives the same settings; a password in a URL is not shown."""
+        """Return a TOML file with the same settings, without a password in a URL."""
         lines = []
         for one in all_fields():
             value = getattr(self.settings, one.name)
@@ -254,7 +254,7 @@ def _adapter(one: Field[Any]) -> TypeAdapter[Any]:
 
 
 def without_password(url: str) -> str:
-    """Return a database's URL for eyes."""
+    """Return a database's URL for display."""
     head, at, tail = SECRET.sub("", url).rpartition("@")
     scheme, slashes, user = head.partition("://")
     return f"{scheme}{slashes}{user.partition(':')[0]}{at}{tail}" if at else tail

@@ -28,11 +28,9 @@ Notes = Mapping[KeyPath, str | None]
 def rewrite(text: str, target: Mapping[str, Any], notes: Notes | None = None, path: object = "It") -> str:
     """Return ``text`` with the data ``target``; raises DocumentError("cannot-edit") where that is not safe.
 
-    ``notes`` are comments on the lines of their paths: what stands there is replaced, or taken away where the
-    note is ``None``. All other comments stay; one whose value goes gets a line of its own. Keys that are new
-    stand behind the key they follow in ``target``.
-    ==
-    meant = (
+    ``notes`` are comments on the lines of their paths: they replace the present ones, and ``None`` removes
+    one. All other comments stay; a comment whose value is removed gets a line of its own. New keys stand
+    behind the key that they follow in ``target``.
     """
     notes = notes or {}
     have = read(text, path)

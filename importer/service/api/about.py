@@ -1,4 +1,4 @@
-"""What the service says of itself: its problems."""
+"""``/problems``: every kind of failure with its sentence, status and next step."""
 
 from __future__ import annotations
 

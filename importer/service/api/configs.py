@@ -104,7 +104,7 @@ def one(name: str, at: AtDesk, who: Reader, seen: IfNoneMatch = None) -> Respons
 async def put(
     name: str, request: Request, at: AtDesk, who: Importer, match: IfMatch = None, why: Why = None
 ) -> Response:
-    """YAML replaces the text as it is; JSON replaces the data, and comments stay where they can."""
+    """Replace the text with YAML, or the data with JSON; comments stay where they can."""
     kind, body = _type(request, (*YAML, *JSON)), await request.body()
 
     def text(old: str) -> str:
@@ -123,7 +123,7 @@ async def put(
 async def patch(
     name: str, request: Request, at: AtDesk, who: Importer, match: IfMatch = None, why: Why = None
 ) -> Response:
-    """Return a JSON merge patch (RFC 7396) of the data; comments and layout stay."""
+    """Apply a JSON merge patch (RFC 7396) to the data; comments and layout stay."""
     _type(request, PATCHES)
     body = await request.body()
 
@@ -191,9 +191,7 @@ def receipt(name: str, at: AtDesk, who: Reader) -> Response:
     "/{name}/history", response_model=History, responses=problems("no-such-document"), summary="Every version"
 )
 def history(name: str, at: AtDesk, who: Reader) -> dict[str, Any]:
-    """Return who made it, when, by which action, why, and what it changed; the words that were said in
-    reviews.
-    """
+    """Return who made each version, when, by which action, why, and what it changed; and all reviews."""
     del who
     versions = at.gallery.versions(name)
     newest = versions[0].stored.receipt
@@ -212,7 +210,7 @@ def history(name: str, at: AtDesk, who: Reader) -> dict[str, Any]:
 def version(
     name: str, number: Annotated[int, Path(ge=1, le=MOST)], at: AtDesk, who: Reader
 ) -> dict[str, Any]:
-    """Return the YAML as it was then."""
+    """Return the YAML of that version."""
     del who
     document_version = at.gallery.version(name, number)
     return {**_made(document_version, None), "name": name, "text": document_version.text}

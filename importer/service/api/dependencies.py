@@ -1,4 +1,4 @@
-"""What the routes work with, and how they answer what was asked for."""
+"""The services behind the routes, and JSON responses."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Pulse:
         self._query: asyncio.Task[None] | None = None
 
     async def answers(self) -> bool:
-        """Return whether there is an answer in time; raises what the database raises."""
+        """Return whether the database answers in time; raises the database's own errors."""
         if self._query is None or self._query.done():
             self._query = asyncio.create_task(asyncio.to_thread(self._ask))
         query = self._query
@@ -53,8 +53,8 @@ TEXTS = 2  # documents that are read at a time: reading holds up whatever else P
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """The service of one process; ``looks`` are those at repositories that may be taken at a time, ``texts``
-    the documents that may be read at a time: whoever waits for that holds no thread that others need.
+    """The services of one process. ``looks`` limits the previews at a time, ``texts`` the documents that are
+    read at a time, so that waiting requests hold no thread that others need.
     """
 
     settings: Settings
@@ -68,7 +68,7 @@ class Desk:
     texts: CapacityLimiter
 
     async def reading(self, work: Callable[..., R], *arguments: object) -> R:
-        """Return what reads a document's text, in its turn and beside the loop."""
+        """Run work that reads a document's text in a thread of its own, at most ``texts`` at a time."""
         return await to_thread.run_sync(work, *arguments, limiter=self.texts)
 
 
@@ -81,7 +81,7 @@ AtDesk = Annotated[Desk, Depends(desk)]
 
 
 def json_text(data: object) -> str:
-    """JSON as it goes over the wire."""
+    """Return JSON as it is sent."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 

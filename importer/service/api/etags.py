@@ -23,7 +23,7 @@ def etag(version: int) -> str:
 
 
 def numbers(header: str | None) -> list[int] | None:
-    """Return the versions that If-Match names; ``None`` where it was not sent, or takes any.
+    """Return the versions that If-Match names; ``None`` where it is absent, or ``*``.
 
     A weak tag or one of another form matches nothing.
     """
@@ -34,9 +34,7 @@ def numbers(header: str | None) -> list[int] | None:
 
 
 def needed(header: str | None, name: str) -> list[int] | None:
-    """Return the same for a change that has to say what it is of; raises
-    ServiceError("precondition-required").
-    """
+    """Return the versions that If-Match names; raises ServiceError("precondition-required") without one."""
     if header is None:
         raise ServiceError("precondition-required", name=name)
     return numbers(header)

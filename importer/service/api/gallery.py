@@ -137,7 +137,7 @@ def entry(
 
 
 def _answer(page: IndexPage, seen: str | None, since: str | None, coding: str | None) -> Response:
-    """Return the page in the coding that was asked for, or word that it is known."""
+    """Return the page in an accepted coding, or 304 where the client has it."""
     packed = _takes_gzip(coding)
     tags = {False: f'"{page.tag}"', True: f'"{page.tag}-gzip"'}
     headers = {"ETag": tags[packed], "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}

@@ -1,4 +1,4 @@
-"""``POST /v1/imports``: import one model or a list, or look at what an import would write."""
+"""``POST /v1/imports``: import one model or a list, or preview an import."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ ASKING = (
 def start(body: Import, request: Request, at: AtDesk, who: Importer, once: AskedOnce) -> Response:
     """Answered at once with a job; `Location` names it. A list is one job with a job for each reference.
 
-    Whether several backends could take a model stands in its repository. Where none was named, a directory is
-    looked at first, and this answers 409 with the candidates; one of the Hub is looked at by the job, which
+    Several backends may be able to serve a model. Where the request names none, a directory is analysed
+    first, and this answers 409 with the candidates; a repository of the Hub is analysed by the job, which
     then fails with the same problem.
     """
     if (answered := once.replay()) is not None:
@@ -86,9 +86,7 @@ def start(body: Import, request: Request, at: AtDesk, who: Importer, once: Asked
 
 
 def _seen(body: Import, at: Desk, who: Caller) -> Studied | None:
-    """Return what a directory says, which costs no question to the Hub, where it may have to be asked for
-    whom.
-    """
+    """Analyse a directory before the job, without a request to the Hub; ``None`` where the job does it."""
     if body.backend is not None or body.reference is None or parse(body.reference).directory is None:
         return None
     with turn(at):
@@ -112,7 +110,7 @@ def _split(body: Import, at: Desk, who: Caller) -> list[dict[str, Any]]:
 
 
 def _check_references(references: Sequence[str], revision: str | None, who: Caller, at: Desk) -> None:
-    """Raise what is wrong with the first that cannot be meant; ``errors`` name all of them."""
+    """Raise the error of the first invalid reference; its ``errors`` have all of them."""
     failed: list[tuple[int, ImporterError]] = []
     for place, reference in enumerate(references):
         try:
@@ -145,9 +143,7 @@ def _check_references(references: Sequence[str], revision: str | None, who: Call
     summary="What an import would write",
 )
 def preview(body: Import, at: AtDesk, who: Importer) -> dict[str, Any]:
-    """Return everything but writing: the document, its decisions, and what it changes. Waits for the
-    answer.
-    """
+    """Return the document, its decisions and what it changes, without writing. The request waits for them."""
     if body.reference is None:
         problem = "a preview is of one reference"
         raise ServiceError(

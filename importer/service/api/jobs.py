@@ -77,7 +77,7 @@ def _counts(connection: Any, job: JobRow) -> dict[str, int] | None:
     summary="One job",
 )
 def one(job: str, at: AtDesk, who: Reader) -> dict[str, Any]:
-    """Return its state, its step, and what came of it."""
+    """Return a job with its state, its step and its result."""
     del who
     with at.database.reading() as connection:
         row = jobs.get(connection, job)
@@ -117,14 +117,14 @@ async def events(
 
 
 def _number(last: str | None) -> int | None:
-    """Return the event that was seen last; ``None`` for what is no number of one."""
+    """Return the number of the last event that the client has; ``None`` for any other text."""
     if last is None or not (last.isascii() and last.isdecimal()):
         return None
     return int(last) if len(last) < 10 else NEVER
 
 
 def _begin(at: Desk, ident: str, known: int | None) -> tuple[int, JobRow, list[dict[str, Any]]]:
-    """Behind which event a stream begins, the job and the first events."""
+    """Return the event that a stream begins behind, the job and the first events."""
     with at.database.reading() as connection:
         row = jobs.get(connection, ident)
         after = jobs.before(connection, row) if known is None else known
@@ -170,7 +170,7 @@ def _event(event: dict[str, Any]) -> str:
     summary="Cancel a job",
 )
 def cancel(job: str, request: Request, at: AtDesk, who: Importer, once: AskedOnce) -> Response:
-    """Return its engine is stopped with all its processes; of a list all its jobs are cancelled."""
+    """Cancel a job. Its engine is stopped with all its processes; of a list all jobs are cancelled."""
     if (answered := once.replay()) is not None:
         return answered
     with at.database.writing() as connection:
@@ -222,7 +222,7 @@ def retry(
 
 
 def _next_request(job: JobRow, changes: Mapping[str, Any], at: Desk, who: Caller) -> Mapping[str, Any]:
-    """Return what another attempt is asked for; raises what an import would that cannot be meant."""
+    """Return the request of another attempt; raises what an import raises for an invalid one."""
     if job.kind == "import":
         admitted(Import(**{**job.request, **changes}), who, at.settings)
     elif changes:

@@ -1,4 +1,4 @@
-"""``/models`` and ``/backends`` as LocalAI has them: import a URI, watch it, see what there is."""
+"""``/models`` and ``/backends`` as LocalAI has them: import a URI, follow the import, list models."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def import_uri(body: models.ImportUri, request: Request, at: AtDesk, who: Import
 
 
 def _refused(error: ImporterError) -> Response:
-    """Ambiguous imports have an envelope of their own, with the candidates by name."""
+    """Return the response to a failed import; an ambiguous one has an envelope with the candidates."""
     if error.kind != "ambiguous":
         return models.failure(error, prefix="failed to discover model config: ")
     details = error.details["candidates"]

@@ -62,8 +62,8 @@ def config(name: str, at: AtDesk, who: Reader) -> Response:
 async def patch_config(
     name: str, request: Request, at: AtDesk, who: Importer, match: IfMatch = None
 ) -> Response:
-    """Return a deep merge: lists replace, maps of free keys such as `engine_args` are taken whole, null is a
-    value.
+    """Apply a deep merge: lists replace, maps of free keys such as `engine_args` are replaced whole, null is
+    a value.
 
     Comments stay. The name cannot be changed.
     """

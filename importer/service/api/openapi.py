@@ -1,4 +1,4 @@
-"""The API's description: what FastAPI writes, with problems, preconditions and keys as they are."""
+"""The API's description: FastAPI's, with the problems, preconditions and keys of each route."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
 
 
 def methods(app: FastAPI, path: str) -> list[str]:
-    """Return what an address takes."""
+    """Return the methods of an address."""
     paths = describe(app)["paths"]
     taken = [
         m.upper()
@@ -68,21 +68,21 @@ def _operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]
 
 
 def _problems(operation: dict[str, Any]) -> None:
-    """Problems are one schema, of one media type."""
+    """Give the problems one schema and one media type."""
     for response in operation["responses"].values():
         if MEDIA_TYPE in response.get("content", {}):
             response["content"] = {MEDIA_TYPE: {"schema": PROBLEM, **response["content"][MEDIA_TYPE]}}
 
 
 def _examples(operation: dict[str, Any]) -> None:
-    """FastAPI drops what is null from examples: these have it again."""
+    """Restore the nulls that FastAPI drops from examples."""
     for response in operation["responses"].values():
         for name, one in response.get("content", {}).get(JSON, {}).get("examples", {}).items():
             one["value"] = JOBS.get(name, one["value"])
 
 
 def _bodies(operation: dict[str, Any]) -> None:
-    """A body of another type than JSON is told so, and not that it is no object."""
+    """Describe the response to a body that is not JSON."""
     if JSON in operation.get("requestBody", {}).get("content", {}) and "localai" not in operation["tags"]:
         examples = problems("wrong-type")[415]["content"][MEDIA_TYPE]
         response = {"description": "Wrong type", "content": {MEDIA_TYPE: {"schema": PROBLEM, **examples}}}
@@ -90,7 +90,7 @@ def _bodies(operation: dict[str, Any]) -> None:
 
 
 def _preconditions(method: str, operation: dict[str, Any]) -> None:
-    """A change needs If-Match; without it the answer is 428, and not a complaint about a parameter."""
+    """Describe If-Match as required, with 428 where it is absent."""
     for parameter in operation.get("parameters", ()):
         if method in NEEDS_MATCH and parameter["name"] == "If-Match":
             parameter["required"] = True

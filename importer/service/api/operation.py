@@ -1,4 +1,4 @@
-"""For whoever runs it: is it alive, can it work, what does it count."""
+"""Health, readiness and metrics, for the operator."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def _file(name: str, body: bytes) -> File:
 
 
 def _all() -> Mapping[str, File]:
-    """Return every file by its name; ``report.css`` is the look that reports have, too."""
+    """Return every file by its name; ``report.css`` is the style sheet of reports."""
     bodies = {"report.css": CSS.encode()}
     for entry in files("importer.service.page").iterdir():
         if PurePath(entry.name).suffix in TYPES:

@@ -1,4 +1,4 @@
-"""What a person looks at before they change anything: who they are, reports, an edit that is not kept."""
+"""Previews: the caller's scopes, reports, and a check of an edit without saving it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def me(request: Request, at: AtDesk) -> dict[str, Any]:
     summary="Check a text without keeping it",
 )
 async def check(name: str, request: Request, at: AtDesk, who: Reader) -> dict[str, Any]:
-    """Return each mistake with its line, and what would be different; `PUT` keeps it."""
+    """Return each mistake with its line, and what would change; `PUT` saves it."""
     del who
     return await at.reading(_checked, name, await request.body(), at)
 
@@ -109,8 +109,8 @@ def report(
     who: Reader,
     number: Annotated[int | None, Query(alias="version", ge=1, le=MOST)] = None,
 ) -> Response:
-    """Return every probe of every run with its raw exchanges, for a person, a program, a CI system or a
-    browser.
+    """Return every probe of every run with its raw exchanges, in the form that a person, a program, a CI
+    system or a browser reads.
     """
     del who
     version = at.gallery.get(name)[1] if number is None else at.gallery.version(name, number)

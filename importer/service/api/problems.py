@@ -85,12 +85,12 @@ def problem(error: ImporterError, errors: Sequence[Mapping[str, Any]] = ()) -> d
 
 
 def title(kind: str) -> str:
-    """Return a kind in words, the same for every occurrence."""
+    """Return a kind as a title, the same for every occurrence."""
     return kind.replace("-", " ").capitalize()
 
 
 def explained(kind: str) -> dict[str, Any] | None:
-    """Return what ``/problems/KIND`` says; ``None`` where no such kind is met over HTTP."""
+    """Return the members of ``/problems/KIND``; ``None`` for a kind that is not met over HTTP."""
     if kind not in messages.HINTS:
         return None
     status = BY_KIND.get(kind, BY_BRANCH[KINDS[kind]])
@@ -109,7 +109,7 @@ def answer(
     errors: Sequence[Mapping[str, Any]] = (),
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
-    """Return a failure as it goes over the wire."""
+    """Return a failure as a response."""
     members = problem(error, errors) | {"instance": request.url.path}
     if ident := getattr(request.state, "id", None):
         members["request_id"] = ident
@@ -132,7 +132,7 @@ def _listed(error: ImporterError) -> Sequence[Mapping[str, Any]]:
 
 
 def _about(error: ImporterError) -> str:
-    """Return what is wrong with the field that a failure is about."""
+    """Return the problem with the field that a failure is about."""
     problem = error.details.get("problem")
     return messages.detail(error) if problem is None else one_line(messages.text(problem))
 
@@ -157,7 +157,7 @@ ALWAYS = (
 
 
 def accepted(failing: str = "") -> dict[int | str, dict[str, Any]]:
-    """Return a job's 202; ``failing`` is a way in which it may end that whoever asked has to know."""
+    """Return the response 202 of a job; ``failing`` describes a failure that clients have to handle."""
     description = "It was accepted as a job" + (f", which fails {failing}" if failing else "")
     header = {"description": "where the job is", "schema": {"type": "string"}}
     return {202: {"description": description, "headers": {"Location": header}}}

@@ -1,4 +1,4 @@
-"""What requests may hold, and what the importer makes of it."""
+"""The bodies of requests, their validation, and the import request that follows from them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST = 200  # mistakes that are told; who made more reads no further
 
 
 def _read(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the data, and what is wrong by lines: JSON pointer, line, column, and what is said."""
+    """Return the data, and each mistake with JSON pointer, line, column and message."""
     if len(text) > LONGEST:
         detail = f"must have at most {LONGEST:,} characters"
         return {}, [{"pointer": "", "line": 1, "column": 1, "detail": detail}]
@@ -42,13 +42,13 @@ def _read(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def _mistake(problem: YamlProblem, path: tuple[str | int, ...]) -> dict[str, Any]:
-    """Return a problem with the pointer to what it is about."""
+    """Return a problem with the JSON pointer of its place."""
     detail = messages.text(problem.message)
     return {"pointer": pointer(path), "line": problem.line, "column": problem.column, "detail": detail}
 
 
 def pointer(path: tuple[str | int, ...]) -> str:
-    """RFC 6901."""
+    """Return a JSON pointer (RFC 6901)."""
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
 
 
@@ -74,7 +74,7 @@ def checked(text: str, name: str) -> dict[str, Any]:
 
 
 def merged(data: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """RFC 7396: maps are merged, null takes away, all else replaces."""
+    """Return data with a merge patch (RFC 7396): maps are merged, null removes, any other value replaces."""
     result = dict(data)
     for key, value in patch.items():
         if value is None:
@@ -99,7 +99,7 @@ def json_object(body: bytes, place: str = "") -> dict[str, Any]:
 
 
 def _object(body: bytes) -> dict[str, Any] | str:
-    """Return the object, or what is wrong."""
+    """Return the object, or the problem with the body."""
     if len(body) > 4 * LONGEST:  # bytes; a character has up to four
         return f"must have at most {4 * LONGEST:,} bytes"
     try:
@@ -119,14 +119,16 @@ KEYS = 200  # that one import sets
 
 
 def _spoken(text: str) -> str:
-    """Return words of a person: no characters that a database or a terminal takes amiss."""
+    """Return a person's text; raises ValueError for characters that a database or a terminal rejects."""
     if any((ord(c) < 32 and c not in "\n\r\t") or 0xD800 <= ord(c) < 0xE000 for c in text):
         raise ValueError("it holds control characters")
     return text
 
 
 def _standard(value: Any) -> Any:
-    """JSON as the standard has it: Python's own reader takes NaN, Infinity and halves of characters."""
+    """Return a JSON value of the standard; Python's own reader also accepts NaN, Infinity and lone
+    surrogates.
+    """
     inside = (
         (*value, *value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ()
     )
@@ -140,16 +142,14 @@ def _standard(value: Any) -> Any:
 
 
 def _small(values: dict[str, Any]) -> dict[str, Any]:
-    """Return what fits into a document."""
+    """Return the values of ``set``; raises ValueError where they are too large for a document."""
     if len(json.dumps(values)) > LONGEST:
         raise ValueError(f"must have at most {LONGEST:,} characters")
     return values
 
 
 def _settable(key: str) -> str:
-    """Return a key that can be told from its value: one with ``=`` would be another key, and another
-    value.
-    """
+    """Return a key of ``set``; raises ValueError for one with ``=``, which separates key and value."""
     if "=" in key:
         raise ValueError("a key holds no '='")
     return key
@@ -257,7 +257,7 @@ class Retry(Body):
 
 
 def request_of(body: Import, settings: Settings) -> ImportRequest:
-    """Return the importer's request; raises UsageError and ServiceError("no-directories")."""
+    """Return the import request of a body; raises UsageError and ServiceError("no-directories")."""
     reference = str(body.reference)
     check_place(reference, body.revision, settings)
     if body.name is not None:
@@ -278,7 +278,7 @@ def request_of(body: Import, settings: Settings) -> ImportRequest:
 
 
 def _backend(body: Import, settings: Settings) -> str | None:
-    """Return the one that was asked for, or the only one that this service is for. Raises UsageError."""
+    """Return the requested backend, or the only one of this service; raises UsageError("bad-value")."""
     if body.backend is None:
         return settings.backends[0] if len(settings.backends) == 1 else None
     if body.backend not in (AUTO, *settings.backends):
@@ -302,7 +302,7 @@ def _device(body: Import) -> tuple[str | None, int | None]:
 
 
 def _template(word: str | None) -> TemplateOverride | None:
-    """Return a convention of ours; never a file, which would be one of the server's."""
+    """Return a convention by its name; never a file, which would be one of the server's."""
     if word is None:
         return None
     return by_name(word) if word == NONE or word in CONVENTIONS else None

@@ -1,4 +1,4 @@
-"""What answers hold, for OpenAPI and for the generated clients."""
+"""The bodies of responses, for OpenAPI and for the generated clients."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ class Export(BaseModel):
 
 
 def job_json(job: JobRow, counts: dict[str, int] | None = None) -> dict[str, Any]:
-    """Return a job as it is answered."""
+    """Return a job as a response."""
     base = f"/v1/jobs/{job.id}"
     links = {"self": base, "events": f"{base}/events"}
     if job.kind == "imports":

@@ -1,4 +1,4 @@
-"""What people say of documents, and their validation: ``/approve``, ``/reject``, ``/validate``."""
+"""``/approve``, ``/reject`` and ``/validate``: reviews and validations of documents."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def approve(
     name: str, request: Request, at: AtDesk, who: Approver, once: AskedOnce,
     body: ReviewRequest | None = None, match: IfMatch = None,
 ) -> Response:  # fmt: skip
-    """With `If-Match` or `digest` the word counts only for what was looked at."""
+    """With `If-Match` or `digest` the approval counts only for that version."""
     return _review("approved", name, request, at, who, once, body or ReviewRequest(), match)
 
 
@@ -121,7 +121,7 @@ def validate(
 
 
 def _memory(receipt: Receipt) -> int | None:
-    """Return bytes that the model likely takes of each device, where that was estimated."""
+    """Return the likely bytes of the model on each device, where they were estimated."""
     try:
         return int(((receipt.fit or {})["estimate"])["total"]["likely"])
     except (KeyError, TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""An import in four steps: the commit, what the files say, what the parsers say, and the document."""
+"""The four steps of an import: the commit, the analysis and decisions, the proof, and the document."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from importer.storage.jobs import Job
 
 
 class ImportSteps:
-    """The steps of an import job. Each may be run again: it gives the same, and nothing twice."""
+    """The steps of an import job. Each may be run again with the same result and no second effect."""
 
     def __init__(self, gallery: Gallery, bench: ImportSession, settings: Settings) -> None:
         self._gallery, self._bench, self._settings = gallery, bench, settings
@@ -89,7 +89,7 @@ class ImportSteps:
         return request_of(Import(**job.request), self._settings)
 
     def _studied(self, live: LiveJob, results: Results, progress: Progress) -> Studied:
-        """Return the analysis, made once more where another process has begun the job."""
+        """Return the analysis, made again where another process ran the first step."""
         if live.studied is None:
             request = self._request(live.job)
             snapshot = self._snapshot(live, request, results, progress)
@@ -112,7 +112,7 @@ class ImportSteps:
 
 
 def need_choice(studied: Studied, settings: Settings) -> None:
-    """Raise ServiceError("ambiguous") where several backends could take it and nobody has said which."""
+    """Raise ServiceError("ambiguous") where several backends could serve the model and none was chosen."""
     from importer.app.target import machine_for
     from importer.engines import capabilities
 
@@ -134,7 +134,7 @@ def need_choice(studied: Studied, settings: Settings) -> None:
 
 
 def _why(verdict: LoadVerdict, snapshot: Snapshot) -> str:
-    """Return why an engine is a candidate, also where its verdict has nothing to add."""
+    """Return why an engine is a candidate, also where its verdict has no reason."""
     what = next(iter(architectures(snapshot)), "this model")
     plain_reason = (
         f"it serves {what}"

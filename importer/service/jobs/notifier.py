@@ -1,4 +1,4 @@
-"""Watchers of jobs: one look at the database wakes all that wait for the same."""
+"""Notify watchers of jobs: one query of the database wakes all that wait."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOOK = 0.2  # seconds between two looks, while somebody watches
 
 
 class Watching:
-    """Wakes whoever watches a job when it has new events."""
+    """Wakes the watchers of a job when it has new events."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -25,7 +25,7 @@ class Watching:
 
     @asynccontextmanager
     async def job(self, root: str) -> AsyncIterator[asyncio.Event]:
-        """Return an event that is set whenever there may be something new."""
+        """Yield an event that is set whenever there may be new events of a job."""
         event = asyncio.Event()
         self._watchers.setdefault(root, set()).add(event)
         if self._task is None or self._task.done():

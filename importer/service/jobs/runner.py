@@ -99,11 +99,11 @@ class Runner:
     # For those who create and cancel jobs
 
     def hurry(self) -> None:
-        """Look at the queue now; without it, a new job waits for the next look."""
+        """Query the queue now; without it, a new job waits for the next query."""
         self._new.set()
 
     def bring(self, job: Job, studied: Studied) -> None:
-        """Keep the analysis that was made before the job was created, if this process is to run it."""
+        """Keep the analysis from before the job was created, if this process is to run it."""
         self.live.keep(job, studied)
         self.hurry()
 
@@ -153,7 +153,7 @@ class Runner:
             self.hurry()  # there is room for another one
 
     def _sweep(self) -> None:
-        """Give back jobs that are leased to this process and do not run: their last word was not written.
+        """Give back jobs that are leased to this process and do not run: their end was not written.
 
         The thread that claims does it, so that no job is between its claim and its start.
         """
@@ -186,7 +186,7 @@ class Runner:
             _stop_all([*self.live.all().values()])
 
     def _stop_lost(self) -> None:
-        """Stop what was cancelled through another process, or taken over by one."""
+        """Stop jobs that another process has cancelled or taken over."""
         live = self.live.all()
         if not live:
             return
@@ -195,7 +195,7 @@ class Runner:
         _stop_all([live[ident] for ident in lost])
 
     def _take_over(self) -> None:
-        """Give back the jobs of processes that are gone: here, or wherever there is room, they go on."""
+        """Give back the jobs of processes that have exited; any process with room resumes them."""
         with self.gallery.database.reading() as connection:
             others = [one for one in executors.all_executors(connection) if one.id != self.me.id]
         expired = self._leases.expired(others)
@@ -211,7 +211,7 @@ class Runner:
             self._restart()
 
     def _review(self) -> None:
-        """End or restart jobs that no process will claim as they are."""
+        """End or restart jobs that no process can claim."""
         if time.monotonic() < self._next_review:
             return
         self._next_review = time.monotonic() + REVIEW
@@ -223,7 +223,7 @@ class Runner:
             fail(self.gallery.database, job, details)
 
     def _restart(self) -> None:
-        """Begin jobs anew whose device or whose version of the steps is gone."""
+        """Restart jobs whose device, or whose version of the steps, has no process any more."""
         with self.gallery.database.reading() as connection:
             running = executors.all_executors(connection)
             versions = {one.version for one in running if not _exited(one)}

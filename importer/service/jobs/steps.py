@@ -54,9 +54,9 @@ class JobRun:
         self._database, self._live, self._job = database, live, live.job
 
     def run(self, steps: Mapping[str, Step]) -> None:
-        """Run the steps that are not recorded; what fails ends the job.
+        """Run the steps that are not recorded; an error of a step ends the job.
 
-        Leaves the job leased where the database is away for long: the runner gives it back.
+        The job stays leased where the database is away for long: the runner gives it back.
         """
         with telemetry.of_job(self._job.id):
             try:

@@ -1,4 +1,4 @@
-"""An import by its URI in our own words, and what a look at it tells LocalAI at once."""
+"""Imports by URI: the request, the estimates and the states that LocalAI's clients read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNITS = "KMGTPE"
 
 
 def import_request(body: ImportUri) -> Import:
-    """Return the same in our own words; raises ServiceError("bad-request")."""
+    """Return the import request of a URI; raises ServiceError("bad-request")."""
     preferences = body.preferences or {}
     fields = {
         field: preferences[key] for key, field in COUNT.items() if preferences.get(key) not in (None, "")
@@ -36,7 +36,7 @@ def import_request(body: ImportUri) -> Import:
 
 
 def estimates(studied: Studied) -> dict[str, Any]:
-    """Memory and size as LocalAI tells them; nothing where neither is known."""
+    """Return memory and size in LocalAI's members; empty where they are unknown."""
     try:
         sizing = finalize(studied, None).fit
     except ImporterError:  # the job will tell it, with all that it knows then
@@ -53,7 +53,7 @@ def _size_members(what: str, size: int) -> dict[str, Any]:
 
 
 def shown(size: int) -> str:
-    """Return bytes as LocalAI shows them, by thousands: ``16.4 GB``."""
+    """Return bytes in LocalAI's form, by thousands: ``16.4 GB``."""
     if size < 1000:
         return f"{size} B"
     value, unit = float(size), -1
@@ -70,7 +70,7 @@ STEPS: Mapping[str | None, tuple[str, float]] = {
 
 
 def status(job: Job) -> dict[str, Any]:
-    """Return its OpStatus; a success is processed, at 100, with the message "completed"."""
+    """Return a job as OpStatus; a success is processed, at 100, with the message "completed"."""
     name = job.config or job.request.get("name") or str(job.request.get("reference", ""))
     idle: dict[str, Any] = {
         "deletion": False, "file_name": "", "processed": False, "message": "", "progress": 0.0,
@@ -104,7 +104,10 @@ MAPS = frozenset(
 
 
 def merge(data: Mapping[str, Any], patch: Mapping[str, Any], place: str = "") -> dict[str, Any]:
-    """Scalars and lists replace, maps of known keys merge; an empty map of free keys takes the key away."""
+    """Return data with a patch: scalars and lists replace, maps of known keys are merged.
+
+    An empty map of free keys removes the key.
+    """
     result = dict(data)
     for key, value in patch.items():
         path, old = f"{place}{key}", result.get(key)

@@ -1,4 +1,4 @@
-"""Keys as LocalAI's clients send them, and as its galleries can."""
+"""API keys in the places where LocalAI's clients and galleries send them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ OTHERS = (APIKeyHeader(name=HEADERS[1], auto_error=False), APIKeyCookie(name=COO
 
 
 def sent_key(request: Request) -> str | None:
-    """``Authorization: Bearer KEY`` or the key alone, a header of its own, else the cookie ``token``."""
+    """Return the key of a request: ``Authorization``, with or without ``Bearer``, a header of its own, or the
+    cookie ``token``.
+    """
     header = request.headers.get("authorization")
     if header is not None:
         scheme, _, rest = header.partition(" ")
@@ -31,7 +33,7 @@ def sent_key(request: Request) -> str | None:
 
 
 def needs(scope: str) -> Callable[..., Caller]:
-    """Return a dependency: the caller, who has the scope."""
+    """Return a dependency that yields the caller and requires a scope."""
 
     def checked(
         request: Request,
@@ -49,7 +51,7 @@ def needs(scope: str) -> Callable[..., Caller]:
 
 
 async def gallery_reader(request: Request, at: AtDesk) -> None:
-    """May somebody read the gallery? LocalAI sends nothing but an address, whose user part may be the key.
+    """Check that the gallery may be read; LocalAI sends only an address, whose user part may be the key.
 
     Raises ServiceError: "no-key", "wrong-scope", "too-many".
     """
@@ -63,7 +65,7 @@ async def gallery_reader(request: Request, at: AtDesk) -> None:
 
 
 def _of_basic(header: str) -> str:
-    """Return the password of ``Basic …``, or the user's name where there is none; else what was said."""
+    """Return the password of ``Basic …``, the user's name without one, or the value of another scheme."""
     scheme, _, rest = header.partition(" ")
     if scheme.lower() != "basic":
         return header

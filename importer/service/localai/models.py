@@ -1,4 +1,4 @@
-"""Failures as LocalAI tells them: one envelope for most routes, a flat one for those of its configuration."""
+"""LocalAI's models, and failures in its envelopes: one for most routes, a flat one for configurations."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class Envelope(APIRoute):
     flat = False
 
     def get_route_handler(self) -> Handler:
-        """Return the handler, with LocalAI's words for what it raises."""
+        """Return the handler with failures in LocalAI's envelope."""
         handler = super().get_route_handler()
 
         async def answered(request: Request) -> Response:
@@ -163,8 +163,8 @@ class Flat(Envelope):
 
 
 def failure(error: Exception, *, flat: bool = False, prefix: str = "") -> Response:
-    """Return the answer, its message behind ``says``; what is said of keys has the same envelope
-    everywhere.
+    """Return the response, its message behind ``prefix``; failures about keys have one envelope for all
+    routes.
     """
     known = _known(error)
     status, message, headers = (
@@ -183,7 +183,7 @@ def failure(error: Exception, *, flat: bool = False, prefix: str = "") -> Respon
 
 
 def wire_status(error: ImporterError) -> int:
-    """400 and 404 where LocalAI answers 500 for what the request is to blame for."""
+    """Return 400 or 404 where LocalAI would answer 500 for a mistake in the request."""
     status = OTHERWISE.get(error.kind, status_of(error))
     if error.kind in OTHERWISE:
         return status

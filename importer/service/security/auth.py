@@ -1,4 +1,4 @@
-"""Who asks, and what they may: an API key, or nobody in particular on loopback."""
+"""Authentication: an API key, or the local user on loopback."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class Limits:
 
 
 def limits(settings: Settings) -> Limits:
-    """As the settings say."""
+    """Return the limiters with the settings' rates."""
     return Limits(Limiter(settings.rate), Limiter(settings.reads), Limiter(REFUSED))
 
 
 def sent_key(request: Request) -> str | None:
-    """Return the key as clients send it: a bearer token, or a header of its own; "" for what is neither."""
+    """Return the key of a request: a bearer token, or the header X-API-Key; "" for another scheme."""
     header = request.headers.get("authorization")
     if header is None:
         return request.headers.get("x-api-key")
@@ -53,7 +53,7 @@ def sent_key(request: Request) -> str | None:
 
 
 async def caller(request: Request, at: Annotated[Desk, Depends(desk)]) -> Caller:
-    """Raise ServiceError: "no-key", "too-many"."""
+    """Return the caller; raises ServiceError: "no-key", "too-many"."""
     key = sent_key(request)
     if key is None and at.settings.loopback:  # nothing is looked up
         return identify(request, at, key)
@@ -61,7 +61,7 @@ async def caller(request: Request, at: Annotated[Desk, Depends(desk)]) -> Caller
 
 
 def identify(request: Request, at: Desk, sent: str | None) -> Caller:
-    """Whose key was said; raises ServiceError: "no-key", "too-many"."""
+    """Return the caller with this key; raises ServiceError: "no-key", "too-many"."""
     limited = cast(Limits, request.app.state.limits)
     if sent is None and at.settings.loopback:
         client, ident = Caller(LOCAL, frozenset(keys.SCOPES)), LOCAL
@@ -78,7 +78,7 @@ def identify(request: Request, at: Desk, sent: str | None) -> Caller:
 
 
 def needs(scope: str) -> Callable[..., Awaitable[Caller]]:
-    """Return a dependency: the caller, who has the scope."""
+    """Return a dependency that yields the caller and requires a scope."""
 
     async def checked(  # in the loop: each other function costs a thread
         client: Annotated[Caller, Depends(caller)],
@@ -98,10 +98,10 @@ Admin = Annotated[Caller, Depends(needs("admin"))]
 
 
 def act(request: Request, who: Caller, action: str, why: str | None = None) -> AuditContext:
-    """Return what a caller does, for versions and the audit log."""
+    """Return the audit context of a caller's action."""
     return AuditContext(who.name, action, why, getattr(request.state, "id", None), address(request))
 
 
 def address(request: Request) -> str:
-    """Return where a request came from."""
+    """Return the address of the client."""
     return "" if request.client is None else request.client.host

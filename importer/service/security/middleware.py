@@ -1,4 +1,4 @@
-"""What every request passes: its id, the host it was meant for, the page it comes from, its size."""
+"""The checks of every request: its id, its host, the page that sent it, its size; and the log."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def _deep(body: bytes) -> bool:
 
 
 def too_deep(body: bytes, most: int = DEPTH) -> bool:
-    """Return whether JSON is nested deeper than ``most``; what is no JSON may be told either."""
+    """Return whether JSON is nested deeper than ``most``; any answer for text that is not JSON."""
     depth = 0
     for match in TOKENS.finditer(body):
         token = match[0]
@@ -136,7 +136,7 @@ class Guard:
         self._app, self._settings, self._metrics = app, settings, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Check, pass on, count and log one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -191,9 +191,7 @@ class Guard:
         return None
 
     def _is_own_name(self, host: str) -> bool:
-        """Return whether the name is one of this server's: on loopback a page's own name may lead here,
-        too.
-        """
+        """Return whether a host is one of this server's: on loopback a foreign name may resolve to it."""
         name = _named(host)
         if name is None:
             return False
@@ -204,7 +202,9 @@ class Guard:
         return not self._settings.allowed_host or name == self._settings.host
 
     def _probed(self, scope: Scope) -> bool:
-        """Return whether a load balancer looks whether it is alive, which knows addresses and no names."""
+        """Return whether this is a load balancer's health check, which sends an address in place of a
+        name here.
+        """
         return not self._settings.loopback and scope["path"] in ("/healthz", "/readyz")
 
     def _too_large(self) -> ServiceError:
@@ -212,24 +212,20 @@ class Guard:
 
 
 def _as_get(scope: Scope) -> Scope:
-    """HEAD is answered as GET, whose body the server leaves out; a stream is nothing without."""
+    """Return the scope of HEAD as GET, whose body the server leaves out; a stream stays HEAD."""
     if scope["method"] != "HEAD" or scope["path"].endswith("/events"):
         return scope
     return {**scope, "method": "GET"}
 
 
 def _named(host: str) -> str | None:
-    """Return the name or the address in a ``Host``, ``""`` where it is empty; ``None`` for what is no
-    host.
-    """
+    """Return the name or address in a ``Host``, ``""`` for an empty one, ``None`` for an invalid one."""
     match = HOST.fullmatch(host)
     return None if match is None else match[1] or match[2]
 
 
 def _foreign(headers: Headers, host: str) -> bool:
-    """Return whether a browser says that the request comes of another site's page; a key is no page's to
-    send.
-    """
+    """Return whether a browser sent the request from another site's page; requests with a key are exempt."""
     if "authorization" in headers or "x-api-key" in headers:
         return False
     origin = headers.get("origin")
@@ -239,14 +235,14 @@ def _foreign(headers: Headers, host: str) -> bool:
 
 
 def _id(headers: Headers) -> str:
-    """Return the caller's own id where it can be logged, else a new one."""
+    """Return the client's request id if it can be logged, else a new one."""
     sent = headers.get("x-request-id", "")
     fine = 0 < len(sent) <= LONGEST_ID and all(c.isalnum() or c in "-_." for c in sent) and sent.isascii()
     return sent if fine else fresh()
 
 
 def _dress(headers: MutableHeaders, ident: str) -> None:
-    """What every answer carries; what may not be kept is kept nowhere."""
+    """Set the headers of every response; without an ETag it is not cached."""
     headers["X-Request-Id"] = ident
     for name, value in HEADERS.items():
         headers.setdefault(name, value)
