@@ -227,7 +227,7 @@ def export(
 
 @contextmanager
 def _session(session: ImportSession | None) -> Iterator[ImportSession]:
-    """Return the caller's session, which stays open, or one for this call."""
+    """Yield the caller's session, which stays open, or a new one for this call."""
     if session is not None:
         yield session
     else:

@@ -89,7 +89,7 @@ class ImportRequest:
 
     @property
     def full_preferences(self) -> Preferences:
-        """Return the preferences, and which template they are for."""
+        """Return the preferences with the name of their template."""
         return replace(self.preferences, template=self.template.name if self.template else None)
 
     def to_json(self) -> dict[str, Any]:
@@ -148,7 +148,7 @@ class Decided:
 
     @property
     def pinned(self) -> str | None:
-        """Return the revision that the user asked for, where it is not the default one."""
+        """Return the requested revision, where it is not the default one."""
         from importer.hub.reference import parse, pinned
 
         return pinned(parse(self.request.reference, self.request.revision))
@@ -299,7 +299,7 @@ def _proof(
     python: Path,
     by_itself: Reason | None,
 ) -> Proof:
-    """Deciding needs no engine: a broken one costs the proof and not the import."""
+    """Return the proof; ``None`` where the engine is broken, for decisions need no engine."""
     from importer.proof.prove import unproved
     from importer.proof.result import ProofReason
 

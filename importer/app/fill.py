@@ -33,7 +33,7 @@ NEEDED: tuple[KeyPath, ...] = ((), ("parameters",), ("parameters", "model"), ("b
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """A file, what an import of its model would write, and the file with what it leaves out.
+    """A file, the plan of its model's import, and the file with the values that it leaves out.
 
     ``problems`` are mistakes in the file's own values, which stay all the same. ``receipt`` is the file's.
     """
@@ -72,8 +72,8 @@ def plan(
 ) -> Filling:
     """Decide for the model and the backend that a file names, at the commit that it pins; writes nothing.
 
-    What the file sets counts as the user's word. ``request`` has the options. Raises DocumentError: "invalid"
-    for a file that is no YAML or names no model, "cannot-edit"; and what an import raises.
+    The file's values count as the user's settings. ``request`` has the options. Raises DocumentError:
+    "invalid" for a file that is not valid YAML or names no model, "cannot-edit"; and what an import raises.
     """
     from importer.hub import resolve
     from importer.hub.reference import parse

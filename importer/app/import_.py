@@ -31,7 +31,7 @@ from importer.reasons import Reason
 
 
 class OfferReason(StrEnum):
-    """What an engine's version does not take of a decision."""
+    """Why an engine's version cannot be started with a value."""
 
     CLIENTS_SEND = "clients-send"
     NO_STOP_WORDS = "no-stop-words"
@@ -46,7 +46,7 @@ class Plan(Decided):
 
     @property
     def digest(self) -> str:
-        """Of the document's data."""
+        """Return the digest of the document's data."""
         return digest(self.built.data)
 
     @property
@@ -101,7 +101,7 @@ def plan(
     places: AllowedFolders,
     progress: Progress = lambda _: None,
 ) -> Plan:
-    """Resolve, gather evidence, decide and lay out the document; writes nothing. Raises ImporterError."""
+    """Resolve, gather evidence, decide and build the document; writes nothing. Raises ImporterError."""
     return build_plan(resolve_and_decide(request, bench, places, progress, names), names)
 
 
@@ -112,9 +112,9 @@ def resolve_and_decide(
     progress: Progress = lambda _: None,
     names: Names | None = None,
 ) -> Decided:
-    """Return everything that takes time; safe to run for several requests at once. Raises ImporterError.
+    """Resolve the reference and decide; safe to run for several requests at once. Raises ImporterError.
 
-    With ``names`` the request goes on where the model's document has been told something before.
+    With ``names`` the request is added to those of the document's earlier imports.
     """
     from importer.hub import resolve
     from importer.hub.reference import parse
@@ -127,9 +127,7 @@ def resolve_and_decide(
 
 
 def build_plan(decided: Decided, names: Names) -> Plan:
-    """Return the document under its name. Raises UsageError for a name or a value that no document may
-    have.
-    """
+    """Return the document under its name; raises UsageError for an invalid name or value."""
     from importer.engines import get
 
     request, snapshot, target, decisions = (
@@ -165,7 +163,7 @@ def _with_limits(
     offers: Collection[str],
     engine: Mapping[str, Any],
 ) -> dict[str, Decision]:
-    """Return the decisions, with a word on each value that this version of the engine cannot be started
+    """Return the decisions, with a reason on each value that this version of the engine is not started
     with.
     """
     name = " ".join(str(engine[k]) for k in ("name", "version") if engine[k])
@@ -180,7 +178,7 @@ def _with_limits(
 
 
 def _beside(name: str, decided: Decided) -> dict[str, Any]:
-    """Return what our own block says of a template beside the document."""
+    """Return the entry of the template beside the document, for the importer's block."""
     override, text = decided.request.template, decided.chat_template
     if override is None or text is None:
         return {}
@@ -188,8 +186,8 @@ def _beside(name: str, decided: Decided) -> dict[str, Any]:
 
 
 def _findings(decisions: Mapping[str, Decision], proof: Proof | None) -> dict[str, Any]:
-    """Return what our own block records of the chosen parsers: how they differ when their input comes in
-    pieces.
+    """Return the differences of the chosen parsers between whole and split input, for the importer's
+    block.
     """
     if proof is None:
         return {}
@@ -200,11 +198,11 @@ def _findings(decisions: Mapping[str, Decision], proof: Proof | None) -> dict[st
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A plan, and what becomes of it on the file that is there.
+    """A plan merged with the present file.
 
-    ``plan`` has the data as they will be; ``text`` is the file's. ``old`` is the file as it was, ``base``
-    what the importer wrote into it last, ``remarks`` our comments at a person's values, and ``conflicts``
-    what ``take`` has decided.
+    ``plan`` has the data after the merge; ``text`` is the file's. ``old`` is the file before, ``base`` the
+    importer's last data in it, ``remarks`` the importer's comments at a person's values, and ``conflicts``
+    the values that ``take`` has decided.
     """
 
     planned: Plan
@@ -227,21 +225,20 @@ class Settled:
 
     @property
     def edits(self) -> tuple[Change, ...]:
-        """From what this import says to what a person's word in the file makes of it."""
+        """Return the changes from the import's data to the merged data: a person's edits."""
         return differences(self.planned.built.data, self.plan.built.data)
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """From the file as it is to the file as it will be; none for a new one."""
+        """Return the changes from the present file to the merged one; none for a new file."""
         return () if self.old is None else differences(self.old.data, self.plan.built.data)
 
 
 def merge_plan(planned: Plan, store: Store, take: Take | None = None) -> Settled:
-    """Bring a plan and the file of its name together; writes nothing.
+    """Merge a plan with the present file of its name; writes nothing.
 
-    Raises DocumentError: "exists" for a file of another model, or one whose receipt does not tell what was
-    written; "conflict" where a person and the import changed one value, and ``take`` does not say whose
-    counts; "cannot-edit".
+    Raises DocumentError: "exists" for a file of another model, or one whose receipt lacks the written data;
+    "conflict" where a person and the import changed one value without a ``take``; "cannot-edit".
     """
     path = store.path(planned.name)
     schema.check("document", planned.built.data, path)
@@ -279,7 +276,7 @@ def _settled(
 
 
 def _base(old: StoredDocument) -> Mapping[str, Any] | None:
-    """Return the data that the importer wrote last; where the receipt lacks them, data that nobody edited."""
+    """Return the importer's last data; where the receipt lacks them, those of a file without edits."""
     if old.receipt is None:
         return None
     if old.receipt.base is None:
@@ -288,7 +285,7 @@ def _base(old: StoredDocument) -> Mapping[str, Any] | None:
 
 
 def _derived(data: dict[str, Any]) -> dict[str, Any]:
-    """Return the data with what follows from a person's values: which of them clients have to send."""
+    """Return the data with values that follow from others: the sampling that clients have to send."""
     from importer.engines import get, runs
 
     block = data.get("importer")
@@ -301,11 +298,11 @@ def _derived(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def write(settled: Settled, store: Store, review: ReviewEntry | None = None) -> Receipt:
-    """Write what changed of document and receipt; data that stay keep their review and their validation.
+    """Write the changed text and receipt; unchanged data keep their review and their validation.
 
-    ``review`` approves, but takes back no person's rejection of the very same data. The caller holds the
-    store's lock. Raises what ``settle`` raises, and DocumentError: "changed" where the file is no longer the
-    one that was settled, "exists" where a chat template lies there that a person has changed.
+    ``review`` approves, but does not replace a rejection of the same data. The caller holds the store's lock.
+    Raises what ``merge_plan`` raises, and DocumentError: "changed" where the file is no longer the merged
+    one, "exists" for a chat template that a person has changed.
     """
     current = merge_plan(settled.planned, store, settled.take)
     plan, old = current.plan, current.old
@@ -329,7 +326,7 @@ def write(settled: Settled, store: Store, review: ReviewEntry | None = None) -> 
 
 
 def _receipt(settled: Settled) -> Receipt:
-    """Return the plan's receipt with what the last one says and still holds."""
+    """Return the plan's receipt with the parts of the last one that still hold."""
     remarks = [{"path": [*path], "text": text} for path, text in settled.remarks.items()]
     receipt, old = replace(settled.planned.receipt(), remarks=remarks), settled.old
     last = None if old is None else old.receipt

@@ -49,11 +49,11 @@ class Side:
 
     @property
     def value(self) -> Any:
-        """``None`` where nothing was decided."""
+        """Return the value; ``None`` without a decision."""
         return self.decision.get("value")
 
     def proof(self) -> Mapping[str, Any] | None:
-        """Return what the engine's parsers read, where they were asked."""
+        """Return the proof of the engine's parsers, if it was run."""
         proof = next((f for f in self.facts if f["rule"] == Rule.PROOF), None)
         return proof if proof is not None and proof["value"].get("asked") else None
 
@@ -95,7 +95,7 @@ def _proofs(old: Side, new: Side, why: Sequence[Reason]) -> Iterator[Reason]:
 
 
 def _facts(old: Side, new: Side) -> Iterator[Reason]:
-    """Yield what a file or a table says otherwise, says for the first time, or says no more."""
+    """Yield the evidence of a file or a table that is different, new or missing."""
     missing = _unmatched(old.facts, new.facts)
     for fact in _unmatched(new.facts, old.facts):
         was = next((g for g in missing if (g["rule"], g["source"]) == (fact["rule"], fact["source"])), None)
@@ -110,7 +110,9 @@ def _facts(old: Side, new: Side) -> Iterator[Reason]:
 
 
 def _unmatched(facts: Facts, others: Facts) -> list[Mapping[str, Any]]:
-    """Return facts that have no equal among the others, wording aside; the proof is told by itself."""
+    """Return facts without an equal among the others, apart from their text; the proof is compared
+    elsewhere.
+    """
     known = {_identity(f) for f in others}
     return [f for f in facts if f["rule"] != Rule.PROOF and _identity(f) not in known]
 
@@ -120,7 +122,7 @@ def _identity(fact: Mapping[str, Any]) -> str:
 
 
 def _brief(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, str]:
-    """Return each in as few words as tell them apart: their quotes, else their values."""
+    """Return the two in short texts that differ: their quotes, else their values."""
     if one["quote"] and other["quote"] and one["quote"] != other["quote"]:
         return str(one["quote"]), str(other["quote"])
     return shown(one["value"]), shown(other["value"])

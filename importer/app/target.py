@@ -18,7 +18,7 @@ from importer.signals.engine_capabilities import Machine
 
 
 class TargetReason(StrEnum):
-    """Why an engine cannot be written for as it is asked."""
+    """Why a document cannot be written for an engine."""
 
     NOT_ON_APPLE = "not-on-apple"
     TEMPLATE_UNKNOWN = "template-unknown"
@@ -27,17 +27,17 @@ class TargetReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BoundTarget:
-    """A target, and the Python of the environment whose parsers can be asked for it, if there is one."""
+    """A target, and the Python of the engine's environment for the proof, if it is installed."""
 
     target: Target
     python: Path | None = None
 
 
 def bind(backend: str, version: str | None = None, *, ask: bool = True) -> BoundTarget:
-    """``version`` if given, else the installed engine's, else the pinned one.
+    """Return the target: ``version`` if there is one, else the installed engine's, else the pinned one.
 
-    An engine is only asked when it is the version that the document is written for, and ``ask`` says so.
-    Raises UsageError("bad-value") for a version without a registry.
+    With ``ask`` the target has the installed engine's Python, if its version is the target's. Raises
+    UsageError("bad-value") for a version without a registry.
     """
     from importer.engines import get, install, runs
 
@@ -79,15 +79,13 @@ def machine_for(name: str | None) -> Machine:
 
 
 def platform_for(name: str | None) -> str:
-    """Return the operating system that a named device runs, in words of ``sys.platform``; else this
-    machine's.
-    """
+    """Return the operating system of a named device, as ``sys.platform``; else this machine's."""
     kind = "cpu" if name is None else named(name).kind
     return sys.platform if kind == "cpu" else "darwin" if kind == "metal" else "linux"
 
 
 def with_template(target: Target, override: TemplateOverride) -> Target:
-    """Return the target with what the template brings: for vLLM a parser of ours.
+    """Return the target with the additions of the template: for vLLM a parser of importer's.
 
     Raises UsageError("bad-value") for an engine that cannot be started with it.
     """

@@ -373,7 +373,7 @@ def _fit_error(stored: StoredDocument, log: Path) -> dict[str, Any]:
 
 
 def _weights_on_disk(stored: StoredDocument, places: AllowedFolders) -> Path | None:
-    """Return the folder of the model where weights of it are on this disk; the Hub is not asked."""
+    """Return the folder of the model's weights on this disk; no request goes to the Hub."""
     from importer.hub import cache
     from importer.hub.reference import parse
 

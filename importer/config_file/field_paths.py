@@ -46,8 +46,8 @@ PARAMETERS = (
 
 
 def path_of(key: str) -> tuple[str, ...] | None:
-    """Return the YAML path of a decision; ``None`` where it is an option, a fact of our own block, or only
-    said.
+    """Return the YAML path of a decision; ``None`` for an option, a fact of the importer's block, or a
+    remark.
     """
     if key in OPTIONS or key in FACTS or key in REMARKS:
         return None
@@ -101,7 +101,7 @@ def of(document: Mapping[str, Any]) -> tuple[Option, ...]:
 
 
 def grouped(entries: Iterable[Option]) -> dict[str, tuple[Option, ...]]:
-    """Key to its entries, both in their order."""
+    """Return the entries by key, both in their order."""
     groups: dict[str, list[Option]] = {}
     for option in entries:
         groups.setdefault(option.key, []).append(option)
@@ -115,7 +115,7 @@ def parser(document: Mapping[str, Any], key: str) -> str | None:
 
 
 def write(key: str, value: object) -> str:
-    """Return an entry that says ``value``; ``None`` makes a bare word."""
+    """Return an entry with ``value``; ``None`` makes a bare word."""
     if value is None:
         return key
     return f"{key}:{str(value).lower() if isinstance(value, bool) else value}"

@@ -24,7 +24,7 @@ class NameReason(StrEnum):
 
 
 def slug(text: str) -> str:
-    """Lower case, only letters, digits, dots and hyphens: ``Qwen3-8B`` to ``qwen3-8b``."""
+    """Return a name of lower-case letters, digits, dots and hyphens: ``qwen3-8b`` for ``Qwen3-8B``."""
     word = re.sub(r"[^a-z0-9.-]+", "-", text.lower()).strip("-.")
     return re.sub(r"-{2,}", "-", word)[:96].rstrip("-.") or "model"
 
@@ -58,7 +58,7 @@ def choose(model_id: str | None, folder_name: str, taken_by_other: Callable[[str
 
 
 class Names:
-    """Gives names; one that was given stays given, written or not. Not for several threads."""
+    """Allocates names; an allocated name stays with its model, written or not. Not for several threads."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -73,8 +73,8 @@ class Names:
         return name
 
     def known(self, snapshot: Snapshot, name: str | None = None) -> StoredDocument | None:
-        """Return the model's document in the folder, under ``name`` or its own; gives no name. For any
-        thread.
+        """Return the model's document in the folder, under ``name`` or its own; allocates no name. For
+        any thread.
         """
         model = snapshot.model_id or str(snapshot.directory)
         folder = snapshot.directory.resolve().name if snapshot.directory else "model"

@@ -44,7 +44,7 @@ class ChatTemplate:
 
 
 def entry(name: str, document: str, text: str) -> dict[str, str]:
-    """Return what the document says of it: ``name`` is the convention's, or ``file``."""
+    """Return the document's entry on the template: ``name`` is the convention's, or ``file``."""
     return {"name": name, "file": document + ENDING, "sha256": _hash(text)}
 
 
@@ -76,7 +76,7 @@ def of(data: Mapping[str, Any], document: Path) -> ChatTemplate | None:
 
 
 def named_template(data: Mapping[str, Any], text: str | None) -> str | None:
-    """Return the text, if it is the one that the document names; a person may have named one of their own."""
+    """Return the text, if it is the template that the document names; a person may have named another."""
     named_entry = data["importer"][KEY] if named(data) else {}
     same = text is not None and isinstance(named_entry, Mapping) and named_entry.get("sha256") == _hash(text)
     return text if same else None
@@ -99,7 +99,7 @@ def check_free(data: Mapping[str, Any] | None, document: Path, text: str) -> Non
 
 
 def holds(document: Path, text: str) -> bool:
-    """Return whether the template lies there as it should."""
+    """Return whether the template's file has this text."""
     try:
         return read_plain(place(document), LONGEST) == text.encode()
     except OSError:
@@ -107,7 +107,7 @@ def holds(document: Path, text: str) -> bool:
 
 
 def forget(data: Mapping[str, Any], document: Path) -> None:
-    """Remove the file of a document that names it no longer, unless somebody has changed it."""
+    """Remove the template of a document that no longer names it, unless a person has changed the file."""
     with suppress(DocumentError, OSError):
         old = of(data, document)
         if old is not None and old.path == place(document):

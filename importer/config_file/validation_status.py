@@ -1,4 +1,4 @@
-"""Whether a validation holds: the newest whole run on the document's own engine, of its data as they are."""
+"""The state of a validation: the newest whole run on the document's own engine, of its present data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class HoldingReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ValidationStatus:
-    """``state``, ``why`` it is stale or failed, and the ``run`` that tells, where it was on that engine."""
+    """``state``, ``why`` it is stale or failed, and the deciding ``run``, if it was on that engine."""
 
     state: Literal["never", "passed", "failed", "stale"]
     why: Reason | None = None
@@ -34,7 +34,7 @@ class ValidationStatus:
 
 
 def validation(receipt: Receipt, data: Mapping[str, Any], digest: str) -> ValidationStatus:
-    """Return what the runs in a receipt say of a document with these data, whose digest is ``digest``."""
+    """Return the state that the receipt's runs give a document with these data and this digest."""
     if not receipt.runs:
         return ValidationStatus("never")
     others = [_other_engine(data, run) for run in receipt.runs]
@@ -74,5 +74,5 @@ def _other_engine(data: Mapping[str, Any], run: Mapping[str, Any]) -> Reason | N
 
 
 def _release(version: str) -> str:
-    """Without the build: 0.32.0+cpu is 0.32.0."""
+    """Return a version without its build: 0.32.0 for 0.32.0+cpu."""
     return version.partition("+")[0]

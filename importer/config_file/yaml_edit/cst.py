@@ -68,7 +68,7 @@ class Comment:
 
     @property
     def end(self) -> int:
-        """Behind its last character."""
+        """Return the offset behind its last character."""
         return self.start + len(self.text)
 
 
@@ -107,7 +107,7 @@ class Layout:
         self._scan()
 
     def _scan(self) -> None:
-        """Signs from the tokens; comments from the gaps between them."""
+        """Find the signs in the tokens, and the comments in the gaps between them."""
         signs = {
             yaml.BlockEntryToken: self._dashes,
             yaml.ValueToken: self._colons,
@@ -150,12 +150,12 @@ class Layout:
         return self._breaks[behind] if behind < len(self._breaks) else len(self.text)
 
     def next_line(self, offset: int) -> int:
-        """Behind the line's break."""
+        """Return the offset behind the line's break."""
         match = BREAK.match(self.text, self.line_end(offset))
         return match.end() if match else len(self.text)
 
     def column(self, offset: int) -> int:
-        """Characters before it on its line."""
+        """Return the number of characters before it on its line."""
         return offset - self.line_start(offset)
 
     def begins_line(self, offset: int) -> bool:
@@ -164,11 +164,13 @@ class Layout:
         return match is not None and match.end() >= offset
 
     def behind_words(self, start: int, end: int) -> int:
-        """Behind the last sign before ``end`` that is no white space, not before ``start``."""
+        """Return the offset behind the last character before ``end`` that is no white space, at least
+        ``start``.
+        """
         return start + len(self.text[start:end].rstrip(" \t"))
 
     def behind_spaces(self, at: int) -> int:
-        """Behind spaces; but those before a comment or a line's end stay."""
+        """Return the offset behind spaces; those before a comment or a line's end stay."""
         end = at
         while self.text[end : end + 1] == " ":
             end += 1
@@ -223,14 +225,14 @@ class Layout:
         return self._first(self._commas, start, end)
 
     def value_start(self, node: yaml.Node) -> int:
-        """Behind an anchor and a tag."""
+        """Return the offset behind an anchor and a tag."""
         match = PROPERTIES.match(
             self.text, node.start_mark.index, max(node.end_mark.index, node.start_mark.index)
         )
         return node.start_mark.index if match is None or isinstance(node, Alias) else match.end()
 
     def content_end(self, node: yaml.Node) -> int:
-        """Behind the last character that belongs to a value; blank lines after a block do not."""
+        """Return the offset behind the last character of a value; blank lines after a block are no part."""
         if id(node) not in self._ends:
             self._ends[id(node)] = self._content_end(node)
         return self._ends[id(node)]
@@ -262,7 +264,9 @@ class Layout:
         return self.sign(slot.node) or slot.node.end_mark.index
 
     def sign(self, node: yaml.Node) -> int | None:
-        """Behind the ``|`` or ``>`` of a literal or folded text, and what belongs to it."""
+        """Return the offset behind the ``|`` or ``>`` of a block scalar and its indicators; ``None``
+        for others.
+        """
         if not isinstance(node, yaml.ScalarNode) or node.style not in ("|", ">"):
             return None
         match = SIGN.match(self.text, self.value_start(node))
@@ -273,7 +277,7 @@ class Layout:
         return match.end() if match else slot.behind
 
     def remarks(self) -> dict[KeyPath, Comment]:
-        """KeyPath to the comment on its line, for every value that may have one."""
+        """Return the comment on the line of each value that may have one, by path."""
         return dict(self._remarks((), self.root))
 
     def _remarks(self, path: KeyPath, node: yaml.Node) -> Iterator[tuple[KeyPath, Comment]]:
@@ -315,7 +319,7 @@ def labels(path: KeyPath, items: list[Any]) -> list[KeyPath]:
 
 
 def _plain(node: yaml.Node) -> Any:
-    """As much of a value as its label needs."""
+    """Return as much of a value as its label requires."""
     node = node.value if isinstance(node, Alias) else node
     if isinstance(node, yaml.MappingNode):
         pairs = ((k.value, v.value) for k, v in node.value if isinstance(v, yaml.ScalarNode))
@@ -328,7 +332,7 @@ MOST_COMPARED = 300  # entries of a list: finding what moved takes time by their
 
 
 def aligned(path: KeyPath, have: list[Any], want: list[Any]) -> Pairs:
-    """Positions of entries that are the same or take each other's place, in order; ``None``: has none."""
+    """Return pairs of positions of equal or replaced entries, in order; ``None`` stands for a missing one."""
     named = keyed(path, have) is not None and keyed(path, want) is not None
     one, other = ([canonical(i) for i in (labels(path, side) if named else side)] for side in (have, want))
     pairs: Pairs = []
@@ -343,7 +347,7 @@ def aligned(path: KeyPath, have: list[Any], want: list[Any]) -> Pairs:
 
 
 def _side_by_side(one: list[str], other: list[str]) -> Pairs:
-    """Positions in lists too long to be compared: what both begin and end with, and all between in order."""
+    """Return pairs of positions in lists too long to compare: common ends, and all between in order."""
     begun = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))))
     behind = zip(reversed(one[begun:]), reversed(other[begun:]), strict=False)
     ended = len(list(takewhile(lambda pair: pair[0] == pair[1], behind)))

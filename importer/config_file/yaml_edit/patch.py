@@ -1,4 +1,4 @@
-"""One walk through a text, its data and the wanted data side by side, that cuts only what has to change."""
+"""The patch of a YAML text: one walk through text, data and target data that cuts only what has to change."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Cuts:
 
 
 class Patch:
-    """``ours``: where the comments begin that go with their lines; all others stay."""
+    """``own``: where the importer's comments begin, which are removed with their lines; all others stay."""
 
     def __init__(self, layout: Layout, own: set[int]) -> None:
         self._layout = layout
@@ -73,7 +73,7 @@ class Patch:
         self._closed = False
 
     def operate(self, have: Any, want: Any) -> str:
-        """Return the new text; raises Refused. Whether it holds ``want`` is for the caller to check."""
+        """Return the new text; raises EditRefused. The caller checks that it holds ``want``."""
         root = self._layout.root
         if not want or not (is_block(root) or _alike((), root, have, want)):
             raise EditRefused(EditReason.NOTHING_LEFT)
@@ -82,7 +82,7 @@ class Patch:
         return self._cuts.applied()
 
     def _foresee(self, node: yaml.Node, have: Any, want: Any, path: KeyPath) -> None:
-        """What becomes of every node, so that an alias knows whether what it names will change."""
+        """Note the change of every node, so that an alias finds the change of its anchor."""
         self._fates[id(node)] = have, want
         if not _alike(path, node, have, want):
             return
@@ -103,7 +103,7 @@ class Patch:
                 self._foresee(inner, one, other, (*path, *step))
 
     def _value(self, slot: Node, have: Any, want: Any, path: KeyPath, *, flow: bool) -> None:
-        """``flow``: whether the value stands inside of brackets."""
+        """Change a value. ``flow``: whether it stands inside of brackets."""
         node = slot.node
         if isinstance(node, Alias):
             fate = self._fates.get(id(node.value))
@@ -157,7 +157,7 @@ class Patch:
     # Additions
 
     def _add(self, node: yaml.Node, slots: list[Node], before: Node | None, entry: Any) -> None:
-        """One more entry, behind ``before``; without it at the end of a map, at the front of a list."""
+        """Add an entry behind ``before``; without it at the end of a map, at the front of a list."""
         front = before is None and isinstance(node, yaml.SequenceNode)
         quote = _quote((before or slots[0]).node) if isinstance(entry, list) else None
         if not is_block(node):
@@ -202,7 +202,7 @@ class Patch:
             self._close_text()
 
     def _close_text(self) -> None:
-        """A literal text that ends the file without a line break has none in its value, and gets none now."""
+        """Mark a block scalar at the end of a file without a line break, so that its value gets none."""
         node = self._layout.root
         while slots := self._layout.slots(node):
             node = slots[-1].node
@@ -227,7 +227,7 @@ class Patch:
                 self._cuts.replace(start, end, self._comments_of(start, end, self._layout.column(slot.start)))
 
     def _remove_behind_dash(self, slots: list[Node], count: int) -> None:
-        """Entries that begin on the line of what holds them: the first that stays takes their place."""
+        """Remove entries on the line of their dash: the first that stays takes their place."""
         if count == len(slots):
             raise EditRefused(EditReason.EMPTY_DASH)
         start, stays = slots[0].start, slots[count].start
@@ -237,7 +237,7 @@ class Patch:
             self._cuts.replace(start, line if comments else stays, comments.lstrip(" "))
 
     def _remove_inline(self, node: yaml.Node, slots: list[Node], stay: list[Node]) -> None:
-        """Each entry with the comma behind it; for a last one that has none, that of the last which stays."""
+        """Remove each entry with the comma behind it; at the end, the comma before."""
         stays = set(stay)
         limits = [*(s.start for s in slots[1:]), node.end_mark.index]
         ends = [max(s.node.end_mark.index, s.behind) for s in slots]
@@ -290,7 +290,7 @@ class Patch:
         self._put_lines(layout.next_line(end), self._nested(slot, want))
 
     def _replace_block(self, slot: Node, want: Any) -> None:
-        """A block gives way to one line or to another block."""
+        """Replace a block by one line or by another block."""
         layout = self._layout
         begin, end = layout.slots(slot.node)[0].start, layout.content_end(slot.node)
         column = layout.column(slot.start) + self._style.step
@@ -313,14 +313,14 @@ class Patch:
         return _indented(block({"k": want}, self._style), self._layout.column(slot.start))[1:]
 
     def _untag(self, node: yaml.Node, end: int) -> None:
-        """Take away a tag, which was the old value's; an anchor stays, since others may name it."""
+        """Remove the tag of the old value; an anchor stays, since aliases may name it."""
         properties = self._text[node.start_mark.index : end]
         if "!" in properties and not isinstance(node, Alias):
             anchors = [f"{word} " for word in properties.split() if word.startswith("&")]
             self._cuts.replace(node.start_mark.index, end, "".join(anchors))
 
     def _spaced(self, slot: Node, start: int, text: str) -> str:
-        """Return a value needs a space before it, and a colon where a bare key had none."""
+        """Return the text with a space before it, and a colon where a bare key had none."""
         if slot.key is not None and slot.behind == slot.key.end_mark.index:
             return f": {text}"
         return text if self._text[start - 1] in " \t[{," + BREAKS else f" {text}"

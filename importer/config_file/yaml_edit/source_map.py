@@ -1,4 +1,4 @@
-"""A document's text and the places in it: what is wrong is said with the line that it stands on."""
+"""The source map of a document: the line and column of each path, and of each problem."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ class TextReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class YamlProblem:
-    """What is wrong at one place of a text; lines and columns count from 1. A parser's own words are text."""
+    """What is wrong at one place of a text; lines and columns count from 1. A parser's own message is
+    text.
+    """
 
     line: int
     column: int
@@ -48,7 +50,7 @@ class YamlProblem:
 
 
 class UnreadableYaml(Exception):
-    """The text is no data that JSON has; ``problem`` says what and where."""
+    """The text has no data that JSON can hold; ``problem`` has reason and place."""
 
     def __init__(self, problem: YamlProblem) -> None:
         self.problem = problem
@@ -56,7 +58,7 @@ class UnreadableYaml(Exception):
 
 
 def parse_yaml(text: str) -> dict[str, Any]:
-    """Return the data of a document's text; raises Unreadable."""
+    """Return the data of a document's text; raises UnreadableYaml."""
     try:
         data = yaml_reader.read(text)
     except YamlError as error:
@@ -69,14 +71,14 @@ def parse_yaml(text: str) -> dict[str, Any]:
 
 
 class SourceMap:
-    """Where the paths of a text's data stand. The text is one that ``parse`` has read."""
+    """The places of a text's data by path. The text is one that ``parse_yaml`` has read."""
 
     def __init__(self, text: str) -> None:
         self._root = yaml_reader.compose(text)
         self._maps: dict[int, dict[str, tuple[yaml.Mark, yaml.Node]]] = {}
 
     def problem(self, path: KeyPath, reason: Reason | str) -> YamlProblem:
-        """``says`` about a path, at its key; of a path that is not there at the last step that is."""
+        """Return a problem at the key of a path; for an absent path at its last present step."""
         mark, node = None, self._root
         for step in path:
             place = self._step(node, step)
