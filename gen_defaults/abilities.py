@@ -1,7 +1,8 @@
-"""What each engine version can load and does by itself, from released sources: index → sdist → syntax → JSON.
+"""The models that each engine version can load and its defaults, from releases: index → sdist → syntax →
+JSON.
 
-The same releases give the same bytes. What vLLM loads on processors stands in no source:
-``python -m gen_defaults processors`` tries it out.
+The same releases give the same bytes. vLLM's support on processors stands in no source: ``python -m
+gen_defaults processors`` measures it.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def _read(index: Index, engine: str, release: Release) -> tuple[list[Release], d
 
 
 def read(index: Index, engine: str, release: Release) -> tuple[list[Release], dict[str, Any]]:
-    """Return the releases that were read beside this one, and what they say. Raises IndexFailure."""
+    """Return the releases that were read beside this one, and the abilities. Raises IndexFailure."""
     if engine != "vllm":
         package = release.package.replace("-", "_")
         sources = index.texts(release, lambda path: mlx_source.is_needed(package, path))

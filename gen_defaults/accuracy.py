@@ -1,7 +1,7 @@
-"""What tables are worth on a folder of truth: parsers against known answers, sampling against the vendors'.
+"""The accuracy of tables on a folder of truth: parsers against known answers, sampling against the vendors'.
 
-``compare`` measures the tables before and after a change, family by family, and says where it got worse.
-The folder is that of ``gen_defaults.truth``; a model without files is judged by its name.
+``compare`` measures the tables before and after a change, family by family, and finds where it got worse. The
+folder is that of ``gen_defaults.truth``; a model without files is judged by its name.
 """
 
 from __future__ import annotations
@@ -34,17 +34,19 @@ class ScoredTables:
 
     @classmethod
     def of(cls, parsers: Mapping[str, Any], sampling: Mapping[str, Any]) -> ScoredTables:
-        """From the files' data."""
+        """Return the tables of the files' data."""
         return cls(parse_parsers(parsers), parse_sampling(sampling))
 
     @classmethod
     def shipped(cls) -> ScoredTables:
-        """As they are here."""
+        """Return the tables of this checkout."""
         return cls(tables.parser_table(), tables.sampling_table())
 
     @classmethod
     def within(cls, folder: Path) -> ScoredTables:
-        """From another checkout; raises OSError, ValueError and KeyError for what is none."""
+        """Return the tables of another checkout; raises OSError, ValueError and KeyError where it has
+        none.
+        """
         data = [json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in tables.TABLES]
         return cls.of(*data)
 
@@ -67,7 +69,7 @@ class AccuracyChange:
 
     @property
     def worse(self) -> list[CheckFinding]:
-        """Families that lost an answer, a family each."""
+        """Return a finding for each family that lost an answer."""
         findings = []
         for family in sorted(self.after.parsers.families):
             lost = [f"{what} {was} became {now}" for what, was, now, bad in self._changes(family) if bad]
@@ -98,7 +100,7 @@ class AccuracyChange:
 def compare(
     folder: Path, before: ScoredTables, after: ScoredTables, *, proves: bool = False
 ) -> AccuracyChange:
-    """Return both measured on the same models; ``proves`` asks the parsers of the installed vLLM.
+    """Return both measured on the same models; ``proves`` runs the parsers of the installed vLLM.
 
     Raises OSError and ValueError where the folder holds no truth that can be read.
     """
@@ -126,7 +128,7 @@ def measure(truths: Sequence[Truth], files: Files, standing: ScoredTables) -> Me
 
 
 def sampling(truths: Sequence[Truth], files: Files, standing: ScoredTables) -> dict[str, Counter[str]]:
-    """Return what the table says where the vendor's ``generation_config.json`` states a value."""
+    """Return the table's verdicts on the values of the vendors' ``generation_config.json``."""
     verdicts: dict[str, Counter[str]] = defaultdict(Counter)
     for truth in truths:
         row = vendor.row_for(truth.model_id, standing.parsers, standing.sampling)
@@ -147,5 +149,5 @@ def _both(score: Score) -> str:
 
 
 def total(by_family: Mapping[str, Counter[str]]) -> str:
-    """Return all families together, in words."""
+    """Return the sum of all families, as text."""
     return _counts(sum(by_family.values(), Counter()))

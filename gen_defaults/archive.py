@@ -163,7 +163,7 @@ def _listed(data: bytes) -> str:
 
 
 def _encoded(digest: bytes) -> str:
-    """As a wheel's list spells it."""
+    """Return a digest in the spelling of a wheel's list."""
     return f"sha256={base64.urlsafe_b64encode(digest).decode().rstrip('=')}"
 
 
@@ -196,7 +196,7 @@ def _from_sdist(data: IO[bytes], file: str, is_needed: PathFilter, last: str) ->
 
 
 class _Texts:
-    """The files that are read of an archive, as long as they are of a bearable size."""
+    """The texts of an archive, up to a limit of their size."""
 
     def __init__(self, file: str) -> None:
         self._file, self._size = file, 0
@@ -252,7 +252,7 @@ def _same(file: str, named: str, actual: str) -> None:
 
 
 class _Ranges(io.RawIOBase):
-    """A file on the web of which each block is asked for once."""
+    """A file on the web whose blocks are each fetched once."""
 
     def __init__(self, web: Web, url: str, size: int, tail: bytes) -> None:
         super().__init__()
@@ -308,7 +308,7 @@ class _Stream:
         self.digest, self.ended = hashlib.sha256(), False
 
     def read(self, size: int) -> bytes:
-        """As many bytes, fewer only at the end."""
+        """Return as many bytes as requested, fewer only at the end."""
         while len(self._rest) < size:
             chunk = next(self._chunks, b"")
             if not chunk:

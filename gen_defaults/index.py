@@ -31,8 +31,8 @@ PIP_SECONDS = 60.0
 class Release:
     """One released file.
 
-    ``released``  the day it came out, empty where nobody told.
-    ``named``     whether somebody names its digest; a file on this disk has none but its own.
+    ``released``  the day it came out, empty where unknown. ``named``     whether an index names its digest; a
+    file on this disk has none but its own.
     """
 
     package: str
@@ -45,11 +45,11 @@ class Release:
 
     @property
     def turn(self) -> tuple[bool, bool, str]:
-        """By which the wheels of a version sort: one for every platform first, then one for x86_64."""
+        """Return the order of a version's wheels: for every platform first, then for x86_64."""
         return not self.file.endswith("-any.whl"), "x86_64" not in self.file, self.file
 
     def to_json(self) -> dict[str, str]:
-        """As generated files name it."""
+        """Return the members for generated files."""
         members = {"package": self.package, "file": self.file, "sha256": self.sha256}
         return members | ({"released": self.released} if self.released else {})
 
@@ -74,11 +74,11 @@ class Index:
 
     @property
     def unused(self) -> list[str]:
-        """Archives of no package that was asked for."""
+        """Return archives of packages that were not requested."""
         return [place for place in self._archives if place not in self._used]
 
     def is_override(self, package: str) -> bool:
-        """Return whether a person gave the files of this package, in place of what an index has."""
+        """Return whether a person gave the files of this package, in place of an index."""
         return self._folder is not None or any(_override(package, place) for place in self._archives)
 
     def files(self, package: str) -> list[Release]:
@@ -119,9 +119,7 @@ class Index:
         return self._one_each(package, lambda release: (release.file.endswith(SDIST), *release.turn))
 
     def dated(self, release: Release) -> Release:
-        """Return the release with the day it came out, where the index tells: on its page, or in the older
-        JSON.
-        """
+        """Return the release with the day it came out, of the index's page or its older JSON."""
         if release.released or not self._bases:
             return release
         if release.package not in self._days:
@@ -166,7 +164,7 @@ class Index:
 
 
 def order(version: str) -> tuple[int, ...]:
-    """By which final versions sort."""
+    """Return the order of final versions."""
     return tuple(int(part) for part in version.split("."))
 
 
@@ -237,14 +235,14 @@ def _on_disk(package: str, version: str, path: Path) -> Release:
 
 
 def _version(package: str, file: str) -> str:
-    """Return the final version that a file name tells, or an empty text."""
+    """Return the final version in a file name, or an empty text."""
     stem = re.sub(r"[-_.]+", "[-_.]", package)
     match = re.fullmatch(rf"{stem}-(\d+(?:\.\d+)+)(\.tar\.gz|-[^/]*\.whl)", file, re.IGNORECASE)
     return match[1] if match else ""
 
 
 def day(moment: str) -> str:
-    """``2026-10-26T14:12:36Z`` to ``2026-10-26``."""
+    """Return ``2026-10-26`` for ``2026-10-26T14:12:36Z``."""
     match = re.match(r"\d{4}-\d\d-\d\d", moment)
     return match[0] if match else ""
 
@@ -266,7 +264,7 @@ def _is_on(setting: str) -> bool:
 
 
 def _pip() -> Mapping[str, str]:
-    """Return what pip is set to: its files first, then the environment, which wins."""
+    """Return pip's settings: its files first, then the environment, which overrides them."""
     try:
         output = launcher.run([*PIP, "config", "list"], Purpose.INSTALL, seconds=PIP_SECONDS).output
     except OSError as error:

@@ -1,7 +1,8 @@
-"""By which marks mlx-lm and mlx-vlm choose a tool parser themselves, read from the syntax tree.
+"""The rules by which mlx-lm and mlx-vlm choose a tool parser, read from the syntax tree.
 
 A rule is ``{"parser": name, "template": [[mark, …], …]}``: it holds where every mark of one of the groups is
-in the chat template; under ``vocabulary`` the marks are tokens. Rules are in the order in which they count.
+in the chat template; under ``vocabulary`` the marks are tokens. Rules are in the order in which they are
+tried.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ PLACES = {"chat_template": "template", "vocab": "vocabulary"}
 
 
 def branches(source: str) -> list[Rule]:
-    """mlx-lm: a chain of ``if mark in chat_template: return name``."""
+    """Return the rules of mlx-lm: a chain of ``if mark in chat_template: return name``."""
     tree = ast.parse(source)
     function = next(functions(source, FUNCTION), None)
     rules = []
@@ -36,7 +37,7 @@ def branches(source: str) -> list[Rule]:
 
 
 def specs(source: str) -> list[Rule]:
-    """mlx-vlm: a table of ``ParserSpec(name, ((mark, …), …), priority=…)``; the highest counts first."""
+    """Return the rules of mlx-vlm: ``ParserSpec(name, ((mark, …), …), priority=…)``, the highest first."""
     pairs = []
     for node in ast.walk(ast.parse(source)):
         targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
@@ -63,7 +64,7 @@ def _rule(name: str, groups: Groups) -> Rule:
 
 
 def _groups(test: ast.expr, tree: ast.Module) -> Groups:
-    """Return the test as alternatives; none where it is about something else."""
+    """Return the test's alternatives; none for a test of anything else."""
     if isinstance(test, ast.BoolOp):
         parts = [_groups(value, tree) for value in test.values]
         if isinstance(test.op, ast.Or):
@@ -83,7 +84,7 @@ def _groups(test: ast.expr, tree: ast.Module) -> Groups:
 
 
 def _all_of(function: str, tree: ast.Module) -> Iterator[str]:
-    """``return all(t in vocab for t in (mark, …))`` in a function of the module."""
+    """Return the marks of ``return all(t in vocab for t in (mark, …))`` in a function of the module."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name == function:
             for inner in ast.walk(node):

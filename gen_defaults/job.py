@@ -1,4 +1,4 @@
-"""The job: ask the sources, make the tables from what they said, check them, and write all files or none."""
+"""The job: read the sources, make the tables of them, check them, and write all files or none."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Result:
 
 
 def run(request: SourceRequest, names: Collection[str]) -> Result:
-    """Ask these sources, make what follows from them, and check it. Raises IndexFailure."""
+    """Read these sources, make the files that follow from them, and check them. Raises IndexFailure."""
     files: dict[Path, str] = {}
     upstream: list[Upstream] = []
     modules: dict[str, str] = {}
@@ -73,7 +73,7 @@ def run(request: SourceRequest, names: Collection[str]) -> Result:
 
 @dataclass(frozen=True, slots=True)
 class _SourceFiles:
-    """What the sources say: what was just read, else what lies there."""
+    """The files of the sources: those that were just read, else those of the checkout."""
 
     place: Place
     files: Mapping[Path, str] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class _SourceFiles:
         return data
 
     def registries(self, engine: str = "vllm") -> tuple[Registry, ...]:
-        """Of every version, the oldest first."""
+        """Return the registry of every version, the oldest first."""
         paths = {*self.place.registries.glob(f"{engine}-[0-9]*.json")}
         paths |= {
             p for p in self.files if p.parent == self.place.registries and p.match(f"{engine}-[0-9]*.json")
@@ -94,7 +94,7 @@ class _SourceFiles:
 
 
 def derived(sources: _SourceFiles) -> Iterator[tuple[Path, str]]:
-    """Yield the files that are made from others of ours alone."""
+    """Yield the files that are made from other files of the checkout."""
     place = sources.place
     unsloth, vendors = sources.load(place.upstream("unsloth")), sources.load(place.upstream("vendors"))
     yield place.sampling, sampling.render(sampling.table(load(place.rows), unsloth, vendors))
@@ -108,7 +108,7 @@ def subject(
     upstream: tuple[Upstream, ...] = (),
     modules: Mapping[str, str] = {},
 ) -> CheckSubject:
-    """Return what the checks are asked about."""
+    """Return the subject of the checks."""
     repositories = sources.load(sources.place.upstream("vendors")).get("repositories", {})
     return CheckSubject(
         parsers=load(sources.place.parsers),

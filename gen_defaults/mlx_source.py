@@ -18,7 +18,7 @@ def is_needed(package: str, path: str) -> bool:
 
 
 def abilities(package: str, sources: Sources) -> dict[str, Any]:
-    """Return everything, in the order in which it is written."""
+    """Return all abilities, in the order of the file."""
     loading = [sources[f"{package}/{name}"] for name in LOADING if f"{package}/{name}" in sources]
     return {
         "model_types": sorted(models(package, sources)),
@@ -30,7 +30,7 @@ def abilities(package: str, sources: Sources) -> dict[str, Any]:
 
 
 def models(package: str, sources: Sources) -> dict[str, str]:
-    """Model type to the text of its module, or of all modules of its package."""
+    """Return the text of each model type's module, or of all modules of its package."""
     by_name: dict[str, str] = {}
     for path, text in sources.items():
         match = re.fullmatch(rf"{package}/models/(?:(\w+)/\w+|(\w+))\.py", path)
@@ -54,9 +54,7 @@ def _has_model(source: str) -> bool:
 
 
 def _methods(source: str) -> set[str]:
-    """Return names that ``quant_method`` is compared with, but for those that only bring a word in the
-    log.
-    """
+    """Return the names that ``quant_method`` is compared with, apart from those for the log."""
     tree = ast.parse(source)
     refused = {
         name
@@ -72,7 +70,7 @@ def _is_log(node: ast.stmt) -> bool:
 
 
 def _formats(source: str) -> set[str]:
-    """Formats of compressed-tensors: what is compared with the block's ``format``."""
+    """Return the formats of compressed-tensors: texts that are compared with the block's ``format``."""
     named = {*functions(source, "_compressed_tensors_quantization")}
     formats = {f for node in named for f in compared(node, "fmt")}
     also = {*functions(source, "_transform_compressed_tensors_weights"), *functions(source, "load_model")}

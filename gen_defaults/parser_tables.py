@@ -41,7 +41,7 @@ class Tables:
 
 
 def vllm_rows(sources: Sources) -> Rows:
-    """Lazily registered parsers of vLLM: name to (file, class) in each package's ``__init__``."""
+    """Return the lazily registered parsers of vLLM: name to (file, class) in each package's ``__init__``."""
     rows: Rows = {}
     for kind, (package, table) in VLLM_PLACES.items():
         path = _init(package)
@@ -54,7 +54,7 @@ def vllm_rows(sources: Sources) -> Rows:
 
 
 def _lazily_registered(source: str, path: str) -> Iterator[Row]:
-    """``register_lazy_module("name", "module", "Class")`` beside the table, with literals alone."""
+    """Yield calls of ``register_lazy_module("name", "module", "Class")`` with literals alone."""
     for node in ast.walk(ast.parse(source, path)):
         if isinstance(node, ast.Call) and _called(node) == "register_lazy_module":
             arguments = dict(zip(LAZY, node.args, strict=False)) | {k.arg: k.value for k in node.keywords}
@@ -104,7 +104,7 @@ class Modules:
 
 
 def vllm_mlx_rows(sources: Sources) -> Rows:
-    """vllm-mlx registers tool parsers by a decorator, reasoning parsers by a call in the package."""
+    """Return vllm-mlx's parsers: tool parsers by a decorator, reasoning parsers by a call in the package."""
     tools = [
         (name, node.name, module)
         for path, source in sources.items()
@@ -121,7 +121,7 @@ def vllm_mlx_rows(sources: Sources) -> Rows:
 
 
 def _registered_names(node: ast.ClassDef) -> Iterator[str]:
-    """``@ToolParserManager.register_module("name")``, or a list of names."""
+    """Return the names of ``@ToolParserManager.register_module("name")``, or of a list of names."""
     for decorator in node.decorator_list:
         if isinstance(decorator, ast.Call) and _called(decorator) == "register_module" and decorator.args:
             names = ast.literal_eval(decorator.args[0])
@@ -129,7 +129,7 @@ def _registered_names(node: ast.ClassDef) -> Iterator[str]:
 
 
 def _registered_classes(source: str) -> Iterator[Row]:
-    """``register_parser("name", Class)`` with the class from ``from .module import Class``."""
+    """Return the classes of ``register_parser("name", Class)`` with their modules."""
     tree = ast.parse(source)
     homes = {
         alias.asname or alias.name: str(node.module)

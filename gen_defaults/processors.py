@@ -1,7 +1,7 @@
-"""What vLLM's build for processors loads, by trial: a toy with made-up weights in each quantisation.
+"""The quantisations that vLLM's build for processors loads, by trial with a toy's made-up weights.
 
-Its sources list no method as unsupported there; only kernels that are missing show it. Every trial is a
-process of the installed engine; all take about ten minutes.
+Its sources list no method as unsupported; only missing kernels show it. Every trial is a process of the
+installed engine; all take about ten minutes.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def main(_arguments: list[str]) -> int:
 
 
 def attempt(python: str, config: Mapping[str, Any]) -> tuple[str, str]:
-    """``runs``, ``fails`` for want of a kernel, or ``refused`` on any device; and why."""
+    """Return ``runs``, ``fails`` for want of a kernel, or ``refused`` on any device; and why."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "config.json").write_text(json.dumps(config), encoding="utf-8")
         command = isolated(str(WORKER), folder, python=python)
@@ -81,7 +81,7 @@ def attempt(python: str, config: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def trials() -> dict[str, dict[str, Any]]:
-    """``method/scheme`` to a toy's config; ``/experts`` behind it for a mixture of experts."""
+    """Return a toy's config by ``method/scheme``; ``/experts`` behind it for a mixture of experts."""
     configs: dict[str, dict[str, Any]] = {
         name: DENSE | {"quantization_config": q} for name, q in QUANTISED.items()
     }

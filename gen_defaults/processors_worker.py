@@ -1,4 +1,4 @@
-"""Runs in vLLM's own environment: starts the toy in a folder and says in one line what came of it."""
+"""Runs in vLLM's own environment: starts the toy of a folder and prints one line with the result."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def main(folder: str) -> None:
 
 
 def report(kind: str, error: Exception) -> None:
-    """The first sentence of an error that says something."""
+    """Print the kind and the first sentence of an error."""
     lines = [line.strip() for line in str(error).split("\n") if line.strip()]
     text = next(
         (x for x in lines if x.startswith("Value error, ")), lines[0] if lines else type(error).__name__

@@ -1,7 +1,7 @@
-"""What a person may want to change in ``parser_defaults.json``: it is proposed, never written.
+"""Proposed changes to ``parser_defaults.json``, for a person; that table is never written.
 
-Between two versions of vLLM: parsers that are new, gone, renamed, or load another class. Then where vLLM's
-own recipes and docs recommend another parser than the table, or one where the table knows none.
+Between two versions of vLLM: parsers that are new, removed, renamed, or load another class. Then
+recommendations of vLLM's own recipes and docs that differ from the table, or that the table lacks.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def step(old: Registry, new: Registry) -> Iterator[tuple[str, Any]]:
 
 
 def recommendations(docs: Row) -> dict[str, dict[str, list[str]]]:
-    """Model and field to the name and the place that says it; a recipe is heard before a page."""
+    """Return each recommended parser and its source, by model and field; a recipe precedes a page."""
     recommended: dict[str, dict[str, list[str]]] = {}
     for place in ("recipes", "tools", "reasoning"):
         for model, row in docs.get(place, {}).items():
@@ -58,7 +58,7 @@ def recommendations(docs: Row) -> dict[str, dict[str, list[str]]]:
 def _differing(
     recommended: Mapping[str, Mapping[str, list[str]]], newest: Registry, table: Table
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Models of which vLLM says something that the table does not; names of one class are the same."""
+    """Yield models with a recommendation that differs from the table; names of one class are the same."""
     for model, fields in sorted(recommended.items()):
         matched = match(table, model)
         row: dict[str, Any] = {}

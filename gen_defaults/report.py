@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 
 
 def markdown(result: Result, fetched: Mapping[str, tuple[int, int]]) -> str:
-    """Sources, rows of the sampling table, registries, what a person should look at, findings."""
+    """Return sources, sampling rows, registries, the proposal and findings as Markdown."""
     parts = [
         ("Sources", _sources(result, fetched)),
         ("`inference_defaults.json`", _sampling(result)),
@@ -86,7 +86,7 @@ def _changes(before: Row, after: Row) -> Iterator[str]:
 
 
 def _rules(before: Row, after: Row) -> Iterator[tuple[str, str]]:
-    """By which marks the engine chooses a parser now, and no longer."""
+    """Yield the marks by which the engine newly chooses a parser, and those that it dropped."""
     old, new = ([json.dumps(rule) for rule in data.get("inference", [])] for data in (before, after))
     for what, rules, others in (("chooses by", new, old), ("no longer chooses by", old, new)):
         came = [rule for rule in rules if rule not in others]
@@ -97,7 +97,7 @@ def _rules(before: Row, after: Row) -> Iterator[tuple[str, str]]:
 
 
 def _proposal(result: Result) -> Iterator[str]:
-    """Yield what is new of the proposal; all of it is in its file."""
+    """Yield the new parts of the proposal; its file has all of it."""
     before, after = load(result.place.proposal), result.data(result.place.proposal)
     for versions, changes in after["versions"].items():
         for what, names in changes.items():
@@ -139,6 +139,6 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _cell(text: str) -> str:
-    """Return text of others: nothing in it is markup, a mention or a link."""
+    """Return a foreign text without markup, mentions and links."""
     plain = "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
     return re.sub(r"([\\|`*_\[\]<>@#!])", r"\\\1", plain)

@@ -45,7 +45,7 @@ def generation_values(data: Mapping[str, Any]) -> dict[str, float]:
 
 
 def row_for(model_id: str, table: Table, rows: SamplingTable) -> SamplingRow | None:
-    """Return the row of a model that chats; a base model's file says nothing of its family's."""
+    """Return the row of a chat model; a base model's file is no evidence for its family."""
     name = normalise(model_id)
     matched = table.find(name)
     return None if matched is not None and matched.kind != "chat" else rows.find(name)
@@ -99,7 +99,7 @@ def table(rows: Row, unsloth: Row, vendors: Row) -> dict[str, Any]:
 
 
 def _check(rows: Row) -> None:
-    """A person's mistake is told at its place. Raises IndexFailure."""
+    """Raise IndexFailure with the place of a mistake in a person's file."""
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     fault = best_match(Draft202012Validator(schema).iter_errors(rows))
     if fault is not None:
@@ -122,12 +122,12 @@ def render(data: Row) -> str:
 
 
 def is_fallback(values: Row, fallback: Row) -> bool:
-    """Return whether they are what unsloth gives a model that it knows nothing of."""
+    """Return whether they are unsloth's values for an unknown model."""
     return dict(telling(values, fallback)) == dict(telling(fallback, fallback))
 
 
 def telling(values: Row, fallback: Row) -> Iterator[tuple[str, float]]:
-    """Without what asks for nothing, and without unsloth's own ``min_p``: it gives that to every model."""
+    """Yield values that change something, without unsloth's own ``min_p``, which every model has there."""
     for key, value in values.items():
         nothing = {
             "top_k": value <= 0,
@@ -205,7 +205,7 @@ def _committed(repo: str, repository: Row) -> dict[str, Any]:
 
 
 def _decided(family: str, row: Row) -> dict[str, Any]:
-    """Return a person's row is as old as the day that it names; its digest is over the row as sorted JSON."""
+    """Return the origin of a person's row: the day that it names, and a digest over its sorted JSON."""
     text = json.dumps(row, sort_keys=True, ensure_ascii=False)
     return {
         "source": BY_HAND,

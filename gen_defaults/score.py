@@ -1,8 +1,8 @@
-"""``python -m gen_defaults score FOLDER``: how often the choice of parsers is right.
+"""``python -m gen_defaults score FOLDER``: the accuracy of the choice of parsers.
 
-Names alone, or the small files too, with the importer's own pipeline; with ``--proof`` the installed vLLM's
-parsers are asked. ``--leave-one-out`` takes the rows that decide a family out of the table and asks for that
-family again: what would have been said of it before it was known.
+Names alone, or the small files too, with the importer's own pipeline; ``--proof`` runs the parsers of the
+installed vLLM. ``--leave-one-out`` removes the rows that decide a family from the table and predicts that
+family again: the prediction for an unknown family.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _cases(finding: Reason) -> Iterator[str]:
 
 
 def _findings(proof: Proof) -> Iterator[tuple[str, str, Reason | None]]:
-    """Aliases load one class, so the first of them speaks for all."""
+    """Yield each parser's finding; of aliases, which load one class, the first."""
     for field, verdicts in proof.verdicts.items():
         seen = set()
         for verdict in sorted(verdicts, key=lambda v: v.parser):
@@ -150,12 +150,12 @@ def _report(
 
 
 def by_name(table: Table) -> Predictor:
-    """Return what the table alone says of a name."""
+    """Return a predictor by the table and the name alone."""
     return lambda model_id: match_names([model_id], table)[0]
 
 
 def deciding(truths: Iterable[Truth], table: Table) -> set[str]:
-    """Return the rows that speak for the names of these models."""
+    """Return the rows that match the names of these models."""
     matches = (match(table, truth.model_id) for truth in truths)
     return {f.row.family for f in matches if f is not None}
 
@@ -163,7 +163,7 @@ def deciding(truths: Iterable[Truth], table: Table) -> set[str]:
 def leave_one_out(
     truths: Sequence[Truth], table: Table, predictor: With = by_name, rows: Rows = deciding
 ) -> Score:
-    """Return each family asked with the rows that decide it taken out of the table."""
+    """Return the score of each family without the rows that decide it."""
     members: dict[str, list[Truth]] = defaultdict(list)
     for truth in truths:
         members[truth.family].append(truth)

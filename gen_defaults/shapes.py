@@ -1,4 +1,4 @@
-"""What transformers takes for a dimension that a config leaves out, by model type: asked of its classes."""
+"""The defaults of transformers' classes for dimensions that a config leaves out, by model type."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def table(source: str, path: str, name: str, absent: Any) -> Any:
 
 
 def _is_read(use: ast.Name, above: Mapping[ast.AST, ast.AST]) -> bool:
-    """Return whether what the name stands for stays as it is."""
+    """Return whether a use of the name leaves its value unchanged."""
     around = above[use]
     if isinstance(around, ast.Subscript) and around.value is use:
         return isinstance(around.ctx, ast.Load)
@@ -95,7 +95,7 @@ def functions(source: str, name: str) -> Iterator[ast.FunctionDef]:
 
 
 def compared(node: ast.AST, word: str) -> set[str]:
-    """Return the texts that anything named with ``word`` is compared with below the node."""
+    """Return the texts that an expression with ``word`` is compared with below the node."""
     texts: set[str] = set()
     for one in ast.walk(node):
         if isinstance(one, ast.Compare) and word in ast.unparse(one):

@@ -1,4 +1,4 @@
-"""Model types that a version of transformers knows by itself, and the lengths that each has by default."""
+"""The model types of a version of transformers, and the default lengths of each."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def model_types(sources: Sources) -> dict[str, dict[str, int]]:
 
 
 def tokenizers(sources: Sources) -> list[str]:
-    """Model types whose tokenizer it brings."""
+    """Return the model types with a tokenizer of their own."""
     text = next(t for p, t in sources.items() if p.endswith(TOKENIZERS))
     return sorted({*keys(assigned(text, "TOKENIZER_MAPPING_NAMES"))})
 

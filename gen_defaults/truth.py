@@ -48,7 +48,7 @@ class Truth:
     accepted: Mapping[str, tuple[str | None, ...]]
 
     def verdict(self, name: str, predicted: str | None) -> str:
-        """``right``, ``missing``, ``spurious`` or ``different``."""
+        """Return ``right``, ``missing``, ``spurious`` or ``different``."""
         if predicted in self.accepted[name]:
             return "right"
         if predicted is None:
@@ -67,11 +67,11 @@ class Score:
 
     @property
     def both(self) -> tuple[int, int]:
-        """Models with every scored field right, and all models."""
+        """Return the number of models with every scored field right, and of all models."""
         return sum(r for r, _ in self.families.values()), sum(n for _, n in self.families.values())
 
     def add(self, truth: Truth, prediction: Prediction) -> None:
-        """Count one model."""
+        """Count one prediction."""
         verdicts = {name: truth.verdict(name, prediction.get(name)) for name in truth.accepted}
         for name, verdict in verdicts.items():
             predicted = prediction.get(name)
@@ -88,7 +88,7 @@ class Score:
         family[1] += 1
 
     def to_json(self) -> dict[str, Any]:
-        """Percentages, counts and the families."""
+        """Return percentages, counts and the families."""
         fields = {
             name: {
                 **self.verdicts[name],
@@ -133,7 +133,7 @@ def _whole(rows: csv.DictReader[str]) -> Iterator[dict[str, str]]:
 
 
 def measure(truths: Iterable[Truth], predict: Predictor) -> Score:
-    """Ask for every model and count."""
+    """Predict every model and count."""
     score = Score()
     for truth in truths:
         score.add(truth, predict(truth.model_id))
@@ -141,7 +141,7 @@ def measure(truths: Iterable[Truth], predict: Predictor) -> Score:
 
 
 def percent(part: int, whole: int) -> float:
-    """Rounded to a tenth; 0 of 0 is 0."""
+    """Return a percentage, rounded to a tenth; 0 for 0 of 0."""
     return round(100 * part / whole, 1) if whole else 0.0
 
 
@@ -173,7 +173,7 @@ class Files:
 
     @property
     def proofs(self) -> dict[str, Proof]:
-        """Model to what the engine's parsers made of its template, for the models asked so far."""
+        """Return the proof of each model that was proved so far."""
         return dict(self._proofs)
 
     def vendor(self, model_id: str) -> dict[str, Any]:
@@ -184,7 +184,7 @@ class Files:
             return {}
 
     def predictor(self, table: Table) -> Predictor:
-        """Return what is decided with this parser table in place of the shipped one."""
+        """Return a predictor with this parser table in place of the shipped one."""
 
         def predict(model_id: str) -> Prediction:
             with standing_in(table):
@@ -193,9 +193,7 @@ class Files:
         return predict
 
     def deciding(self, truths: Iterable[Truth], table: Table) -> set[str]:
-        """Return the rows that speak for these models: by name, else by the base model's name; and by
-        type.
-        """
+        """Return the rows that match these models: by name, else by the base model's name; and by type."""
         return {row for truth in truths for row in self._rows(truth.model_id, table)}
 
     def _rows(self, model_id: str, table: Table) -> set[str]:
@@ -218,7 +216,7 @@ class Files:
         return {"model_id": model_id, **{field: decided.decisions[field].value for field in FIELDS}}
 
     def _snapshot(self, model_id: str) -> Snapshot:
-        """As the Hub would give it: an id, a commit, and no directory."""
+        """Return the snapshot as of the Hub: with an id and a commit, without a directory."""
         if model_id not in self._snapshots:
             snapshot = local.resolve(model_id, self._folder(model_id))
             self._snapshots[model_id] = replace(snapshot, model_id=model_id, revision=COMMIT, directory=None)
@@ -229,7 +227,7 @@ class Files:
 
 
 class CachedSession(ImportSession):
-    """Renders and proves each template once, however often its family is asked."""
+    """Renders and proves each template once, for any number of predictions."""
 
     def __init__(self, *, proves: bool = True) -> None:
         super().__init__(proves=proves)
@@ -242,7 +240,7 @@ class CachedSession(ImportSession):
         return tuple(self._proofs.values())
 
     def analyse(self, question: Question) -> Analysis:
-        """Return what the files say; the template is rendered once."""
+        """Return the analysis of the files; the template is rendered once."""
         label = question.snapshot.label
         analysis = super().analyse(replace(question, study=self._studies.get(label)))
         if analysis.study is not None:
@@ -252,7 +250,7 @@ class CachedSession(ImportSession):
     def prove(
         self, study: TemplateAnalysis, tokens: Tokens, declared: bool, target: Target, python: Path
     ) -> Proof:
-        """Ask the engine's parsers."""
+        """Prove each template once."""
         key = (study.digest, repr(tokens), declared)
         if key not in self._proofs:
             self._proofs[key] = super().prove(study, tokens, declared, target, python)

@@ -1,4 +1,4 @@
-"""What is fetched: pages and parts of files, over the web or from this disk, counted as it comes."""
+"""Fetch pages and parts of files, over the web or from this disk, and count the bytes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ByteListener = Callable[[str, int, int], None]  # a file's name, the bytes that 
 
 
 class Unreachable(OSError):
-    """Nobody answers, or not with what was asked for."""
+    """A server does not answer, or answers with another status."""
 
 
 class Web:
@@ -64,7 +64,7 @@ class Web:
             return body, size
 
     def stream(self, url: str) -> Iterator[bytes]:
-        """Yield the file from its start, as long as it is asked for. Raises OSError."""
+        """Yield the file from its start, as far as the caller reads. Raises OSError."""
         path = local(url)
         if path is not None:
             with path.open("rb") as file:
@@ -108,7 +108,7 @@ class Web:
 
 
 def shown(url: str) -> str:
-    """Return the address as it may be told; what is none as it is, up to the ``@`` of a password."""
+    """Return the address without its password, for display."""
     try:
         return _without_secret(url)[0]
     except ValueError:
@@ -125,7 +125,7 @@ def local(url: str) -> Path | None:
 
 
 def _without_secret(url: str) -> tuple[str, str]:
-    """Return the address without the name and password in it, and what says them to its host alone."""
+    """Return the address without name and password, and the header that sends them to its host alone."""
     parts = urllib.parse.urlsplit(url)
     who, at, host = parts.netloc.rpartition("@")
     if not at:

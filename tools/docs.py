@@ -88,7 +88,7 @@ SESSION = re.compile(r"(?<=<!-- session -->\n```console\n).*?(?=```\n<!-- /sessi
 
 
 def errors() -> str:
-    """The tables of kinds, one for each front end."""
+    """Return the page of errors: the tables of kinds, one for each front end."""
     ordered = [
         (branch, kind) for branch in sorted(BRANCHES, key=lambda b: b.exit_code) for kind in branch.kinds
     ]
@@ -103,7 +103,7 @@ def errors() -> str:
 
 
 def doctor() -> str:
-    """The table of traps."""
+    """Return the page of the doctor with its table of traps."""
     rows = [
         f"| `{c.name}` | {c.about} | {c.trap} | {c.helps} | {'yes' if c.before else 'no'} |" for c in CHECKS
     ]
@@ -111,7 +111,7 @@ def doctor() -> str:
 
 
 def engines() -> str:
-    """The page on engines, its table of what their servers offer as the adapters say it."""
+    """Return the page on engines with the table of their servers' offers."""
     adapters = {name: get(name) for name in ENGINES}
     rows = [
         f"| {label} | {' | '.join('yes' if offer in a.offers else '–' for a in adapters.values())} |"
@@ -123,7 +123,7 @@ def engines() -> str:
 
 
 def security() -> str:
-    """The page on security, its table of what processes inherit as the launcher has it."""
+    """Return the page on security with the table of the variables that processes inherit."""
     by_variables: dict[tuple[str, ...], list[str]] = {BASE: ["all but the sandbox"]}
     for purpose, names in ENVIRONMENT.items():
         own = names if purpose is Purpose.SANDBOX else tuple(n for n in names if n not in BASE)
@@ -169,7 +169,7 @@ def session(page: Path) -> str:
 
 
 def main() -> int:
-    """0 when every page was or is now what the code says."""
+    """Write or compare the pages; return 0 where they are up to date."""
     if "session" in sys.argv:
         for page in SESSIONS:
             text = session(page)

@@ -1,6 +1,6 @@
-"""What must hold before a table is written: each check is a module with one line here, and a pure function.
+"""The checks of a table before it is written: each is a module with one line here, and a pure function.
 
-``run`` asks them all. What fails stops the job and nothing is written; what is only noted is listed.
+``run`` runs them all. An error stops the job and nothing is written; a note is only listed.
 """
 
 from __future__ import annotations
@@ -36,5 +36,5 @@ def run(subject: CheckSubject) -> list[CheckFinding]:
 
 
 def shape(subject: CheckSubject) -> list[CheckFinding]:
-    """Return what is wrong with how the files look; nothing else can be asked of them then."""
+    """Return the faults in the files' shape; the other checks require that there are none."""
     return [finding for check in SHAPE for finding in check(subject)]

@@ -20,7 +20,7 @@ SHOWN = 3  # models that are named
 
 
 def contradicted(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """Yield each value of each row, against every vendor file that speaks of its family."""
+    """Yield each value of each row that a vendor's file of its family contradicts."""
     rows = {row.family: row for row in subject.sampling_table.rows}
     for (family, key), vendors in sorted(_vendor_values(subject).items()):
         against = {m: v for m, v in vendors.items() if not sampling.agrees(rows[family], key, v)}
@@ -39,7 +39,7 @@ def _finding(
 
 
 def _vendor_values(subject: CheckSubject) -> dict[tuple[str, str], dict[str, float]]:
-    """Row and value to what each vendor file says of it."""
+    """Return each vendor file's value by family and key."""
     values: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
     for model_id, data in sorted(subject.vendors.items()):
         row = sampling.row_for(model_id, subject.table, subject.sampling_table)
@@ -51,9 +51,7 @@ def _vendor_values(subject: CheckSubject) -> dict[tuple[str, str], dict[str, flo
 
 
 def refuted(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """Yield each parser that a row names, where the engine's parsers were asked about a model of its
-    family.
-    """
+    """Yield each parser of a row that the proof of a model of its family refutes."""
     for proved in subject.proofs:
         matched = match(subject.table, proved.model_id)
         for field in tables.PARSERS if matched is not None and matched.kind == "chat" else ():
@@ -62,9 +60,7 @@ def refuted(subject: CheckSubject) -> Iterator[CheckFinding]:
 
 
 def _refuted(matched: Match, field: str, proved: Proved) -> Iterator[CheckFinding]:
-    """Yield a known none is not refuted by a parser that reads: who was trained to call, no template
-    tells.
-    """
+    """Yield the finding on one parser. A known none is not refuted: a template does not show training."""
     name, proof = matched.parsers.get(field), proved.proof
     verdict = next((v for v in proof.verdicts.get(field, ()) if v.parser == name), None)
     if verdict is None or verdict.reason is None:
@@ -82,7 +78,7 @@ def _refuted(matched: Match, field: str, proved: Proved) -> Iterator[CheckFindin
 
 
 def altered(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """Yield what a person gave in place of the index is noted; an index that does so is refused at once."""
+    """Yield a note where a person's file replaces a release of the index under the same name."""
     for file, (before, after) in subject.releases.items():
         if before.get("file") == after.get("file") and before.get("sha256") != after.get("sha256"):
             message = f"{after['file']} has another SHA-256 than the one it had: {after['sha256']}"

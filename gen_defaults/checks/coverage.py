@@ -1,8 +1,8 @@
-"""A pattern that can never win.
+"""Coverage: patterns and families without each other, patterns that never match, absent and unused parsers.
 
-Our rows are asked by purpose, maker and length, whatever the file says (docs/tables.md). A pattern is
-shadowed where every name that it spells out is taken by a row that is asked before it, or is refused by its
-own ``exclude``. LocalAI asks in the file's order and takes any part of a name, so for it a shorter pattern
+Rows of importer's table are tried by purpose, maker and length, in any order of the file (docs/tables.md). A
+pattern is shadowed where rows before it match every name that it spells out, or where its own ``exclude``
+refuses them. LocalAI tries rows in the file's order and matches any part of a name: there a shorter pattern
 that stands earlier takes the longer one's names.
 """
 
@@ -23,7 +23,7 @@ BESIDE = ("modes", "sources", "notes")  # maps of the sampling table beside its 
 
 
 def orphans(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """Yield both directions, in both tables."""
+    """Yield patterns without a family and families without a pattern, in both tables."""
     for file, data in ((PARSERS, subject.parsers), (SAMPLING, subject.sampling)):
         families, patterns = data["families"], data["patterns"]
         for name in patterns:
@@ -51,7 +51,7 @@ SHADOWED_STEP = "amend the pattern, or take the row out"
 
 
 def shadowed(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """Yield both tables, by our rule and by LocalAI's."""
+    """Yield shadowed patterns of both tables, by importer's order and by LocalAI's."""
     table, sampling = subject.table, subject.sampling_table
     excluded = {row.family: row.exclude for row in table.rows}
 
@@ -82,8 +82,8 @@ def _shadowed(file: str, excluded: dict[str, tuple[str, ...]], find: Find) -> It
 
 
 def _winners(family: str, find: Find, words: Iterable[str] = ("",)) -> list[str]:
-    """Return who is given the names that a pattern spells out, each with a word beside it, up to its own
-    first.
+    """Return the families of the names that a pattern spells out, each with a word beside it, until its
+    own.
     """
     winners: list[str] = []
     for name in dict.fromkeys(name for word in words for name in _names(family, word)):
@@ -101,7 +101,7 @@ def _names(family: str, word: str) -> Iterator[Name]:
 
 
 def _misplaced(file: str, patterns: list[str]) -> Iterator[CheckFinding]:
-    """Patterns that LocalAI would ask too late."""
+    """Yield patterns that LocalAI would try too late."""
     for before, after in pairwise(patterns):
         if pattern.length(after) > pattern.length(before):
             message = f"it stands after {before}, which is shorter, and LocalAI asks in the file's order"
@@ -112,7 +112,7 @@ KINDS: dict[str, Kind] = {"tool_parser": "tool", "reasoning_parser": "reasoning"
 
 
 def absent(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """Yield every name in the table, asked of every registry."""
+    """Yield every parser of the table that a registry lacks."""
     known = subject.registries
     for row in subject.table.rows if known else ():
         for field in tables.PARSERS:
@@ -181,7 +181,7 @@ def _tree(source: str) -> ast.Module:
 
 
 def _texts(tree: ast.Module) -> Iterator[str]:
-    """String constants that are not statements of their own."""
+    """Yield string constants that are not statements of their own."""
     docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in docstrings]
     for node in sorted(texts, key=lambda n: (n.lineno, n.col_offset)):
@@ -199,7 +199,7 @@ UNUSED_STEP = "add the family that it is for, or say in gen_defaults/checks/cove
 
 
 def unused(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """Yield parsers of the version whose names the table has; what a newer one adds is noted."""
+    """Yield parsers of the pinned version without a row; those of newer versions as notes."""
     known = [r.version for r in subject.registries]
     own = known.index(PINNED["vllm"]) if PINNED["vllm"] in known else len(known) - 1
     reported: set[tuple[str, str]] = set()

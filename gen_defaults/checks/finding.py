@@ -1,4 +1,4 @@
-"""What the checks are asked about, and what they answer."""
+"""The subject of the checks, and their findings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Severity = Literal["error", "note"]
 
 @dataclass(frozen=True, slots=True)
 class CheckFinding:
-    """One row of one file: what is the matter, and what to do. An ``error`` fails the job."""
+    """One row of one file: the problem and the next step. An ``error`` fails the job."""
 
     file: str
     row: str
@@ -38,13 +38,11 @@ class CheckFinding:
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """Rows of a source as they came, before anything was dropped.
+    """Rows of a source before anything was dropped.
 
-    ``source``    what it is, for people: package, version and file.
-    ``known``     the source's name of a field to ours.
-    ``ignored``   fields that are left out on purpose, and why.
-    ``required``  fields, in the source's names, that every row has.
-    ``step``      what a person can do about a row that is wrong there.
+    ``source``    package, version and file, for people. ``known``     the source's name of a field to ours.
+    ``ignored``   fields that are left out on purpose, and why. ``required``  fields, in the source's names,
+    that every row has. ``step``      a person's next step for a row that is wrong there.
     """
 
     source: str
@@ -97,10 +95,10 @@ class CheckSubject:
 
     @cached_property
     def table(self) -> Table:
-        """Return the parser table's rows, in the order in which they are asked."""
+        """Return the parser table's rows, in the order in which they are tried."""
         return parse_parsers(self.parsers)
 
     @cached_property
     def sampling_table(self) -> SamplingTable:
-        """Return the sampling table's rows, likewise."""
+        """Return the sampling table's rows, in the order in which they are tried."""
         return parse_sampling(self.sampling)

@@ -11,7 +11,7 @@ from gen_defaults.checks.schema import RowFault
 
 
 def missing(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """Fields that the schema or the source requires; a sampling row without a source."""
+    """Yield required fields that are missing, and sampling rows without a source."""
     for fault in subject.faults:
         if fault.rule == "required":
             yield CheckFinding(
@@ -39,7 +39,7 @@ LONGEST = 40  # characters of a value that are shown
 
 
 def kinds(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """Yield values of another kind than their place asks for."""
+    """Yield values of another type than their field's."""
     for fault in subject.faults:
         if fault.rule in {"type", "oneOf"}:
             expected = WORDS.get(str(fault.bound), "a name or null")
@@ -71,7 +71,7 @@ STEP = "take the vendor's figure, or leave the field out"
 
 
 def ranges(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """Yield numbers that no engine takes."""
+    """Yield numbers out of range."""
     for fault in subject.faults:
         if fault.rule in BOUNDS:
             message = f"{fault.key} is {fault.value}, which is not {BOUNDS[fault.rule]} {fault.bound}"
@@ -79,7 +79,7 @@ def ranges(subject: CheckSubject) -> Iterator[CheckFinding]:
 
 
 def unknown(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """Fields that the schema lacks, and a source's that are neither taken over nor left out by name."""
+    """Yield fields that the schema lacks, and fields of a source that are neither known nor ignored."""
     for fault in subject.faults:
         if fault.rule == "additionalProperties":
             yield CheckFinding(
@@ -106,7 +106,7 @@ OTHERS = {"required", "minProperties", "type", "oneOf", "additionalProperties", 
 
 
 def spelling(subject: CheckSubject) -> Iterator[CheckFinding]:
-    """Yield what the schema refuses for any other reason."""
+    """Yield all other faults of the schema."""
     for fault in subject.faults:
         if fault.rule == "uniqueItems":
             twice = next(item for n, item in enumerate(fault.value) if item in fault.value[:n])

@@ -1,4 +1,4 @@
-"""Where a table, or a row of a source, differs from its schema: one fault per place, told by its rule."""
+"""Faults of a table, or of a source's row, against its schema: one fault per place, with its rule."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def faults(file: str, data: Mapping[str, Any]) -> Iterator[RowFault]:
 def upstream_faults(
     source: str, rows: Mapping[str, Any], known: Mapping[str, str], required: tuple[str, ...]
 ) -> Iterator[RowFault]:
-    """Faults of a source's rows: what they call by their names is judged as ours."""
+    """Yield the faults of a source's rows, judged under importer's names of the fields."""
     values = Draft202012Validator(_read("inference_defaults.json")["$defs"]["values"])
     source_names = {renamed: name for name, renamed in known.items()}
     for family, row in rows.items():
@@ -90,7 +90,7 @@ def _faults(file: str, error: Any) -> Iterator[RowFault]:
 
 
 def _unordered(file: str, family: str, row: Any) -> Iterator[RowFault]:
-    """Not a number at all: JSON as Python reads it has NaN, which no bound refuses."""
+    """Yield fields whose value is NaN, which JSON as Python reads it allows and no bound refuses."""
     if isinstance(row, Mapping):
         for key, value in row.items():
             if isinstance(value, Mapping):

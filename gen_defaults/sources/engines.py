@@ -85,7 +85,7 @@ def render(engine: str, release: Release, digest: str, rows: Rows, inference: li
 
 
 def _releases(engine: str, request: SourceRequest) -> list[Release]:
-    """Return the supported versions; or those of which there are registries, as these name them."""
+    """Return the supported versions; with ``pinned`` the releases that the registries name."""
     package = TABLES[engine].package
     known = {path: load(path) for path in request.place.registries.glob(f"{engine}-[0-9]*.json")}
     versions = request.versions if engine == "vllm" else ()
@@ -111,7 +111,7 @@ def _releases(engine: str, request: SourceRequest) -> list[Release]:
 
 
 def _override(request: SourceRequest, package: str, data: Mapping[str, Any]) -> Release | None:
-    """Another file of this very version, where a person gave the files."""
+    """Return a person's file of this very version; ``None`` without one."""
     if not request.index.is_override(package):
         return None
     release = request.index.wheels(package).get(data["version"])
@@ -123,9 +123,7 @@ def _under(version: str, prefix: str) -> bool:
 
 
 def _texts(engine: str, index: Index, release: Release, *, parsers_too: bool) -> tuple[dict[str, str], str]:
-    """Return the files of the registry, and the digest over them; the parsers themselves are not part of
-    it.
-    """
+    """Return the texts of the registry, and their digest; the parsers' own modules are no part of it."""
     is_needed = TABLES[engine].is_needed
     places = ("vllm/tool_parsers/", "vllm/reasoning/")
     texts = index.part(release, lambda p: is_needed(p) or (parsers_too and p.startswith(places)))

@@ -49,7 +49,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _measure(data: Any) -> None:
-    """Raise ValueError for what is too deep or too large to be looked at, or cannot be written again."""
+    """Raise ValueError for data that are too deep, too large, or cannot be written again."""
     level, count = [data], 0
     for _ in range(DEEPEST + 1):
         level = [inner for value in level for inner in _inside(value)]

@@ -1,4 +1,4 @@
-"""What a source is asked for, and what it answers."""
+"""The request to a source, and its answer."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ class SourceRequest:
         return next((r for r in self.index.files(package) if r.file == known.get("file")), None)
 
     def dated(self, release: Release, known: Mapping[str, Any]) -> Release:
-        """With the day that was noted for this very file, else the one that the index tells.
+        """Return the release with its noted day, else the index's.
 
-        Raises IndexFailure where an index has another file under the same name: a release never changes.
-        What a person gave may differ, and is told by the check ``altered``.
+        Raises IndexFailure where an index has another file under the same name: a release never changes. A
+        person's file may differ; the check ``altered`` reports it.
         """
         if known.get("sha256") == release.sha256:
             release = replace(release, named=True)
@@ -86,7 +86,7 @@ def named(release: Release, digest: str) -> dict[str, str]:
 
 
 def rendered(head: Mapping[str, Any], lists: Mapping[str, Mapping[str, Any]]) -> str:
-    """JSON with a line for each entry of each list, so that a change shows as a small difference."""
+    """Return JSON with a line for each entry of each list, so that a change is a small difference."""
     parts = [f" {json.dumps(key)}: {_text(value)}" for key, value in {"schema": SCHEMA, **head}.items()]
     for key, rows in lists.items():
         lines = [f"  {json.dumps(name)}: {_text(row)}" for name, row in rows.items()]

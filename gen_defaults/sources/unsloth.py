@@ -102,7 +102,7 @@ def _files(texts: Mapping[str, str], file: str) -> dict[str, Any]:
 
 
 def _ids(name: str, text: str) -> list[str]:
-    """Return the models that a file speaks of: its own, and those of its first comment."""
+    """Return the models of a file: its own, and those of its first comment."""
     first = text.partition("\n")[0]
     own = name.rpartition("/")[2].removesuffix(".yaml").replace("_", "/", 1)
     models = [own, *(ID.findall(first) if first.startswith("# Also applies to") else [])]
@@ -133,7 +133,7 @@ def _only(rows: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
 
 
 def _flat(row: Any) -> Any:
-    """Return the family's own values; whatever else is there stays, for the checks to see."""
+    """Return the family's own values; unknown entries stay, for the checks."""
     if not isinstance(row, dict):
         return row
     inner = row.get(NESTED)

@@ -23,9 +23,9 @@ TAKEN = ("do_sample", *(source_name for source_name, _ in KEYS))
 
 
 def read(request: SourceRequest) -> SourceAnswer:
-    """Return what each listed repository's file says, with its commit and its digest. Raises IndexFailure.
+    """Return the values of each listed repository's file, with its commit and digest. Raises IndexFailure.
 
-    What is known of a gated repository stays, and what a folder does not hold.
+    Known values of a gated repository stay, and those of a repository that a folder lacks.
     """
     path = request.place.upstream(NAME)
     before = load(path).get("repositories", {})

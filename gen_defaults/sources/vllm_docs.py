@@ -1,4 +1,6 @@
-"""Which parsers vLLM's own recipes and docs recommend, from its newest sdist, read no further than needed."""
+"""The parsers that vLLM's own recipes and docs recommend, from its newest sdist, read no further than
+needed.
+"""
 
 from __future__ import annotations
 

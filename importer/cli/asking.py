@@ -1,4 +1,4 @@
-"""What ``validate`` is told to ask: probes by name, a question and tools of one's own, a running server."""
+"""The probes, prompt and server of ``validate``, from its options."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REMOTE = {"api_key_env": "--api-key-env", "model": "--model"}  # for one that is
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that somebody else runs; ``key`` is its secret."""
+    """A running server; ``key`` is its secret."""
 
     url: str
     key: str | None
@@ -40,7 +40,7 @@ class Server:
 
 
 def server(arguments: argparse.Namespace) -> Server | None:
-    """Return the one that ``--against`` names; raises UsageError for what cannot be meant."""
+    """Return the server of ``--against``; raises UsageError for options that do not fit it."""
     options = vars(arguments)
     against = arguments.against is not None
     unfit = STARTING if against else REMOTE
@@ -52,7 +52,7 @@ def server(arguments: argparse.Namespace) -> Server | None:
 
 
 def probes(arguments: argparse.Namespace) -> tuple[Probe, ...] | None:
-    """Return those asked for, ``None`` for all; raises UsageError."""
+    """Return the chosen probes, ``None`` for all; raises UsageError."""
     from importer.validation.custom import OwnQuestion, named
 
     if arguments.tool and arguments.prompt is None:

@@ -73,7 +73,9 @@ def request_from(arguments: argparse.Namespace, reference: str) -> ImportRequest
 
 
 def device(arguments: argparse.Namespace) -> tuple[str | None, int | None]:
-    """Return the device's own name and bytes of memory, as far as they were given; raises UsageError."""
+    """Return the device's full name and the bytes of memory; ``None`` for those not given. Raises
+    UsageError.
+    """
     if arguments.device is None and arguments.memory is None:
         return None, None
     from importer.memory import devices
@@ -91,7 +93,7 @@ def _show(planned: Plan, path: Path) -> None:
 
 
 def _explain(planned: Plan) -> None:
-    """Every decision with its reasons, the evidence, the fit, the proof, and what is unknown, to stderr."""
+    """Print every decision with its reasons, the evidence, the fit, the proof and the unknowns to stderr."""
     worded = {key: to_json(decision, messages.INSTEAD) for key, decision in planned.decisions.items()}
     show.console(stderr=True).print(show.decisions(worded))
     proof = None if planned.proof is None else planned.proof.to_json()
@@ -101,7 +103,7 @@ def _explain(planned: Plan) -> None:
 
 
 def _review(arguments: argparse.Namespace) -> ReviewEntry | bool:
-    """Approval by --yes or at the terminal; True leaves it pending; False means the user stopped."""
+    """Return the approval of --yes or of the terminal; True leaves it pending, False stops."""
     if arguments.yes:
         return approval_by_option()
     if not (sys.stdin.isatty() and sys.stderr.isatty()) or arguments.json:
@@ -126,7 +128,7 @@ def _settled(arguments: argparse.Namespace, planned: Plan, store: Store) -> Sett
 
 
 def _print_changes(arguments: argparse.Namespace, settled: Settled) -> None:
-    """What is kept of earlier words and edits, and what the file's values become."""
+    """Print the settings and edits that are kept from before, and the changes of the file's values."""
     typed = request_from(arguments, arguments.reference).preferences.values
     preferences = settled.planned.request.preferences.values
     remembered = [f"{key}={show.value(value)}" for key, value in preferences.items() if key not in typed]
@@ -178,12 +180,12 @@ def error_line(reference: str | None, error: ImporterError) -> str:
 
 
 def approval_by_option() -> ReviewEntry:
-    """Return what --yes says in the receipt."""
+    """Return the review that --yes records."""
     return ReviewEntry("approved", f"{user()} (--yes)", now())
 
 
 def user() -> str:
-    """Return who is at the terminal, for the receipt."""
+    """Return the user's name, for the receipt."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):

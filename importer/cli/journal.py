@@ -48,8 +48,8 @@ class Journal:
             yield cls(path, file)
 
     def answered(self, names: Names) -> Iterator[str]:
-        """Yield what an earlier run had answered, its names given again; from a broken line on all is taken
-        out.
+        """Yield the answers of an earlier run and keep their names; a broken line and all behind it are
+        removed.
         """
         self._file.seek(0)
         whole = 0
@@ -64,7 +64,7 @@ class Journal:
         self._file.truncate(whole)
 
     def keep(self, line: str) -> None:
-        """Add an answer; it is on its way to the disk before it is shown."""
+        """Add an answer and flush it, before it is shown."""
         try:
             self._file.write(line.encode() + b"\n")
             self._file.flush()
@@ -72,7 +72,7 @@ class Journal:
             raise DocumentError("cannot-write", path=self._path, problem=error.strerror) from None
 
     def finish(self) -> None:
-        """Everything was answered: the next run starts anew."""
+        """Remove the journal of a finished run."""
         self._path.unlink(missing_ok=True)
 
 

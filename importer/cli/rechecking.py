@@ -33,7 +33,7 @@ REMEMBERED = ("reference", "preferences", "device", "memory")  # an import goes 
 
 
 def recheck(arguments: argparse.Namespace) -> int:
-    """1 where something would change, else 0; where one could not be checked, the first such error's code."""
+    """Return 1 where a document would change, else 0; after a failed check the first failure's exit code."""
     store = Store(Path(arguments.folder))
     names = list(dict.fromkeys(arguments.names)) or store.names()
     code = failed = 0

@@ -22,7 +22,7 @@ PROTECTED = (".yaml", ".yml", RECEIPT)  # what a report must not be written over
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0, or 1 where a comparison found something that got worse; raises UsageError and DocumentError."""
+    """Return 1 where a comparison has a worse outcome, else 0; raises UsageError and DocumentError."""
     if (arguments.name is None) == (arguments.compare is None):
         problem = "give one document, or two validations with --compare"
         raise UsageError("bad-option", option="NAME|FILE", problem=problem)
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _chosen(arguments: argparse.Namespace) -> ReportFormat:
-    """By name, else by the file's ending; raises UsageError("unknown-report")."""
+    """Return the format by its name, else by the file's ending; raises UsageError("unknown-report")."""
     name = "json" if arguments.json else arguments.format
     if name:
         return FORMATS[name]

@@ -28,7 +28,7 @@ State = Literal["approved", "rejected"]
 
 
 def review(arguments: argparse.Namespace) -> None:
-    """The commands ``review NAME`` and ``approve NAME``; raises ImporterError."""
+    """Run the commands ``review NAME`` and ``approve NAME``; raises ImporterError."""
     _check(arguments)
     store, name = Store(Path(arguments.folder)), arguments.name
     state: State | None = (
@@ -51,7 +51,7 @@ def review(arguments: argparse.Namespace) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Raise UsageError for what cannot be meant."""
+    """Raise UsageError for invalid options."""
     if arguments.note is not None and not arguments.approve:
         raise UsageError("bad-option", option="--note", problem="is valid with --approve only")
     if arguments.digest is not None:
@@ -81,7 +81,7 @@ def _at_terminal() -> bool:
 
 
 class _Interview:
-    """Asks until something is said or the person leaves; what cannot be done is told, and asked again."""
+    """Asks until there is a review or the person leaves; a failed action is reported, and asked again."""
 
     def __init__(self, store: Store, name: str, explain: bool) -> None:
         self._store, self._name = store, name
@@ -90,7 +90,7 @@ class _Interview:
             self._evidence("")
 
     def run(self) -> None:
-        """Raise ImporterError where the document is gone."""
+        """Ask for actions; raises ImporterError where the document is missing."""
         done = False
         actions = {
             "accept": self._accept, "edit": self._edit, "evidence": self._evidence, "reject": self._reject,
@@ -107,7 +107,7 @@ class _Interview:
                     self._stored = self._look()
 
     def _look(self) -> StoredDocument | None:
-        """Show the document as it lies there; None where its text cannot be read, which is told."""
+        """Show the document; return ``None`` and print the problem where its text is invalid."""
         try:
             stored = self._store.load(self._name)
         except DocumentError as error:
@@ -148,7 +148,7 @@ class _Interview:
 
 
 def _choice() -> tuple[str, str]:
-    """Return what the person chose, and what they typed behind it; the end of input is to leave."""
+    """Return the chosen action and its argument; the end of input leaves."""
     while True:
         answer = show.ask(QUESTION)
         word, _, rest = ("q" if answer is None else answer.strip()).partition(" ")
@@ -166,7 +166,7 @@ def _record(store: Store, name: str, state: State, note: str | None, seen: str |
 
 
 def _show(view: Mapping[str, Any]) -> None:
-    """The page for a person: decisions first, what needs a look below them, the states last."""
+    """Print the document for a review: decisions first, then what requires attention, the states last."""
     revision = f" at {view['revision']}" if view["revision"] else ""
     show.line(show.plain(f"{view['model']}{revision} → {view['path']}"))
     show.console().print(show.decisions(view["decisions"]))

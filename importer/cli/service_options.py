@@ -16,7 +16,7 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", metavar="FILE", help="settings as TOML, by the options' names")
     for one in all_fields():
         name, kind = f"--{one.name.replace('_', '-')}", type(default(one))
-        text = str(one.metadata["says"])
+        text = str(one.metadata["help"])
         more = f" (default: {default(one)})" if default(one) not in ("", []) else ""
         if kind is bool:
             parser.add_argument(name, action=argparse.BooleanOptionalAction, default=None, help=text)

@@ -1,4 +1,4 @@
-"""What an import prints: what needs attention, then key, value and source in 80 columns."""
+"""The output of an import: what requires attention, then key, value and source in 80 columns."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _value(value: Any) -> str:
 
 
 def _fit(choice: Choice) -> str:
-    """Return the device, and how much of its memory the model takes."""
+    """Return the device, and the share of its memory that the model needs."""
     if choice.fit is None or choice.placed is None:
         return f"unknown on {choice.device.label}"
     cards = f" on each of {choice.placed.split.cards}" if choice.placed.split.cards > 1 else ""

@@ -168,7 +168,7 @@ def _verdict(report: Mapping[str, Any], stored: StoredDocument, engine: str) -> 
 
 
 def _result(report: Mapping[str, Any]) -> str:
-    """Return the result of a run in words; a partial one is no validation of the document."""
+    """Return the result of a run as text; a partial run is no validation of the document."""
     part = report.get("partial")
     if part is None:
         return f"{'' if report['passed'] else 'not '}validated on"

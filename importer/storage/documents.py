@@ -116,7 +116,7 @@ def add(connection: Connection, new: Version, listed: Mapping[str, Any]) -> None
 
 
 def delete(connection: Connection, deletion: Version) -> None:
-    """Add the version that records a deletion, and take the document off the list."""
+    """Add the version that records a deletion, and remove the document from the list."""
     connection.execute(insert(versions).values(asdict(deletion)))
     row = {
         "version": deletion.number,

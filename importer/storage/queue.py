@@ -1,7 +1,7 @@
-"""The queue: jobs that wait are claimed, run under a lease, and come back when their process dies.
+"""The queue: jobs are claimed, run under a lease, and come back when their process dies.
 
 A process holds a job while the row names it as ``executor`` under the same attempt and number of claims, and
-while its own row in ``executors`` has a heartbeat. Whatever it writes of the job is refused otherwise.
+while its own row in ``executors`` has a heartbeat. Its writes to the job are refused otherwise.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def claim(connection: Connection, executor: Executor, kind: Kind) -> Job | None:
 
 
 def _claimable(executor: Executor, kind: Kind) -> list[ColumnElement[bool]]:
-    """Jobs that nobody runs, of this version, that have not killed too many processes."""
+    """Return the conditions of jobs without a process, of this version, with claims left."""
     free = [
         J.kind == kind, J.state.in_(OPEN), J.executor.is_(None), J.claims < MAX_CLAIMS,
         or_(J.version.is_(None), J.version == executor.version),
@@ -61,8 +61,8 @@ def _claimable(executor: Executor, kind: Kind) -> list[ColumnElement[bool]]:
 
 
 def _on_device(executor: Executor) -> ColumnElement[bool]:
-    """Return what the device has begun; else, if it has nothing, what it has the engine and the memory
-    for.
+    """Return the condition of a device: the job that it has begun, else those that its engines and memory
+    fit.
     """
     other = tables.jobs.alias()
     busy = select(other.c.id).where(other.c.device == executor.device, other.c.state.in_(OPEN)).exists()
@@ -120,7 +120,7 @@ def exhausted(connection: Connection) -> list[Job]:
 
 
 def restart(connection: Connection, job: Job, cause: str) -> bool:
-    """Let a job that nobody runs begin from its first step as another attempt; false where it cannot."""
+    """Let a job without a process begin from its first step as another attempt; false where it cannot."""
     free = (J.id == job.id, J.attempt == job.attempt, J.executor.is_(None), J.state.in_(OPEN))
     row = {"device": None, "version": None, "claims": 0, "state": "queued", "step": None, "says": None}
     again = update(tables.jobs).where(*free).values(**row, attempt=job.attempt + 1)

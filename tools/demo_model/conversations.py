@@ -1,6 +1,7 @@
-"""What the demo model is taught: short conversations, with tools and without, from a seeded generator.
+"""The lessons of the demo model: short conversations, with tools and without, from a seeded generator.
 
-A third of them are what the probes ask, word for word; the rest vary, so that not all is learnt by heart.
+A third of them are the probes' own questions, word for word; the rest vary, so that not all is learnt by
+heart.
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ class Lesson:
     calls: tuple[Call, ...] = field(default=())
 
     def reply(self, *, thinking: bool) -> Message:
-        """The next turn as a message for the template."""
+        """Return the next turn as a message for the template."""
         message: Message = {"role": "assistant", "content": self.content}
         if thinking:
             message["reasoning_content"] = self.thought
@@ -130,7 +131,7 @@ class Lesson:
 
 
 def tool_calls(calls: tuple[Call, ...], first: int = 1) -> list[dict[str, Any]]:
-    """Calls in the form of the OpenAI API, arguments as objects, ids of nine letters and digits."""
+    """Return calls in the form of the OpenAI API, arguments as objects, ids of nine letters and digits."""
     return [
         {"type": "function", "id": f"call{i:05d}", "function": {"name": name, "arguments": dict(arguments)}}
         for i, (name, arguments) in enumerate(calls, first)
@@ -138,7 +139,7 @@ def tool_calls(calls: tuple[Call, ...], first: int = 1) -> list[dict[str, Any]]:
 
 
 def lessons(seed: int) -> Iterator[Lesson]:
-    """Lessons without end, the same for the same seed."""
+    """Yield lessons without end, the same for the same seed."""
     rng = random.Random(seed)
     kinds = (
         _talk, _talk, _one_call, _one_call, _pair, _pair, _tool_result, _tool_result, _no_tool, _rounds,
@@ -149,7 +150,7 @@ def lessons(seed: int) -> Iterator[Lesson]:
 
 
 def tool(name: str, argument: str, text: str, description: str, *, loose: bool = False) -> dict[str, Any]:
-    """A tool of one string argument in the form of the OpenAI API."""
+    """Return a tool of one string argument in the form of the OpenAI API."""
     field_schema = {"type": "string"} | ({"description": text} if text else {})
     schema: dict[str, Any] = {"type": "object", "properties": {argument: field_schema}}
     if not loose:
@@ -229,7 +230,7 @@ def _tool_result(rng: random.Random) -> Lesson:
 
 
 def _report(rng: random.Random, sky: str) -> str:
-    """A tool's answer in JSON: the sky under some name among some other things, in any order."""
+    """Return a tool's answer in JSON: the sky under some name among other members, in any order."""
     fields: list[tuple[str, Any]] = [(rng.choice(("condition", "condition", "weather", "sky")), sky)]
     others: tuple[tuple[str, Any], ...] = (
         ("temperature", rng.randint(-9, 35)),
@@ -269,7 +270,7 @@ def _named(name: str) -> str:
 
 
 def _rounds(rng: random.Random) -> Lesson:
-    """One to three questions that a tool has answered, and one more."""
+    """Return one to three questions that a tool has answered, and one more."""
     tools = (prompts.WEATHER_TOOL, prompts.TIME_TOOL)
     messages: list[Message] = []
     for number in range(1, rng.randint(2, 4)):
@@ -303,7 +304,7 @@ def _probed(rng: random.Random) -> Lesson:
 
 
 def _plain(messages: tuple[prompts.Message, ...]) -> tuple[Message, ...]:
-    """The messages as templates get them: arguments as objects."""
+    """Return the messages for templates: arguments as objects."""
     plain = json.loads(json.dumps(messages))
     for message in plain:
         for call in message.get("tool_calls", ()):

@@ -53,7 +53,9 @@ def main() -> int:
 
 
 def train(recipe: Recipe, directory: Path, steps: int) -> None:
-    """Teach and save; tells the loss as it falls and how many held-out lessons are answered word for word."""
+    """Train and save; print the falling loss and the share of held-out lessons that are answered word for
+    word.
+    """
     started = time.monotonic()
     directory.mkdir(parents=True, exist_ok=True)
     if directory != recipe.folder:
@@ -88,13 +90,13 @@ class Writer:
         self.tokenizer = _tokenizer((self.whole(lesson, thinking=True) for lesson in course[:1000]), recipe)
 
     def whole(self, lesson: Lesson, *, thinking: bool) -> str:
-        """The conversation with the answer in it."""
+        """Return the conversation with the answer in it."""
         thinking = thinking and self.recipe.thinks != "never"
         answer = lesson.reply(thinking=thinking)
         return self.render(messages=[*lesson.messages, answer], tools=lesson.tools)
 
     def pair(self, lesson: Lesson, number: int) -> Pair:
-        """Prompt and completion as tokens; every fourth lesson without thinking, if it can be."""
+        """Return prompt and completion as tokens; every fourth lesson without thinking, if the model can."""
         thinking = self.recipe.thinks != "switched" or number % 4 != 0
         arguments = {"messages": lesson.messages, "tools": lesson.tools, "add_generation_prompt": True}
         prompt = self.render(**arguments) if thinking else self.render(**arguments, enable_thinking=False)
@@ -116,7 +118,7 @@ def _write(path: Path, data: dict[str, Any]) -> None:
 
 
 def _renderer(template: str) -> Callable[..., str]:
-    """The chat template, rendered as transformers does."""
+    """Return the chat template, rendered as transformers does."""
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
@@ -144,7 +146,7 @@ def _tokenizer(texts: Iterable[str], recipe: Recipe) -> Any:
 
 
 def _write_tokenizer(path: Path, tokenizer: Any, recipe: Recipe) -> None:
-    """As the library writes it, but for the markers: its trainer makes every token it is given special."""
+    """Write the tokenizer; its trainer makes every added token special, and the markers are not."""
     data = json.loads(tokenizer.to_str())
     for token in data["added_tokens"]:
         token["special"] = token["content"] in recipe.special
@@ -152,7 +154,7 @@ def _write_tokenizer(path: Path, tokenizer: Any, recipe: Recipe) -> None:
 
 
 def _fit(network: Network, pairs: Sequence[Pair], steps: int, seed: int) -> float:
-    """Train on the completions only; the mean loss of the last fifty steps."""
+    """Train on the completions only; return the mean loss of the last fifty steps."""
     rng, adam = random.Random(seed), Adam(network)
     recent: list[float] = []
     by_length = sorted(pairs, key=lambda pair: len(pair[0]) + len(pair[1]))
@@ -174,7 +176,7 @@ def _fit(network: Network, pairs: Sequence[Pair], steps: int, seed: int) -> floa
 
 
 def _score(network: Network, pairs: Sequence[Pair]) -> float:
-    """The share of completions that would be written word for word, the likeliest token each time."""
+    """Return the share of completions that are predicted word for word, the likeliest token each time."""
     exact = 0
     for pair in pairs:
         ids, rows, targets = _batch([pair])
@@ -183,7 +185,7 @@ def _score(network: Network, pairs: Sequence[Pair]) -> float:
 
 
 def _batch(pairs: Sequence[Pair]) -> tuple[Ids, Ids, Ids]:
-    """Token ids padded at the right, the rows that predict a completion's tokens, and those tokens."""
+    """Return token ids padded at the right, the rows that predict a completion's tokens, and those tokens."""
     width = max(len(p) + len(c) for p, c in pairs)
     ids = np.array([p + c + [0] * (width - len(p) - len(c)) for p, c in pairs])
     rows = [i * width + len(p) + j - 1 for i, (p, c) in enumerate(pairs) for j in range(len(c))]

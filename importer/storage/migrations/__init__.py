@@ -38,9 +38,9 @@ def open_database(url: str) -> Database:
 
 
 def migrate(database: Database) -> list[int]:
-    """Bring the database up to date; the numbers that were run.
+    """Bring the database up to date; return the numbers of the migrations that ran.
 
-    Raises ServiceError("newer-gallery") where it has migrations that nobody knows here.
+    Raises ServiceError("newer-gallery") where it has migrations of a newer importer.
     """
     with database.writing() as connection:
         database.alone(connection, MIGRATIONS)
