@@ -22,7 +22,7 @@ from typing import IO, cast
 from gen_defaults.web import Web, local
 
 BLOCK = 1 << 16  # bytes of a range request
-TAIL = 1 << 18  # bytes at a wheel's end that are asked for first: most tables of contents fit
+TAIL = 1 << 18  # bytes at a wheel's end that are fetched first: most tables of contents fit
 SMALL = 1 << 22  # bytes of a wheel that is fetched whole, for its digest
 LARGEST = 16 << 20  # bytes of a file that is read
 MOST = 128 << 20  # bytes of all files that are read

@@ -31,8 +31,8 @@ PIP_SECONDS = 60.0
 class Release:
     """One released file.
 
-    ``released``  the day it came out, empty where unknown. ``named``     whether an index names its digest; a
-    file on this disk has none but its own.
+    ``released``  the day it came out, empty where unknown.
+    ``named``     whether an index names its digest; a file on this disk has none but its own.
     """
 
     package: str

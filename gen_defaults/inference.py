@@ -84,7 +84,7 @@ def _groups(test: ast.expr, tree: ast.Module) -> Groups:
 
 
 def _all_of(function: str, tree: ast.Module) -> Iterator[str]:
-    """Return the marks of ``return all(t in vocab for t in (mark, …))`` in a function of the module."""
+    """Yield the marks of ``return all(t in vocab for t in (mark, …))`` in a function of the module."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name == function:
             for inner in ast.walk(node):

@@ -121,7 +121,7 @@ def vllm_mlx_rows(sources: Sources) -> Rows:
 
 
 def _registered_names(node: ast.ClassDef) -> Iterator[str]:
-    """Return the names of ``@ToolParserManager.register_module("name")``, or of a list of names."""
+    """Yield the names of ``@ToolParserManager.register_module("name")``, or of a list of names."""
     for decorator in node.decorator_list:
         if isinstance(decorator, ast.Call) and _called(decorator) == "register_module" and decorator.args:
             names = ast.literal_eval(decorator.args[0])
@@ -129,7 +129,7 @@ def _registered_names(node: ast.ClassDef) -> Iterator[str]:
 
 
 def _registered_classes(source: str) -> Iterator[Row]:
-    """Return the classes of ``register_parser("name", Class)`` with their modules."""
+    """Yield the classes of ``register_parser("name", Class)`` with their modules."""
     tree = ast.parse(source)
     homes = {
         alias.asname or alias.name: str(node.module)

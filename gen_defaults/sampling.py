@@ -1,15 +1,15 @@
-"""The sampling table, made from what the sources said and from what a person decided; nothing else is read.
+"""The sampling table, made from the sources' values and from a person's decisions; nothing else is read.
 
-``sampling_rows.json`` is the person's. Each of its families names where the values are taken from:
+``sampling_rows.json`` is the person's. Each of its families names the source of its values:
 
 ``unsloth``  a family of its file, or the id of a model that has a file of its own there
 ``keys``     the only values that are taken from it
 ``vendor``   a repository, for its ``generation_config.json``
-``values``   what a person gives; it wins over both
+``values``   a person's values, which win over both
 ``modes``    sets for thinking and non-thinking answers; where unsloth has them, those
-``says``     who says so, for people; needed where ``values`` are given
+``says``     the source, for people; required beside ``values``
 ``notes``    why a value stands against a vendor's file
-``day``      on which a person wrote the row, or last held it against what it says
+``day``      on which a person wrote the row, or last compared it with its source
 
 A family of unsloth's that the file neither names nor skips becomes a row by itself.
 """
@@ -161,12 +161,12 @@ def _row(family: str, row: Row, unsloth: Row, vendors: Row) -> dict[str, Any]:
     modes = row.get("modes") or unsloth.get("modes", {}).get(row.get("unsloth")) or {}
     if row.get("values") or row.get("modes"):
         provenance.append(_decided(family, row))
-    says = row.get("says") or "; ".join(_origin_text(one) for one in provenance)
+    source_text = row.get("says") or "; ".join(_origin_text(one) for one in provenance)
     return {
         "values": _sorted(values),
         "modes": {mode: _sorted(origin) for mode, origin in modes.items()},
         "notes": row.get("notes", ""),
-        "says": f"{says}; {row['also']}" if "also" in row else says,
+        "says": f"{source_text}; {row['also']}" if "also" in row else source_text,
         "provenance": provenance,
     }
 

@@ -76,7 +76,7 @@ def _findings(proof: Proof) -> Iterator[tuple[str, str, Reason | None]]:
                 yield field, verdict.parser, verdict.streaming
 
 
-With = Callable[[Table], Predictor]  # what is said with such a table
+With = Callable[[Table], Predictor]  # the predictor of a table
 Rows = Callable[[Iterable[Truth], Table], set[str]]  # the rows that speak for these models
 
 

@@ -29,7 +29,7 @@ SPECULATION = "vllm/config/speculative.py"
 RUNNER = "vllm/v1/worker/cpu_model_runner.py"
 ATTENTION = ("vllm/model_executor/layers/attention/attention.py", "vllm/attention/layer.py")
 LOCK = re.compile(r"^transformers==(\S+)", re.MULTILINE)
-# Our names of schemes, and the classes that load them; of several, the least demanding is meant.
+# importer's names of schemes, and the classes that load them; of several, the least demanding counts.
 SCHEMES = {
     "w4a16": ("CompressedTensorsWNA16",),
     "w8a16": ("CompressedTensorsWNA16",),

@@ -72,7 +72,7 @@ def shadowed(subject: CheckSubject) -> Iterator[CheckFinding]:
 def _shadowed(file: str, excluded: dict[str, tuple[str, ...]], find: Find) -> Iterator[CheckFinding]:
     for family, own in excluded.items():
         winners = _winners(family, find)
-        # Words that keep a winner away: with one of them in the name this row may still be asked.
+        # Words that exclude a winner: with one of them in the name this row may still be tried.
         words = {word for winner in winners for word in excluded.get(winner, ())} - {*own}
         if family in winners or family in _winners(family, find, words):
             continue
@@ -154,7 +154,7 @@ def _finding(
 
 # A marker as parsers spell them: a tag, a word in square brackets, or either with bars.
 MARKER = re.compile(r"</?[^<>\s/=][^<>\n]{0,58}>|\[/?[A-Z_]{3,24}\]")
-MOST = 6  # that are told
+MOST = 6  # markers that a finding names
 
 
 def described(source: str, class_name: str) -> str:

@@ -40,9 +40,11 @@ class CheckFinding:
 class Upstream:
     """Rows of a source before anything was dropped.
 
-    ``source``    package, version and file, for people. ``known``     the source's name of a field to ours.
-    ``ignored``   fields that are left out on purpose, and why. ``required``  fields, in the source's names,
-    that every row has. ``step``      a person's next step for a row that is wrong there.
+    ``source``    package, version and file, for people.
+    ``known``     the source's name of a field to importer's.
+    ``ignored``   fields that are left out on purpose, and why.
+    ``required``  fields, in the source's names, that every row has.
+    ``step``      a person's next step for a row that is wrong there.
     """
 
     source: str
@@ -63,13 +65,13 @@ class Proved:
 
 @dataclass(frozen=True)
 class CheckSubject:
-    """All that the checks look at; what is not at hand stays empty.
+    """The data of the checks; absent data stay empty.
 
     ``parsers``, ``sampling``  the two tables as data, as they would be written.
     ``registries``  the supported versions of vLLM, the oldest first.
     ``vendors``     model id to its ``generation_config.json``.
-    ``releases``    file of ours to the release that it named before, and the one that it is made from now.
-    ``modules``     module to source text, of the newest version: for what is known of a parser's format.
+    ``releases``    a generated file to the release that it named before, and its present one.
+    ``modules``     module to source text, of the newest version: for the descriptions of parsers.
     """
 
     parsers: Mapping[str, Any]

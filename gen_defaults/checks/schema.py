@@ -15,9 +15,9 @@ from jsonschema import Draft202012Validator
 
 @dataclass(frozen=True, slots=True)
 class RowFault:
-    """``rule`` is the schema's word (``required``, ``type``, ``maximum`` …), ``bound`` what it asks for.
+    """A fault: ``rule`` is the schema's keyword (``required``, ``type``, ``maximum`` …), ``bound`` its value.
 
-    ``step``  what to do, where that is another thing than with a row of ours.
+    ``step``  the next step, where it differs from that of importer's own rows.
     """
 
     file: str

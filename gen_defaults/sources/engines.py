@@ -134,7 +134,7 @@ def _parsed(engine: str, release: Release, texts: dict[str, str]) -> tuple[Rows,
     tables = TABLES[engine]
     try:
         for path in filter(tables.is_needed, texts):
-            ast.parse(texts[path], path)  # a mistake is told with its place
+            ast.parse(texts[path], path)  # a syntax error names its place
         return tables.rows(texts), tables.inference(texts)
     except SyntaxError as error:
         place = f"{error.filename} on line {error.lineno}" if error.lineno else str(error.filename)

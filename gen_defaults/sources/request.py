@@ -19,7 +19,7 @@ SCHEMA = 1
 class SourceRequest:
     """``pinned``    the very releases that the files name, instead of the newest.
     ``versions``  of vLLM, in place of the supported ones.
-    ``folder``    holds archives, and files of models in ``<org>__<name>/``: nobody is asked.
+    ``folder``    holds archives, and files of models in ``<org>__<name>/``, in place of requests.
     """
 
     index: Index

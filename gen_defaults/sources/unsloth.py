@@ -17,7 +17,7 @@ CONFIGS = "studio/backend/assets/configs/"
 FAMILIES = f"{CONFIGS}inference_defaults.json"
 MODELS = f"{CONFIGS}model_defaults/"
 FALLBACK = f"{MODELS}default.yaml"  # what it gives a model that it knows nothing of
-# Its names and ours.
+# Unsloth's names and importer's.
 FIELDS = {
     "temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "min_p": "min_p",
     "repetition_penalty": "repeat_penalty", "presence_penalty": "presence_penalty",
@@ -146,7 +146,7 @@ def _flat(row: Any) -> Any:
 
 
 def _values(row: Any) -> dict[str, float]:
-    """Return numbers in our names; the checks have the others."""
+    """Return the numbers under importer's names; the checks find all other values."""
     values = row if isinstance(row, dict) else {}
     return {
         name: values[source_name]

@@ -164,7 +164,7 @@ def validate(
 
     ``document``  a name in ``folder``, or a file. ``engine``  another one than the document names.
     ``fetch``     download weights that are not on this disk. ``probes``  names; the report is partial then.
-    ``server``    the URL of a server that runs already, which is probed in place of an engine of ours;
+    ``server``    the URL of a running server, which is probed in place of an engine of importer's;
     ``model``     its name for the model, ``api_key`` its key.
     A probe that fails is no error: see ``Validated.passed``. Raises EngineError where the engine is missing
     or does not serve, with what it died of; HubError, DocumentError, UsageError("unknown-probe").

@@ -123,7 +123,7 @@ class RecheckFinding:
         }
 
 
-UNDECIDED: Mapping[str, Any] = {"value": None, "why": (), "reasons": ()}  # a decision that nobody makes
+UNDECIDED: Mapping[str, Any] = {"value": None, "why": (), "reasons": ()}  # a decision of the other side alone
 
 
 def recheck(
@@ -251,7 +251,9 @@ def _place(key: str) -> KeyPath:
 
 def _yours(stored: StoredDocument, path: KeyPath, edits: tuple[Change, ...]) -> Yours | None:
     """Return what the person wrote at a path, where they touched it."""
-    reordered = (field_paths.KEY,)  # the whole list is told where only its order or white space was edited
+    reordered = (
+        field_paths.KEY,
+    )  # the path of the whole list, where only its order or white space was edited
     touched = [edit for edit in edits if _touch(edit.path, path) and edit.path != reordered]
     if not touched:
         return None

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class ImportSession(Closing):
     """A sandbox and parser workers, shared by the imports of a run and by threads. A context manager.
 
-    ``proves``   whether proofs are run with the parsers of installed engines. ``sandbox``  reads the
-    repositories' texts; its owner closes it. Without one, the session opens one of its own.
+    ``proves``   whether proofs are run with the parsers of installed engines.
+    ``sandbox``  reads the repositories' texts; its owner closes it. Without one, the session opens its own.
     """
 
     def __init__(self, *, proves: bool = True, sandbox: Sandbox | None = None) -> None:

@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
     store = Store(Path(arguments.folder))
     request = request_from(arguments, arguments.reference)
     if arguments.validate not in (None, INSTALLED):
-        get(arguments.validate)  # a name that is no engine's is told before anything is done
+        get(arguments.validate)  # an unknown engine is an error before anything is done
     ahead.load()
     with show.progress(arguments.reference) as progress, ImportSession(sandbox=sandbox) as bench:
         planned = plan(request, Names(store), bench, ANYWHERE, progress)
@@ -162,7 +162,7 @@ def _write(arguments: argparse.Namespace, settled: Settled, store: Store, review
     try:
         after_import(arguments, planned, store)
     except ValidationError:
-        if arguments.json:  # the line is always printed; the exit code tells the rest
+        if arguments.json:  # the line is always printed; the exit code has the result
             show.json_line(show.json_text(settled.report(store.path(planned.name))))
         raise
 

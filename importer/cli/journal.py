@@ -29,7 +29,7 @@ class Journal:
     @classmethod
     @contextmanager
     def opened(cls, references: Sequence[str], arguments: argparse.Namespace) -> Iterator[Self]:
-        """Return the journal of this very list with these very options.
+        """Open the journal of this very list with these very options.
 
         Raises UsageError where another process works on it, DocumentError("cannot-write").
         """

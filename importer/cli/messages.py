@@ -10,7 +10,7 @@ from importer.errors import ImporterError, one_line
 from importer.messages import Text, row, worded, worded_field
 from importer.messages.errors import STEPS
 
-# What the doctor says of what can be typed here.
+# The doctor's texts with commands and flags.
 DOCTOR: dict[str, Text] = {
     "DoctorReason.login-not-asked": "asked with --check-token only",
     "DoctorRemedy.check-hub": "Check the network and HF_ENDPOINT; directories and --offline work without.",

@@ -22,7 +22,7 @@ from importer.messages import render
 from importer.progress import Step
 
 CHANGED = 1  # the exit code where something would change, as diff has it
-# What follows from a cause that is told already.
+# Paths whose changes follow from a cause, which has a line of its own.
 FOLLOWING = {
     "commit": (("importer", "revision"), ("artifacts",)),
     "engine": (("importer", "engine", "version"),),

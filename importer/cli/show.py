@@ -128,7 +128,7 @@ def explain(
             e["says"] + (f"\n“{e['quote']}”" if e["quote"] else ""),
         )
         for e in evidence
-        if e["rule"] != "proof"  # told in full below the table
+        if e["rule"] != "proof"  # printed in full below the table
     ]
     out = console(stderr=True)
     out.print(table(("decision", "rule", "value", "source", "what it says"), rows, "evidence"))

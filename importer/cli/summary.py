@@ -22,7 +22,7 @@ FIRST = ("kind", "family", "backend", *PARSERS, "max_model_len", *(f"parameters.
 
 
 def lines(planned: Plan) -> Iterator[str]:
-    """Return the table, the number of values that it leaves out, and how the model fits."""
+    """Yield the table, the number of values that it leaves out, and the fit."""
     rows = list(_rows(planned.decisions))
     key = min(KEY, max(len(name) for name, _, _ in rows))
     origin = min(SOURCE, max(len(text) for _, _, text in rows))

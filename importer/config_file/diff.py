@@ -101,7 +101,7 @@ def _values(path: KeyPath, before: Any, after: Any) -> Iterator[Change]:
         return
     sides = keyed(path, before), keyed(path, after)
     if sides[0] is not None and sides[1] is not None:
-        # Where only an order or white space differs, the keys show nothing: then the whole value is told.
+        # Where only an order or white space differs, the keys show nothing: the whole value is the change.
         yield from list(_maps(path, sides[0], sides[1])) or [Change(path, before, after)]
     elif _is_map(before, after) and _is_map(after, before):
         yield from _maps(path, {} if before is ABSENT else before, {} if after is ABSENT else after)

@@ -18,7 +18,7 @@ FACTS = (
 # Decisions that only the receipt records.
 REMARKS = ("code",)
 
-# What the engine does by itself: said with its reason, written only where somebody set it.
+# Defaults of the engine: shown with their reasons, written only where a person set them.
 UNWRITTEN = (
     "engine_args.enable_prefix_caching", "engine_args.enable_chunked_prefill", "engine_args.kv_cache_dtype",
 )  # fmt: skip

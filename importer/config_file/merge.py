@@ -21,7 +21,7 @@ from importer.reasons import Reason
 
 Take = Literal["mine", "theirs"]
 TAKES: tuple[Take, ...] = ("mine", "theirs")
-# What follows from other values: nobody's word on it counts, and the importer works it out again.
+# Values that follow from others: edits of them do not count, and the importer derives them again.
 DERIVED: tuple[KeyPath, ...] = (("importer", "client_sampling"),)
 BOOKKEEPING = ("importer", "artifacts")  # what every new commit changes
 
@@ -44,8 +44,9 @@ class Conflict:
     @property
     def reason(self) -> Reason:
         """Return ``parameters.temperature: it was 0.6, the file says 0.5, this import says 0.7``."""
-        was, mine, theirs = map(shown, (self.base, self.mine, self.theirs))
-        return Reason(MergeReason.CONFLICT, path=dotted(self.path), was=was, mine=mine, theirs=theirs)
+        base, edited, imported = map(shown, (self.base, self.mine, self.theirs))
+        path = dotted(self.path)
+        return Reason(MergeReason.CONFLICT, path=path, was=base, mine=edited, theirs=imported)
 
     def to_json(self) -> dict[str, Any]:
         """Return the path and its values; a side that is not there is left out, for null is a value."""

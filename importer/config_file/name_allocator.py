@@ -92,6 +92,6 @@ class Names:
         """Return whether a file of that name is not the model's."""
         try:
             stored = self._store.find(name)
-        except DocumentError:  # somebody's broken file
+        except DocumentError:  # a broken file of another document
             return True
         return stored is not None and stored.model != model

@@ -178,7 +178,7 @@ def problems(text: str, filled_in: Mapping[str, Any] | None = None) -> list[Yaml
 
 
 def document_faults(text: str, data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, YamlProblem]]:
-    """Yield the schema's faults in the data of a text, one after the other as they are found."""
+    """Yield the schema's faults in the data of a text, as they are found."""
     places = SourceMap(text)
     for fault in faults("document", data):
         yield fault.path, places.problem(fault.path, fault.message)

@@ -228,7 +228,7 @@ class Store:
 def load(path: Path) -> StoredDocument:
     """Read the document at ``path``; raises DocumentError("no-such-document") and ("invalid")."""
     try:
-        text = read_plain(path, LONGEST).decode()  # its own line ends stay, whoever writes it back
+        text = read_plain(path, LONGEST).decode()  # its own line ends stay when it is written back
     except FileNotFoundError:
         raise DocumentError("no-such-document", name=path.name, folder=path.parent) from None
     except (OSError, UnicodeDecodeError) as error:

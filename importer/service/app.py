@@ -99,8 +99,8 @@ def _invalid(request: Request, error: Exception) -> Response:
             request, ServiceError("bad-json", problem=errors[0].get("ctx", {}).get("error", "it ends early"))
         )
     if any(one["loc"] == ("body",) and one["type"] in OBJECTS for one in errors) and not _is_json(request):
-        problem = request.headers.get("content-type", "").partition(";")[0] or "untyped"
-        return answer(request, ServiceError("wrong-type", type=problem[:100], wanted=JSON))
+        media_type = request.headers.get("content-type", "").partition(";")[0] or "untyped"
+        return answer(request, ServiceError("wrong-type", type=media_type[:100], wanted=JSON))
     mistakes = [{"pointer": _pointer(one["loc"]), "detail": messages.mistake(one)} for one in errors]
     problem = "; ".join(f"{m['pointer'] or 'the body'}: {m['detail']}" for m in mistakes)
     return answer(request, ServiceError("bad-request", problem=problem), mistakes)

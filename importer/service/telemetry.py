@@ -26,7 +26,7 @@ from importer.storage import executors, tables
 from importer.storage.database import Database
 
 QUIET = ("httpx", "httpx2", "httpcore", "httpcore2", "sqlalchemy", "uvicorn.error")
-# An API key, a token of the Hub, a password in a URL: none is meant to come here, and none gets through.
+# An API key, a token of the Hub, a password in a URL: no entry should have one, and none is logged.
 SECRETS = re.compile(
     r"(?P<key>\bimp_[0-9a-f]{12}_)[\w-]{20,}|(?P<token>\bhf_)\w{8,}|(?P<user>://[^\s:/@]{0,200}:)[^\s/@]+(?=@)"
 )

@@ -1,7 +1,7 @@
 """Train the demo model: ``python -m tools.demo_model.train [DIR]``, in the environment of the engine ``mlx``.
 
-A small Qwen3 (network.py) is taught what recipe.py says with its own chat template, and saved in bf16 under
-the names that transformers uses, so that every engine loads it. ``training.json`` records what it came from.
+A small Qwen3 (network.py) learns the lessons of recipe.py with its own chat template, and is saved in bf16
+under transformers' names, so that every engine loads it. ``training.json`` records its recipe and files.
 """
 
 from __future__ import annotations

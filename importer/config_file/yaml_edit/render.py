@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-WIDTH = 100  # columns, where a block of ours is folded
+WIDTH = 100  # columns, where a new block is folded
 ENDLESS = float("inf")
 
 

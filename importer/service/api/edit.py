@@ -64,7 +64,7 @@ SOON = 5  # seconds
 @contextmanager
 def turn(at: Desk) -> Iterator[None]:
     """Hold one of the previews that may run at a time; raises ServiceError("busy")."""
-    if not at.looks.acquire(timeout=PATIENCE):  # whoever waits holds a thread that others need
+    if not at.looks.acquire(timeout=PATIENCE):  # a longer wait would hold a thread that others need
         raise ServiceError("busy", seconds=SOON)
     try:
         yield

@@ -105,7 +105,9 @@ def _split(body: Import, at: Desk, who: Caller) -> list[dict[str, Any]]:
             "bad-request", problem=problem, errors=[{"pointer": "/references", "detail": problem}]
         )
     _check_references(body.references, body.revision, who, at)
-    admitted(Import(**options, reference=body.references[0]), who, at.settings)  # what is said of all
+    admitted(
+        Import(**options, reference=body.references[0]), who, at.settings
+    )  # the options of all references
     return [{**options, "reference": reference} for reference in body.references]
 
 

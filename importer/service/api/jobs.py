@@ -109,7 +109,7 @@ async def events(
     known = _number(last)
     after, row, new = await asyncio.to_thread(_begin, at, job, known)
     if row.state in jobs.ENDED and not new and last is not None:
-        return Response(status_code=204)  # a browser asks again and again, unless it is told so
+        return Response(status_code=204)  # a browser reconnects to the stream until 204
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(
         _stream(at, row, after, request), media_type="text/event-stream", headers=headers

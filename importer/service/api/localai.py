@@ -20,7 +20,7 @@ from importer.service.security.auth import act
 from importer.storage import audit, executors, jobs, published
 
 router = APIRouter(tags=["localai"], route_class=models.Envelope)
-DETECTED = ("mlx", "mlx-vlm", "vllm")  # what files and machine may lead to; others have to be asked for
+DETECTED = ("mlx", "mlx-vlm", "vllm")  # decided by files and machine; others have to be requested
 NEWEST = 1000  # operations that are listed
 FAILED: dict[int | str, dict[str, Any]] = {
     code: {"model": models.Failed, "description": text}

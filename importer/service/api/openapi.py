@@ -38,7 +38,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
             if "localai" in operation["tags"]:
                 operation["responses"].pop("422", None)  # LocalAI's is 400
             if app.state.settings.loopback and "security" in operation:
-                operation["security"] = [{}, *operation["security"]]  # on loopback nobody needs a key
+                operation["security"] = [{}, *operation["security"]]  # on loopback no key is required
         app.openapi_schema = document
     return app.openapi_schema
 
@@ -53,7 +53,7 @@ def methods(app: FastAPI, path: str) -> list[str]:
         for m in METHODS
         if m in operations
     ]
-    taken = taken or ["GET"]  # what is not told of is the page
+    taken = taken or ["GET"]  # any other address is the page's
     return [*taken, "HEAD"] if "GET" in taken and not path.endswith("/events") else taken
 
 

@@ -18,7 +18,7 @@ from importer.service.security.middleware import HEADERS
 
 router = APIRouter(tags=["page"], include_in_schema=False)
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-# Beside what holds for every answer: no text ever becomes markup or a script, whoever asks for it.
+# Beside the policy of every response: no text ever becomes markup or a script.
 POLICY = f"{HEADERS['Content-Security-Policy']}; require-trusted-types-for 'script'; trusted-types 'none'"
 START = "index.html"
 

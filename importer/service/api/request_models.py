@@ -25,7 +25,7 @@ from importer.service import messages
 from importer.service.settings import Settings
 
 LONGEST = 64_000  # characters of a document, ten times a long one; YAML is read slowly
-MOST = 200  # mistakes that are told; who made more reads no further
+MOST = 200  # mistakes in a response
 
 
 def _read(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -160,7 +160,7 @@ Text = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_spoke
 Key = Annotated[Text, AfterValidator(_settable)]
 Template = Literal["pythonic", "json", "none"]
 EXAMPLE: JsonDict = {"reference": "Qwen/Qwen3-8B", "backend": "vllm", "set": {"temperature": 0.6}}
-# Exactly one of both; said so, and not as ``oneOf``, generators of clients still make one type of it.
+# Exactly one of both; in this form, and not as ``oneOf``, generators of clients still make one type of it.
 ONE: JsonDict = {
     "if": {"required": ["references"]},
     "then": {"not": {"required": ["reference"]}},

@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from importer.storage import jobs
 from importer.storage.database import Database
 
-LOOK = 0.2  # seconds between two looks, while somebody watches
+LOOK = 0.2  # seconds between two queries, while there are watchers
 
 
 class Watching:

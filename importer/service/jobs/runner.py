@@ -45,7 +45,7 @@ class Runner:
 
     def __init__(self, gallery: Gallery, settings: Settings) -> None:
         self.gallery, self.settings, self.live = gallery, settings, LiveJobs()
-        # A job or a preview each asks one child at a time, so none of them waits for another.
+        # A job or a preview uses one child at a time, so none of them waits for another.
         self.bench = ImportSession(sandbox=Sandbox(settings.imports + settings.previews or 1))
         me = this_process()
         own = this_machine("vllm")
@@ -80,7 +80,7 @@ class Runner:
             thread.join(PATIENCE)  # a database that does not answer is not waited for
         for thread in _stop_all([*self.live.all().values()]):
             thread.join()
-        self.bench.sandbox.close()  # what a job asks it ends now, and the job goes on elsewhere
+        self.bench.sandbox.close()  # calls of jobs end now, and another process resumes the jobs
         deadline = time.monotonic() + PATIENCE
         while self.live.all() and time.monotonic() < deadline:
             time.sleep(POLL)

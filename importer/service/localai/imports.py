@@ -15,7 +15,7 @@ from importer.service.localai.models import ImportUri
 from importer.storage.jobs import Job
 
 FILE = "file://"
-COUNT = {"backend": "backend", "name": "name"}  # preferences that a request of ours has, too
+COUNT = {"backend": "backend", "name": "name"}  # LocalAI's preferences, and the fields of an import request
 UNITS = "KMGTPE"
 
 
@@ -39,7 +39,7 @@ def estimates(studied: Studied) -> dict[str, Any]:
     """Return memory and size in LocalAI's members; empty where they are unknown."""
     try:
         sizing = finalize(studied, None).fit
-    except ImporterError:  # the job will tell it, with all that it knows then
+    except ImporterError:  # the job fails with the same error and all its details
         return {}
     memory = 0
     if sizing.placed is not None and sizing.fit is not None:
@@ -94,7 +94,7 @@ def _state(job: Job, name: str) -> dict[str, Any]:
     return {"message": message, "phase": phase, "progress": progress, "cancellable": True}
 
 
-# The maps among the fields of LocalAI's ModelConfig (82c191a): whoever edits one sends it whole.
+# The maps among the fields of LocalAI's ModelConfig (82c191a): an edit sends a whole map.
 MAPS = frozenset(
     (
         "chat_template_kwargs", "engine_args", "feature_flags", "parameters.logit_bias",

@@ -133,7 +133,10 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 UNCHANGED = (401, 403, 404, 413, 429)
 # Others come of the Hub, and are no word on the caller's key.
 OWN_403 = ("wrong-scope", "needs-approver", "foreign-page")
-OTHERWISE = {"precondition-failed": 409, "private": 404}  # private or missing: the Hub does not say which
+OTHERWISE = {
+    "precondition-failed": 409,
+    "private": 404,
+}  # private or missing: the Hub gives one answer for both
 NO_KEY = "An authentication key is required"
 NO_SCOPE = "Admin access required"
 

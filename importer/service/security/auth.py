@@ -19,10 +19,10 @@ from importer.service.settings import Settings
 from importer.storage import keys
 from importer.storage.audit import AuditContext
 
-LOCAL = "local"  # who asks on loopback without a key
-REFUSED = 60  # wrong keys a minute that one address is told about
+LOCAL = "local"  # the name of a caller on loopback without a key
+REFUSED = 60  # wrong keys a minute for one address
 SAFE = ("GET", "HEAD", "OPTIONS")
-# Told to OpenAPI; what they read is read below, so that a key is refused in our own words.
+# For OpenAPI; the keys are read below, so that a refusal has importer's own form.
 SCHEMES = (
     HTTPBearer(auto_error=False, description="An API key; none is needed on loopback."),
     APIKeyHeader(name="x-api-key", auto_error=False),

@@ -99,7 +99,7 @@ class Limiter:
             left = self._now(who, now)
             if left < 1:
                 raise ServiceError("too-many", seconds=math.ceil((1 - left) * each))
-            self._left.pop(who, None)  # the one that asked last stands last
+            self._left.pop(who, None)  # in the order of the last requests
             self._left[who] = (left - 1, now)
             while len(self._left) > MOST:
                 del self._left[next(iter(self._left))]
