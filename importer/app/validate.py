@@ -216,10 +216,30 @@ def validate_against(
     progress: Progress,
     probes: Sequence[Probe] | None = None,
 ) -> dict[str, Any]:
-    """Probe a running server and record the partial report in the receipt; see ``run_against``."""
-    report = run_against(stored, url, model, places, key=key, progress=progress, probes=probes)
-    record(report, store, stored.name, stored.digest)
-    return report
+    """Probe a running server and record the report in the receipt: partial, and without the key.
+
+    ``model`` is the server's name for the model, if not the document's. Nothing is fetched. Raises
+    EngineError and UsageError.
+    """
+    from importer.validation.client import Client
+    from importer.validation.journal import without
+    from importer.validation.remote import against, the_model
+
+    client = Client(url, key=key)
+    name = the_model(client, model, str(stored.data["name"]))
+    with _template_at_hand(stored, places) as render:
+        report = against(
+            stored.data,
+            client,
+            name,
+            probes=probes,
+            progress=progress,
+            render=render,
+            proof=proof_of(stored, stored.backend),
+        ).to_json()
+    shareable: dict[str, Any] = report if key is None else without(report, key)
+    record(shareable, store, stored.name, stored.digest)
+    return shareable
 
 
 def record(report: Mapping[str, Any], store: Store, name: str, digest: str) -> None:
@@ -246,40 +266,6 @@ def _instead(document: Mapping[str, Any], proof: Proof | None) -> Iterator[None]
             raise
         problem = Reason(Died.PARSER_WITH_ANOTHER, problem=details["problem"], remedy=remedy)
         raise error.but(problem=problem) from None
-
-
-def run_against(
-    stored: StoredDocument,
-    url: str,
-    model: str | None,
-    places: AllowedFolders,
-    *,
-    key: str | None,
-    progress: Progress,
-    probes: Sequence[Probe] | None = None,
-) -> dict[str, Any]:
-    """Probe a running server; return a partial report without the key. Nothing is fetched.
-
-    ``model`` is the server's name for the model, if not the document's. Raises EngineError and UsageError.
-    """
-    from importer.validation.client import Client
-    from importer.validation.journal import without
-    from importer.validation.remote import against, the_model
-
-    client = Client(url, key=key)
-    name = the_model(client, model, str(stored.data["name"]))
-    with _template_at_hand(stored, places) as render:
-        report = against(
-            stored.data,
-            client,
-            name,
-            probes=probes,
-            progress=progress,
-            render=render,
-            proof=proof_of(stored, stored.backend),
-        ).to_json()
-    shareable: dict[str, Any] = report if key is None else without(report, key)
-    return shareable
 
 
 def rendering(
