@@ -14,7 +14,7 @@ router = APIRouter(tags=["about"])
 
 @router.get("/problems/{kind}", responses=problems("no-such-page"), summary="What a kind of problem means")
 def problem(kind: str) -> dict[str, Any]:
-    """Return its sentence, its status and its next step."""
+    """Return the sentence, the status and the next step of a kind."""
     explanation = explained(kind)
     if explanation is None:
         raise ServiceError("no-such-page", path=f"/problems/{kind}"[:200])

@@ -64,7 +64,7 @@ def listed(
     backend: Annotated[str | None, Query(max_length=200)] = None,
     q: Annotated[Text | None, Query(description="part of a name, model or family")] = None,
 ) -> Response:
-    """Pages go on with `cursor`; `total` counts what the filters leave."""
+    """List documents by name. Pages continue with `cursor`; `total` counts all documents of the filters."""
     del who
     filters = Filters(state or (), family, backend, q)
     summaries = at.gallery.page(filters, limit + 1, cursor)
@@ -146,7 +146,9 @@ async def patch(
 def remove(
     name: str, request: Request, at: AtDesk, who: Approver, match: IfMatch = None, why: Why = None
 ) -> Response:
-    """It is published no longer, and its name is free; its versions stay in the history."""
+    """Delete a document: it is no longer published, its name is free, and its versions stay in the
+    history.
+    """
     expected = needed(match, name)
     with at.gallery.change(act(request, who, "delete", why)) as change:
         change.expect(name, expected)
@@ -179,7 +181,7 @@ def decisions(name: str, at: AtDesk, who: Reader) -> dict[str, Any]:
     summary="The receipt as it lies beside a document",
 )
 def receipt(name: str, at: AtDesk, who: Reader) -> Response:
-    """Evidence, reviews, and the validation with every raw exchange."""
+    """Return evidence, reviews, and the validation with every raw exchange."""
     del who
     version = at.gallery.get(name)[1]
     if version.receipt is None:

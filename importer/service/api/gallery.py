@@ -49,7 +49,7 @@ class GalleryItem(BaseModel):
 
 
 class GalleryPage(BaseModel):
-    """A page of documents by name; ``gallery`` is what LocalAI's ``GALLERIES`` takes."""
+    """A page of documents by name; ``gallery`` is an entry of LocalAI's ``GALLERIES``."""
 
     gallery: dict[str, str]
     published: int
@@ -72,7 +72,7 @@ def shown(
     cursor: Annotated[str, Query(max_length=200)] = "",
     only: Annotated[bool | None, Query(alias="published")] = None,
 ) -> dict[str, Any]:
-    """Return each document with its reason; `published=false` leaves those that LocalAI is not shown."""
+    """List each document with its reason; `published=false` lists those that are not in the gallery."""
     del who
     filters = Filters(_states(only))
     summaries = at.gallery.page(filters, limit + 1, cursor)
@@ -121,7 +121,7 @@ def index(
 def entry(
     file: str, at: AtDesk, seen: IfNoneMatch = None, since: Since = None, coding: Coding = None
 ) -> Response:
-    """`NAME.yaml`: the same configuration as a file, as LocalAI's `POST /models/apply` takes it."""
+    """Return `NAME.yaml`: the configuration as a file, for LocalAI's `POST /models/apply`."""
     entry_file = None
     if file.endswith(ENDING):
         with at.database.reading() as connection:

@@ -54,7 +54,8 @@ ASKING = (
     summary="Import a model, or a list of models",
 )
 def start(body: Import, request: Request, at: AtDesk, who: Importer, once: AskedOnce) -> Response:
-    """Answered at once with a job; `Location` names it. A list is one job with a job for each reference.
+    """Queue an import and answer at once with its job; `Location` names it. A list is one job with a job for
+    each reference.
 
     Several backends may be able to serve a model. Where the request names none, a directory is analysed
     first, and this answers 409 with the candidates; a repository of the Hub is analysed by the job, which

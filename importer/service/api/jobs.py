@@ -49,7 +49,9 @@ def listed(
     config: Annotated[str | None, Query(max_length=200)] = None,
     parent: Annotated[str | None, Query(max_length=64)] = None,
 ) -> dict[str, Any]:
-    """Pages go on with `cursor`; `parent` has the jobs of a list, in order; `config` those of lists, too."""
+    """List jobs. Pages continue with `cursor`; `parent` lists the jobs of a list, in order; `config`
+    those of lists, too.
+    """
     del who
     if parent is not None and cursor is not None and (not cursor.isdecimal() or len(cursor) > 9):
         problem = "this cursor is of another list"
@@ -101,9 +103,10 @@ async def events(
     who: Reader,
     last: Annotated[str | None, Header(alias="Last-Event-ID")] = None,
 ) -> Response:
-    """Server-sent events; `id` grows, and `Last-Event-ID` goes on behind one. It ends with the job.
+    """Stream server-sent events; `id` grows, and `Last-Event-ID` continues behind one. The stream ends with
+    the job.
 
-    Without it the stream of a job that was tried again begins at the latest attempt; with 0 it has them all.
+    Without it the stream of a retried job begins at the latest attempt; with 0 it has all attempts.
     """
     del who
     known = _number(last)
@@ -196,9 +199,10 @@ def cancel(job: str, request: Request, at: AtDesk, who: Importer, once: AskedOnc
 def retry(
     job: str, request: Request, at: AtDesk, who: Importer, once: AskedOnce, body: Retry | None = None
 ) -> Response:
-    """Another attempt of a job that failed or was cancelled, with the same id; `backend` settles a choice.
+    """Begin another attempt of a job that failed or was cancelled, with the same id; `backend` settles a
+    choice.
 
-    Of a list all its jobs that failed or were cancelled are tried again.
+    Of a list, all jobs that failed or were cancelled are retried.
     """
     if (answered := once.replay()) is not None:
         return answered

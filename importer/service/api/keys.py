@@ -52,7 +52,7 @@ class Shown(BaseModel):
 
 
 class KeyEntry(BaseModel):
-    """One change that somebody made."""
+    """One entry of the audit log."""
 
     id: int
     at: str
@@ -71,8 +71,9 @@ class KeyEntry(BaseModel):
     summary="Make an API key",
 )
 def make(body: KeyRequest, request: Request, at: AtDesk, who: Admin, once: AskedOnce) -> dict[str, Any]:
-    """Scopes: `read`, which every key has; `import` (and edit, validate, cancel); `approve` (and delete);
-    `admin` for all. With an `Idempotency-Key` one key is made; its secret is not kept to be shown again.
+    """Create a key. Scopes: `read`, which every key has; `import` (and edit, validate, cancel); `approve`
+    (and delete); `admin` for all. With an `Idempotency-Key` one key is made; its secret is shown only
+    once.
     """
     made = once.stored_body()
     if made is None:
@@ -93,7 +94,7 @@ def _made(body: KeyRequest, at: Desk, doing: AuditContext, once: Idempotency) ->
 
 @router.get("/keys", response_model=list[Shown], responses=problems(), summary="All API keys")
 def listed(at: AtDesk, who: Admin) -> list[dict[str, Any]]:
-    """Without their secrets, which are not kept."""
+    """List all keys without their secrets, which are not stored."""
     del who
     with at.database.reading() as connection:
         return keys.listed(connection)
@@ -101,7 +102,7 @@ def listed(at: AtDesk, who: Admin) -> list[dict[str, Any]]:
 
 @router.delete("/keys/{key}", status_code=204, responses=problems("no-such-key"), summary="Revoke an API key")
 def revoke(key: str, request: Request, at: AtDesk, who: Admin) -> Response:
-    """It counts no longer, at once."""
+    """Revoke a key at once."""
     with at.database.writing() as connection:
         keys.revoke(connection, key, act(request, who, "revoke key"))
     return Response(status_code=204)

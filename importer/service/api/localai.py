@@ -42,7 +42,7 @@ HINT = "Pass preferences.backend to pick one of the candidates."
     summary="Import a model by its URI",
 )
 def import_uri(body: models.ImportUri, request: Request, at: AtDesk, who: Importer) -> Response:
-    """Looked at before it is answered; the document is then made by a job, and is a draft at first."""
+    """Analyse a model, then queue its import; the document is a draft at first."""
     try:
         body_of_import = import_request(body)
         with turn(at):
@@ -75,7 +75,9 @@ def _refused(error: ImporterError) -> Response:
     summary="An import's state",
 )
 def job(uuid: str, at: AtDesk, who: Reader) -> Response:
-    """Progress 100, processed, and the message `completed`: the document is written."""
+    """Return the state of an import: progress 100, processed, and the message `completed` once it is
+    written.
+    """
     del who
     with at.database.reading() as connection:
         row = jobs.get(connection, uuid)
@@ -88,7 +90,7 @@ def job(uuid: str, at: AtDesk, who: Reader) -> Response:
     "/models/jobs", response_model=dict[str, models.OpStatus], responses=FAILED, summary="The newest imports"
 )
 def all_jobs(at: AtDesk, who: Reader) -> Response:
-    """By their uuid."""
+    """Return the newest imports by uuid."""
     del who
     with at.database.reading() as connection:
         rows = jobs.newest(connection, "import", NEWEST)
@@ -110,7 +112,7 @@ def available(request: Request, at: AtDesk, who: Reader) -> Response:
     "/models/galleries", response_model=list[models.GalleryOf], responses=FAILED, summary="The gallery itself"
 )
 def galleries(request: Request, at: AtDesk, who: Reader) -> Response:
-    """As `GALLERIES` takes it."""
+    """List the gallery as an entry of `GALLERIES`."""
     del who
     return json_answer([index.gallery(request, at.settings)])
 
@@ -122,7 +124,7 @@ def galleries(request: Request, at: AtDesk, who: Reader) -> Response:
     summary="Backends that imports may be for",
 )
 def backends(at: AtDesk, who: Reader) -> Response:
-    """`installed` where a process of this service has the engine."""
+    """List the backends; `installed` where a process of this service has the engine."""
     del who
     with at.database.reading() as connection:
         engines = {engine for one in executors.all_executors(connection) for engine in one.engines}

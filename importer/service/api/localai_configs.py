@@ -46,7 +46,7 @@ EMPTY = "request body is empty or unreadable"
 
 @router.get("/{name}", response_model=dict[str, Any], responses=READ, summary="A document's data")
 def config(name: str, at: AtDesk, who: Reader) -> Response:
-    """As they are written: no default is filled in."""
+    """Return the document's data as written, without defaults."""
     del who
     summary, version = at.gallery.get(name)
     return json_answer(version.stored.data, headers={"ETag": etag(summary.version)})

@@ -20,13 +20,13 @@ AGAIN = 5  # seconds
 
 @router.get("/healthz", summary="Whether the process is alive")
 def health() -> dict[str, str]:
-    """Always, as long as it answers."""
+    """Return 200 as long as the server answers."""
     return {"status": "ok", "version": __version__}
 
 
 @router.get("/readyz", responses=problems("not-ready", "no-database"), summary="Whether it can work")
 async def ready(request: Request, at: AtDesk) -> dict[str, str]:
-    """Return whether the database answers, jobs are looked after, and it is not about to end."""
+    """Return 200 while the database answers, jobs are run, and the server is not shutting down."""
     if not await at.pulse.answers():
         raise ServiceError("no-database", seconds=AGAIN)
     if request.app.state.ending:

@@ -40,7 +40,7 @@ MEDIA = {".txt": "text/plain", ".json": "application/json", ".xml": "application
 
 
 class Me(BaseModel):
-    """Who asks, and what this server has for them."""
+    """The caller, and the backends of this server."""
 
     name: str | None = Field(description="the key's name; null where a key is needed and none was sent")
     scopes: list[str]
@@ -49,7 +49,7 @@ class Me(BaseModel):
 
 
 class Checked(BaseModel):
-    """A text that somebody is writing: what is wrong with it, and what it would change."""
+    """The mistakes of an edited text, and what it would change."""
 
     errors: list[Mistake]
     changes: list[dict[str, Any]] = Field(description="from the document in the gallery")
@@ -58,7 +58,7 @@ class Checked(BaseModel):
 
 @router.get("/me", response_model=Me, responses=problems(), summary="Who asks, and what they may")
 async def me(request: Request, at: AtDesk) -> dict[str, Any]:
-    """Answered without a key, too, so that a page can ask its reader for one; a wrong key is refused."""
+    """Return the caller, also without a key, so that a page can ask for one; a wrong key is refused."""
     unknown = sent_key(request) is None and not at.settings.loopback
     visitor = Caller("", frozenset()) if unknown else await caller(request, at)
     members = {"name": visitor.name or None, "scopes": sorted(visitor.scopes)}

@@ -169,13 +169,13 @@ ONE: JsonDict = {
 
 
 class Body(BaseModel):
-    """A request's body; a member that nobody knows is a mistake."""
+    """A request's body; an unknown member is a mistake."""
 
     model_config = ConfigDict(extra="forbid", strict=True, str_strip_whitespace=True)
 
 
 class Import(Body):
-    """What to import: one reference, or a list of them; and what the user says about it."""
+    """An import: one reference, or a list of them, and the user's options."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE], **ONE})
 
@@ -220,7 +220,7 @@ class Import(Body):
 
 
 class ReviewRequest(Body):
-    """A person's word on a document."""
+    """A person's approval of a document."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"note": "a day in staging"}]})
 
@@ -231,7 +231,7 @@ class ReviewRequest(Body):
 
 
 class Rejection(ReviewRequest):
-    """A rejection says why."""
+    """A rejection with its reason."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"note": "too hot for tools"}]})
 

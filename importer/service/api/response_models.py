@@ -27,7 +27,7 @@ class Mistake(BaseModel):
 
 
 class Candidate(BaseModel):
-    """A backend that could take a model."""
+    """A backend that could serve a model."""
 
     backend: str = Field(description="what to ask again with")
     engine: str = Field(description="the engine and the version that it would be written for")
@@ -109,7 +109,7 @@ CONFIG: JsonDict = {
 
 
 class Job(BaseModel):
-    """A job: what was asked for, how far it is, and what came of it."""
+    """A job: its request, its progress and its result."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [*JOBS.values()]})
 
@@ -141,7 +141,7 @@ class Jobs(BaseModel):
 
 
 class Config(BaseModel):
-    """A document in a list; ``reason`` says why it is not published."""
+    """A document in a list; ``reason`` is why it is not published."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [CONFIG]})
 
@@ -196,7 +196,7 @@ class VersionOf(BaseModel):
 
 
 class History(BaseModel):
-    """Every version, the newest first, and every word that was said in reviews."""
+    """Every version, the newest first, and every review."""
 
     versions: list[VersionOf]
     words: list[dict[str, Any]]

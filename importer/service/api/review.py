@@ -41,7 +41,7 @@ def approve(
     name: str, request: Request, at: AtDesk, who: Approver, once: AskedOnce,
     body: ReviewRequest | None = None, match: IfMatch = None,
 ) -> Response:  # fmt: skip
-    """With `If-Match` or `digest` the approval counts only for that version."""
+    """Approve a document; with `If-Match` or `digest` only that version."""
     return _review("approved", name, request, at, who, once, body or ReviewRequest(), match)
 
 
@@ -55,7 +55,7 @@ def reject(
     name: str, request: Request, at: AtDesk, who: Approver, once: AskedOnce,
     body: Rejection, match: IfMatch = None,
 ) -> Response:  # fmt: skip
-    """It is published no longer."""
+    """Reject a document; it is no longer published."""
     return _review("rejected", name, request, at, who, once, body, match)
 
 
@@ -98,7 +98,9 @@ def validate(
     once: AskedOnce,
     body: ValidationRequest | None = None,
 ) -> Response:
-    """Answered at once with a job, which waits for a worker with the engine, the device and the memory."""
+    """Queue a validation and answer at once with its job, which waits for a worker with the engine, the
+    device and the memory.
+    """
     if (answered := once.replay()) is not None:
         return answered
     options = body or ValidationRequest()

@@ -22,7 +22,7 @@ EXAMPLE: JsonDict = {"uri": "huggingface://Qwen/Qwen3-8B", "preferences": {"back
 
 
 class ImportUri(BaseModel):
-    """What to import; members that nobody knows are passed over, as LocalAI does."""
+    """What to import; unknown members are ignored, as LocalAI does."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
 
@@ -113,7 +113,7 @@ class Failed(BaseModel):
 
 
 class Ambiguous(BaseModel):
-    """Several backends could take it."""
+    """Several backends could serve the model."""
 
     error: str = Field(examples=["ambiguous import"])
     detail: str
