@@ -1,4 +1,4 @@
-"""Released files: where the package index that pip is configured with, or a folder, has them."""
+"""Released files in the package index that pip is configured with, or in a folder."""
 
 from __future__ import annotations
 

@@ -41,8 +41,7 @@ class Result:
 
     def data(self, path: Path) -> dict[str, Any]:
         """Return a file as it would be."""
-        data: dict[str, Any] = json.loads(self.files[path]) if path in self.files else load(path)
-        return data
+        return _SourceFiles(self.place, self.files).load(path)
 
 
 def run(request: SourceRequest, names: Collection[str]) -> Result:

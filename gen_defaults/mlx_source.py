@@ -1,4 +1,4 @@
-"""What a version of mlx-lm or mlx-vlm can load, read from its released sources."""
+"""The models and formats that a version of mlx-lm or mlx-vlm can load, read from its released sources."""
 
 from __future__ import annotations
 

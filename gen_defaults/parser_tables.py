@@ -1,4 +1,4 @@
-"""Where each engine's sources name its parsers, read from the syntax tree: name, class and module of each."""
+"""The parsers of each engine, read from the syntax tree of its sources: name, class and module of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a regeneration would change, as Markdown for a pull request."""
+"""The changes of a regeneration, as Markdown for a pull request."""
 
 from __future__ import annotations
 

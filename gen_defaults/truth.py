@@ -1,4 +1,4 @@
-"""A folder of models with known parsers, and how a prediction is judged against it.
+"""A folder of models with known parsers, predictions for them, and the score of the predictions.
 
 ``parser_truth.csv``       model_id, family, tool_parser, reasoning_parser, notes. A parser's cell holds the
                            accepted names with ``|`` between, an empty one accepts none; ``ambiguous-tool`` or

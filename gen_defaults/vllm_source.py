@@ -1,4 +1,4 @@
-"""What a version of vLLM can do, read from its released sources."""
+"""The abilities of a version of vLLM, read from its released sources."""
 
 from __future__ import annotations
 

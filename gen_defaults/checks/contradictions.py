@@ -1,7 +1,8 @@
-"""A sampling row that a vendor's ``generation_config.json`` contradicts.
+"""Contradictions: sampling rows against vendors' files, parsers against proofs, releases against their
+digests.
 
-A row whose note names the value (``"notes": {"granite-4.0": "temperature: …"}``) stands all the same, and
-the finding is only noted.
+A sampling row whose note names the value (``"notes": {"granite-4.0": "temperature: …"}``) stands all the
+same, and the finding is only a note.
 """
 
 from __future__ import annotations

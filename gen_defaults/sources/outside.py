@@ -1,4 +1,4 @@
-"""Texts of others as data: bounded in depth and size, no key twice in one place, or one sentence."""
+"""JSON and YAML of archives as data: bounded in depth and size, no key twice in one place."""
 
 from __future__ import annotations
 

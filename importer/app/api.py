@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,7 +21,6 @@ from importer.config import now
 from importer.config_file.name_allocator import Names
 from importer.config_file.receipt import Receipt, ReviewEntry
 from importer.config_file.store import Store, named
-from importer.decisions.decision import Preferences
 from importer.hub.local import ANYWHERE
 
 if TYPE_CHECKING:
@@ -115,9 +113,10 @@ def import_model(
     Raises HubError, RepositoryError, UsageError, SandboxError; DocumentError: "exists" for another model's
     file of that name, "conflict" where a person's edit meets a new value and ``on_conflict`` is not given.
     """
+    chosen = preferences.of_values(settings or {}, backend, unset)
     request = ImportRequest(
-        reference, revision, name, _preferences(settings or {}, backend, unset), engine_version, offline,
-        ignore_name, _device(device), memory, exact_fit, override.read(template),
+        reference, revision, name, chosen, engine_version, offline, ignore_name,
+        _device(device), memory, exact_fit, override.read(template),
     )  # fmt: skip
     store = Store(Path(folder))
     with _session(session) as warm:
@@ -235,13 +234,7 @@ def _session(session: ImportSession | None) -> Iterator[ImportSession]:
             yield own
 
 
-def _preferences(settings: Mapping[str, Any], backend: str | None, unset: Iterable[str]) -> Preferences:
-    return preferences.parse(
-        [f"{key}={json.dumps(value)}" for key, value in settings.items()], backend, unset
-    )
-
-
 def _device(name: str | None) -> str | None:
-    from importer.memory import devices
+    from importer.app.target import parse_device
 
-    return None if name is None else devices.named(name).label
+    return parse_device(name, None)[0]

@@ -1,4 +1,4 @@
-"""What is decided on a snapshot: its evidence, what the engine's parsers show, then every decision."""
+"""Analyse a snapshot and decide: evidence of the files and of the proof, then every decision."""
 
 from __future__ import annotations
 

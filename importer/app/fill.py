@@ -1,4 +1,4 @@
-"""``fill``: a hand-written document is decided like an import, and gets what it leaves out."""
+"""``fill``: decide for a hand-written document like for an import, and add the values that it leaves out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole way: reference → snapshot → study → evidence → decisions → document."""
+"""The import: plan a document for a reference, merge the plan with the present file, and write it."""
 
 from __future__ import annotations
 

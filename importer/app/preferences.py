@@ -1,4 +1,4 @@
-"""The values that the user set, read and checked before they win over everything."""
+"""The user's settings: read, checked, remembered from earlier imports, and the list of valid keys."""
 
 from __future__ import annotations
 
@@ -57,6 +57,13 @@ def parse(assignments: Iterable[str], backend: str | None = None, unset: Iterabl
         del values["backend"]
         dropped.add("backend")
     return Preferences(_checked(values), frozenset(dropped))
+
+
+def of_values(
+    values: Mapping[str, Any], backend: str | None = None, unset: Iterable[str] = ()
+) -> Preferences:
+    """Return preferences of JSON values by key; raises what ``parse`` raises."""
+    return parse([f"{key}={json.dumps(value)}" for key, value in values.items()], backend, unset)
 
 
 def recalled(typed: Preferences, stored: StoredDocument | None) -> Preferences:

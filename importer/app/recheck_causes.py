@@ -1,4 +1,4 @@
-"""Why a decision is another one now: the recorded evidence beside the new; pure."""
+"""Why a decision has changed: the recorded evidence against the new; pure."""
 
 from __future__ import annotations
 

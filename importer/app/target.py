@@ -1,4 +1,4 @@
-"""What a document is written for: an engine, its version and parsers; a device, named or this machine."""
+"""The target of a document: an engine, its version and parsers; a device, named or this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from importer.chat_template.override import TemplateOverride
 from importer.decisions.decision import Target
 from importer.engines import capabilities, machine, registries
 from importer.errors import Setting, UsageError
-from importer.memory.devices import Device, named
+from importer.memory.devices import Device, named, size
 from importer.reasons import Reason
 from importer.signals.engine_capabilities import Machine
 
@@ -68,6 +68,12 @@ def device_for(name: str | None, memory: int | None, backend: str) -> Device:
     if memory is not None:
         return device.with_memory(memory)
     return device if device.memory is not None else machine.this_machine(backend, cards=False)
+
+
+def parse_device(name: str | None, memory: str | None) -> tuple[str | None, int | None]:
+    """Return a device's full name and its memory in bytes of texts such as ``48GiB``; raises UsageError."""
+    label = None if name is None else named(name).label
+    return label, None if memory is None else size(memory)
 
 
 def machine_for(name: str | None) -> Machine:

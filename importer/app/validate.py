@@ -1,4 +1,4 @@
-"""A document on a real engine: find its weights, serve it, probe it, stop it."""
+"""Validate a document: find its weights, check the machine, serve it, probe it, record the report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an import needs, started or loaded before it is needed: its sandbox, and later modules."""
+"""Start an import's sandbox and load its later modules before they are needed."""
 
 from __future__ import annotations
 

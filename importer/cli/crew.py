@@ -1,4 +1,4 @@
-"""Several tasks under way side by side, answered in their order; what each waits for is the network."""
+"""Run tasks side by side and yield their results in order; each mostly waits for the network."""
 
 from __future__ import annotations
 

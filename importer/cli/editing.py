@@ -1,4 +1,6 @@
-"""A document in the person's own editor: on a copy, checked on each save, written whole or not at all."""
+"""Edit a document in the person's own editor: on a copy, checked on each save, written whole or not at
+all.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The main command: import a model."""
+"""The command ``import``: decide, show, review, write and validate one model."""
 
 from __future__ import annotations
 
@@ -78,10 +78,9 @@ def device(arguments: argparse.Namespace) -> tuple[str | None, int | None]:
     """
     if arguments.device is None and arguments.memory is None:
         return None, None
-    from importer.memory import devices
+    from importer.app.target import parse_device
 
-    name = None if arguments.device is None else devices.named(arguments.device).label
-    return name, None if arguments.memory is None else devices.size(arguments.memory)
+    return parse_device(arguments.device, arguments.memory)
 
 
 def _show(planned: Plan, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The answers of a long run, kept until its last one, so that a run that was killed goes on where it was."""
+"""The journal of a long import: its answers, so that a killed run continues where it was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run a command; every failure leaves as one sentence, a next step and an exit code."""
+"""Run a command; a failure is printed as one sentence and a next step, and has an exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What needs a person's attention in an import: typed warnings, computed once, worded by each front end."""
+"""Warnings of an import that require a person's attention: typed, computed once, worded by each front end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs between the data of two documents: one change per path; ``options`` by their keys."""
+"""The digest of a document's data, and the differences between the data of two documents, by path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a document grants an engine beyond serving a model of the Hub: code, folders of this disk, hosts."""
+"""Grants of a document to an engine, beyond a model of the Hub: code, folders of this disk, hosts."""
 
 from __future__ import annotations
 

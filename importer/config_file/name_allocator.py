@@ -1,4 +1,4 @@
-"""Names given in a folder and in this run: never one for two models."""
+"""Allocate names of documents in a folder and in this run: never one for two models."""
 
 from __future__ import annotations
 

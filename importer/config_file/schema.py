@@ -1,4 +1,6 @@
-"""The frozen schemas: the document, its receipt, the line that --json prints, and what others read."""
+"""The frozen schemas (document, receipt, the line of --json, reports) and the check of a document against
+them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder of documents: ``<name>.yaml`` beside ``<name>.receipt.json``."""
+"""A folder of documents, ``<name>.yaml`` beside ``<name>.receipt.json``, and atomic writes."""
 
 from __future__ import annotations
 

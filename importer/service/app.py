@@ -1,4 +1,4 @@
-"""The application: routes, what every request passes, and how failures are answered."""
+"""The application: routes, middleware, its start and end, and the responses to failures."""
 
 from __future__ import annotations
 

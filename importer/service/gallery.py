@@ -1,4 +1,6 @@
-"""The gallery: every version of every document, its state, and how that changes."""
+"""The gallery: every version of every document as files, the transactions that change them, and their
+states.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Idempotency keys: a POST that is sent twice is done once, and answered alike."""
+"""Idempotency keys: a repeated POST is executed once, and gets the same response."""
 
 from __future__ import annotations
 

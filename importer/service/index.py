@@ -1,4 +1,4 @@
-"""The gallery's index as it goes out, rendered once after each change of what is published."""
+"""The gallery's index as LocalAI reads it, rendered once after each change of the published entries."""
 
 from __future__ import annotations
 

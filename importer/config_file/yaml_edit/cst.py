@@ -1,4 +1,4 @@
-"""Where everything stands in a YAML text: values, the signs between them, and comments, by PyYAML's marks."""
+"""The places of all parts of a YAML text: values, the signs between them, and comments, by PyYAML's marks."""
 
 from __future__ import annotations
 

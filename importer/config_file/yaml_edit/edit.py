@@ -1,8 +1,8 @@
-"""Changes to a YAML text that a person wrote, touching nothing else.
+"""Change the data of a YAML text that a person wrote, and nothing else.
 
-Comments, order, quoting, blank lines, line ends, anchors and indentation stay as they are outside of the
-values that change. Every result is read again: it holds exactly the target data and every comment, or the
-edit is refused.
+Comments, order, quoting, blank lines, line ends, anchors and indentation stay outside of the values that
+change. Every result is read again: it holds exactly the target data and every comment, or the edit is
+refused.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``/v1/configs``: documents as lists, whole, edited, taken away, and their parts."""
+"""``/v1/configs``: list, read, edit and delete documents, and read their parts."""
 
 from __future__ import annotations
 

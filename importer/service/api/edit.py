@@ -1,4 +1,4 @@
-"""An edit of a document: one more version with another text."""
+"""An edit of a document as one more version, and the analysis of a model for a preview."""
 
 from __future__ import annotations
 

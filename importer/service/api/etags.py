@@ -1,4 +1,4 @@
-"""ETags of documents: the version's number, so that every change makes a new one, a review, too."""
+"""ETags of documents: the version's number, so that every change makes a new one, reviews included."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""``/gallery``: what is published, as LocalAI fetches a gallery; ``/v1/gallery``: what is not, and why."""
+"""``/gallery``: the published entries for LocalAI; ``/v1/gallery``: all documents, published or not, and
+why.
+"""
 
 from __future__ import annotations
 

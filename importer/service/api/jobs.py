@@ -1,4 +1,4 @@
-"""``/v1/jobs``: how far jobs are, their events as they happen, cancel and retry."""
+"""``/v1/jobs``: the progress of jobs, their events, cancel and retry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``/v1/keys``: API keys, made, listed without their secrets, and revoked; and the audit log."""
+"""``/v1/keys``: create, list and revoke API keys; and the audit log."""
 
 from __future__ import annotations
 

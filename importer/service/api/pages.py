@@ -1,4 +1,4 @@
-"""The web page: one document, its styles and its modules, as they lie in the package."""
+"""The files of the web page: one document, its styles, its modules and the icon."""
 
 from __future__ import annotations
 

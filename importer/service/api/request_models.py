@@ -258,17 +258,18 @@ class Retry(Body):
 
 def request_of(body: Import, settings: Settings) -> ImportRequest:
     """Return the import request of a body; raises UsageError and ServiceError("no-directories")."""
+    from importer.app.target import parse_device
+
     reference = str(body.reference)
     check_place(reference, body.revision, settings)
     if body.name is not None:
         name_allocator.check(body.name)
-    device, memory = _device(body)
-    assignments = [f"{key}={json.dumps(value)}" for key, value in body.set.items()]
+    device, memory = parse_device(body.device, body.memory)
     return ImportRequest(
         reference=reference,
         revision=body.revision,
         name=body.name,
-        preferences=preferences.parse(assignments, _backend(body, settings), body.unset),
+        preferences=preferences.of_values(body.set, _backend(body, settings), body.unset),
         engine_version=body.engine_version,
         device=device,
         memory=memory,
@@ -292,13 +293,6 @@ def check_place(reference: str, revision: str | None, settings: Settings) -> Non
     directory = parse(reference, revision).directory
     if directory is not None:
         settings.places.folder(directory)
-
-
-def _device(body: Import) -> tuple[str | None, int | None]:
-    from importer.memory import devices
-
-    name = None if body.device is None else devices.named(body.device).label
-    return name, None if body.memory is None else devices.size(body.memory)
 
 
 def _template(word: str | None) -> TemplateOverride | None:

@@ -1,4 +1,4 @@
-"""The jobs that run in this process: nothing that cannot be made again."""
+"""The jobs that run in this process, with state that any process can make again."""
 
 from __future__ import annotations
 

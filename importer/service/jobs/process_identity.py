@@ -1,4 +1,4 @@
-"""Identify processes across machines, and see whether one of this machine has exited."""
+"""Identify processes across machines, and check whether one of this machine has exited."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run jobs: claim what this process has room for, and give back the jobs of processes that died."""
+"""Run jobs: claim as many as this process has room for, and give back the jobs of processes that died."""
 
 from __future__ import annotations
 
