@@ -122,11 +122,11 @@ class Metrics:
         with database.reading() as connection:
             families = [*_gallery(connection)]
         shown = CollectorRegistry()
-        shown.register(_Snapshot(families))
+        shown.register(_FixedCollector(families))
         return generate_latest(self._registry) + generate_latest(shown)
 
 
-class _Snapshot(Collector):
+class _FixedCollector(Collector):
     def __init__(self, families: list[Metric]) -> None:
         self._families = families
 

@@ -44,14 +44,14 @@ HINT = "Pass preferences.backend to pick one of the candidates."
 def import_uri(body: models.ImportUri, request: Request, at: AtDesk, who: Importer) -> Response:
     """Analyse a model, then queue its import; the document is a draft at first."""
     try:
-        body_of_import = import_request(body)
+        import_body = import_request(body)
         with turn(at):
-            studied = look(body_of_import, at, who)
+            studied = look(import_body, at, who)
             sizes = estimates(studied)
     except ImporterError as error:
         return _refused(error)
     with at.database.writing() as connection:
-        job = jobs.create(connection, "import", body_of_import.model_dump(exclude_unset=True), who.name)
+        job = jobs.create(connection, "import", import_body.model_dump(exclude_unset=True), who.name)
         audit.record(connection, act(request, who, "ask"), f"job {job.id}", {"imports": 1})
     at.runner.bring(job, studied)
     at_job = f"{index.base(request, at.settings)}/models/jobs/{job.id}"

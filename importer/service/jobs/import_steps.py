@@ -42,9 +42,7 @@ class ImportSteps:
     def resolve(self, live: LiveJob, _: Results, progress: Progress) -> Results:
         """Resolve the reference to a commit; later steps read nothing else."""
         if live.snapshot is None:
-            request = self._request(live.job)
-            reference, places = parse(request.reference, request.revision), self._settings.places
-            live.snapshot = Pace(progress).keep(lambda: resolve(reference, places))
+            live.snapshot = self._resolve(self._request(live.job), None, progress)
         return {"model": live.snapshot.label, "commit": live.snapshot.revision}
 
     def decide(self, live: LiveJob, results: Results, progress: Progress) -> Results:
@@ -103,12 +101,15 @@ class ImportSteps:
     ) -> Snapshot:
         """Return the snapshot at the commit of the first step."""
         if live.snapshot is None:
-            reference, places = parse(request.reference, request.revision), self._settings.places
-            pinned = (
-                replace(reference, revision=results["resolve"]["commit"]) if reference.repo else reference
-            )
-            live.snapshot = Pace(progress).keep(lambda: resolve(pinned, places))
+            live.snapshot = self._resolve(request, results["resolve"]["commit"], progress)
         return live.snapshot
+
+    def _resolve(self, request: ImportRequest, commit: str | None, progress: Progress) -> Snapshot:
+        """Return the snapshot of the request, at ``commit`` where that is known; a directory has none."""
+        reference, places = parse(request.reference, request.revision), self._settings.places
+        if commit is not None and reference.repo:
+            reference = replace(reference, revision=commit)
+        return Pace(progress).keep(lambda: resolve(reference, places))
 
 
 def need_choice(studied: Studied, settings: Settings) -> None:

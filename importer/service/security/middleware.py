@@ -202,9 +202,7 @@ class Guard:
         return not self._settings.allowed_host or name == self._settings.host
 
     def _probed(self, scope: Scope) -> bool:
-        """Return whether this is a load balancer's health check, which sends an address in place of a
-        name here.
-        """
+        """Return whether this is a load balancer's health check: its ``Host`` is an address, not a name."""
         return not self._settings.loopback and scope["path"] in ("/healthz", "/readyz")
 
     def _too_large(self) -> ServiceError:
