@@ -251,9 +251,8 @@ def _place(key: str) -> KeyPath:
 
 def _yours(stored: StoredDocument, path: KeyPath, edits: tuple[Change, ...]) -> Yours | None:
     """Return what the person wrote at a path, where they touched it."""
-    reordered = (
-        field_paths.KEY,
-    )  # the path of the whole list, where only its order or white space was edited
+    # The whole list has changed where only its order or white space was edited.
+    reordered = (field_paths.KEY,)
     touched = [edit for edit in edits if _touch(edit.path, path) and edit.path != reordered]
     if not touched:
         return None

@@ -106,9 +106,7 @@ def _split(body: Import, at: Desk, who: Caller) -> list[dict[str, Any]]:
             "bad-request", problem=problem, errors=[{"pointer": "/references", "detail": problem}]
         )
     _check_references(body.references, body.revision, who, at)
-    admitted(
-        Import(**options, reference=body.references[0]), who, at.settings
-    )  # the options of all references
+    admitted(Import(**options, reference=body.references[0]), who, at.settings)
     return [{**options, "reference": reference} for reference in body.references]
 
 
