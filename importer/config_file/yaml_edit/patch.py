@@ -50,7 +50,7 @@ class Cuts:
             self._cuts.append((start, end, by))
 
     def applied(self) -> str:
-        """Return the text with all of them; raises Refused where two overlap."""
+        """Return the text with all of them; raises EditRefused where two overlap."""
         done, reached = [], 0
         for start, end, by in sorted(self._cuts, key=lambda c: c[:2]):
             if start < reached:
