@@ -180,7 +180,7 @@ def test_a_source_that_has_moved_is_an_error() -> None:
 def test_a_release_that_is_written_otherwise_is_a_sentence(
     package_index: PackageIndex, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(generator, "WANTED", {"vllm": ("1",), "mlx": ("1",), "mlx-vlm": ("1",)})
+    monkeypatch.setattr(generator, "PREFIXES", {"vllm": ("1",), "mlx": ("1",), "mlx-vlm": ("1",)})
     package_index.add("transformers", "transformers-5.0.0.tar.gz", sdist("transformers", "5.0.0", {}))
     files = {"vllm/config/model.py": "x = 1\n", "requirements/test.txt": "transformers==5.0.0"}
     for texts in (files, files | {"vllm/config/model.py": "broken("}, {}):
