@@ -94,7 +94,7 @@ def hf_config_override(hf_config):
 
 
 def test_vllm_is_read_without_being_run() -> None:
-    assert all(vllm_source.wanted(path) for path in SOURCES)
+    assert all(vllm_source.is_needed(path) for path in SOURCES)
     assert vllm_source.transformers(SOURCES) == "5.1.2"
     assert vllm_source.abilities(SOURCES) == {
         "architectures": {
@@ -137,7 +137,7 @@ class CConfig(PretrainedConfig):
             'TOKENIZER_MAPPING_NAMES = OrderedDict([("a", "T")])'
         ),
     }
-    assert all(transformers_source.wanted(path) for path in sources)
+    assert all(transformers_source.is_needed(path) for path in sources)
     assert transformers_source.model_types(sources) == {
         "a": {"max_position_embeddings": 131072}, "b": {"max_position_embeddings": 131072},
         "c": {"n_positions": 1024},
@@ -160,7 +160,7 @@ def _compressed_tensors_quantization(c):
     if fmt == "pack-quantized": ...
 """,
     }
-    assert all(mlx_source.wanted("mlx_lm", path) for path in sources)
+    assert all(mlx_source.is_needed("mlx_lm", path) for path in sources)
     assert mlx_source.abilities("mlx_lm", sources) == {
         "model_types": ["deep", "llama"],
         "remapped": {"mistral": "llama"},
