@@ -252,5 +252,5 @@ def _fitting(data: dict[str, Any]) -> list[Reason]:
         path = [str(step) for step in fault.path]
         *place, key = path[: 2 if path[0] == "parameters" else 1]
         if (data["parameters"] if place else data).pop(key, None) is not None:
-            dropped.append(Reason(Loss.VALUE, key=".".join(path), problem=fault.says))
+            dropped.append(Reason(Loss.VALUE, key=".".join(path), problem=fault.message))
     return dropped
