@@ -57,4 +57,4 @@ def test_an_unknown_setting_has_near_names(service: Service) -> None:
     said = service.client.post("/v1/imports", json=IMPORT | {"set": {"temprature": 1}}).json()
     assert (said["kind"], said["errors"][0]["pointer"]) == ("unknown-setting", "/set")
     assert said["detail"] == "Unknown setting 'temprature' in set."
-    assert said["hint"].startswith("Did you mean temperature")
+    assert said["hint"].startswith("Did you mean 'temperature'")
